@@ -1,0 +1,1 @@
+"""What all worlds share: the contract, chance, specs and token tables."""

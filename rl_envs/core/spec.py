@@ -1,0 +1,62 @@
+"""What a world's arrays look like: shapes, types and bounds, in NumPy's words only.
+
+The views translate these records into Gymnasium spaces; worlds and tests read them as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Arrays: TypeAlias = dict[str, Array]
+Actions: TypeAlias = Array | Arrays
+ActionSpec: TypeAlias = int | dict[str, int]
+"""Number of actions of an agent, or one number for each factor of a factored action."""
+
+RESERVED_KEYS = ("decides", "alive")
+"""Observation keys with a fixed meaning, present only in worlds that need them: `decides` [B, N] bool, this agent
+chooses an action now; `alive` [B, N] bool, this agent is in the game. Without them every agent always does."""
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """One observation key of one agent.
+
+    Attributes:
+        shape: shape of one agent's array; worlds deliver `[B, N, *shape]`.
+        dtype: NumPy type name, the smallest that holds the values.
+        low, high: inclusive bounds of every entry.
+        meaning: one line for documentation.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    low: float
+    high: float
+    meaning: str
+
+    def contains(self, array: Array) -> bool:
+        """Whether `array` (`[..., *shape]`) has this type, shape and bounds exactly."""
+        tail = array.shape[array.ndim - len(self.shape) :]
+        if array.dtype != np.dtype(self.dtype) or tail != self.shape:
+            return False
+        return array.size == 0 or bool((array >= self.low).all() and (array <= self.high).all())
+
+
+@dataclass(frozen=True)
+class TextSpec:
+    """Composed text: the observation key holds rows of a token table.
+
+    Attributes:
+        length: L, tokens a row; shorter texts are padded with 0.
+        vocabulary: V, token ids are 0 .. V - 1.
+        meaning: one line for documentation.
+    """
+
+    length: int
+    vocabulary: int
+    meaning: str

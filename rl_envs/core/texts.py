@@ -1,0 +1,71 @@
+"""Token tables: composed text travels as distinct rows plus a row number a step.
+
+An encoder then runs once a text, not once a step. A store only grows until its owner calls `compact`, so a row number
+stays good for a whole fragment.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, TextSpec
+
+
+class TextStore:
+    """The distinct texts that a world's observations point at.
+
+    Attributes:
+        spec: length and vocabulary of a text.
+    """
+
+    def __init__(self, spec: TextSpec) -> None:
+        self.spec = spec
+        self._rows: list[Array] = []
+        self._number: dict[bytes, int] = {}
+
+    @property
+    def table(self) -> Array:
+        """[D, L] int32, one row a distinct text, in the order in which they were added."""
+        return np.array(self._rows, np.int32).reshape(-1, self.spec.length)
+
+    def add(self, texts: Array) -> Array:
+        """Row numbers of these texts; a text already in the store keeps its row.
+
+        Args:
+            texts: [K, L] token ids.
+
+        Returns:
+            [K] int32.
+
+        Raises:
+            ValueError: a text has the wrong length or a token outside the vocabulary.
+        """
+        texts = np.asarray(texts, np.int32)
+        if texts.ndim != 2 or texts.shape[1] != self.spec.length:
+            raise ValueError(f"a text has {self.spec.length} tokens here; got an array of shape {texts.shape}")
+        if texts.size and not (texts.min() >= 0 and texts.max() < self.spec.vocabulary):
+            raise ValueError(f"token ids must lie in 0 .. {self.spec.vocabulary - 1}; got {texts.min()}..{texts.max()}")
+        return np.array([self._row_of(text) for text in texts], np.int32)
+
+    def compact(self, used: Array) -> Array:
+        """Forget every text that no entry of `used` points at.
+
+        Args:
+            used: any shape, row numbers still needed.
+
+        Returns:
+            same shape int32, the new numbers of the same texts.
+        """
+        keep, renumbered = np.unique(used, return_inverse=True)
+        rows = [self._rows[row] for row in keep]
+        self._rows, self._number = [], {}
+        for row in rows:
+            self._row_of(row)
+        return renumbered.reshape(np.shape(used)).astype(np.int32)
+
+    def _row_of(self, text: Array) -> int:
+        name = text.tobytes()
+        if name not in self._number:
+            self._number[name] = len(self._rows)
+            self._rows.append(text.copy())
+        return self._number[name]

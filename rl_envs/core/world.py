@@ -1,0 +1,251 @@
+"""The contract of every world: B games stepped at once in NumPy.
+
+There is one implementation of a world, and B = 1 is the scalar game. A subclass fills in five hooks (`_begin`,
+`_advance`, `_observe`, `_derive`, `_episode_metrics`) and keeps everything that its future depends on in `self.state`;
+resets, chance, snapshots, restoring, auto-reset and checks of the actions live here.
+
+This file must not know about torch, Ray, Gymnasium or any particular world.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rl_envs.core.chance import Chance
+from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec
+from rl_envs.core.texts import TextStore
+
+Info: TypeAlias = dict[str, Any]
+StepResult: TypeAlias = tuple[Arrays, Array, Array, Array, Info]
+
+_CLOCK = ("chance_key", "chance_episode", "chance_step")
+
+
+class World(ABC):
+    """B independent games of N agents each.
+
+    Attributes:
+        agents: names of the N agents, in the order of every `N` axis.
+        observation_spec: key -> what one agent sees; observations are dicts of `[B, N, ...]` arrays.
+        text_spec: those keys that hold rows of a token table instead of values.
+        action_spec: number of actions, or a dict of numbers for factored actions.
+        recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
+        metric_names: keys of `info["episode"]` besides `return` and `length`.
+        tables: constant arrays that observation ids point into.
+        state: name -> `[B, ...]` array, everything the future depends on besides the clock.
+        texts: observation key -> the texts its rows point at.
+    """
+
+    agents: tuple[str, ...]
+    observation_spec: dict[str, ArraySpec]
+    text_spec: Mapping[str, TextSpec] = MappingProxyType({})
+    action_spec: ActionSpec
+    recorded_draws: tuple[str, ...] = ()
+    metric_names: tuple[str, ...] = ()
+    max_episode_steps: int
+
+    def __init__(self, num_worlds: int = 1, first_world: int = 0) -> None:
+        """Prepare B worlds; nothing can be stepped before `reset` or `restore`.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first of these worlds in the whole run; with it, runner 1 of 2 plays exactly
+                the worlds that would be the second half of a single runner's.
+        """
+        if num_worlds < 1:
+            raise ValueError(f"num_worlds must be at least 1, got {num_worlds}")
+        self.num_worlds = num_worlds
+        self.first_world = first_world
+        self.chance = Chance(0, first_world, num_worlds)
+        self.state: Arrays = {}
+        self.tables: Arrays = {}
+        self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
+        self._is_running = False
+
+    @property
+    def num_agents(self) -> int:
+        """N."""
+        return len(self.agents)
+
+    # ---------------------------------------------------------------- public
+
+    def reset(self, seed: int) -> Arrays:
+        """Begin the first episode of every world.
+
+        Args:
+            seed: with `first_world` and the world's arguments it fixes everything that will ever happen here.
+
+        Returns:
+            observations, dict of `[B, N, ...]`.
+        """
+        self.chance = Chance(seed, self.first_world, self.num_worlds)
+        self._is_running = True
+        rows = np.arange(self.num_worlds)
+        self._start(rows)
+        return self._observe(rows)
+
+    def step(self, actions: Actions, chance: Arrays | None = None) -> StepResult:
+        """Advance every world by one env step; worlds that end begin their next episode at once.
+
+        Args:
+            actions: [B, N] int, or a dict of such arrays where `action_spec` is a dict. Entries of agents that do
+                not decide are ignored.
+            chance: recorded outcomes of the draws that the world would make in this step (`recorded_draws`).
+
+        Returns:
+            observations: dict of `[B, N, ...]`; in a world that ended, already those of its next episode.
+            reward: [B, N] float64.
+            terminated: [B] bool, the game is over.
+            truncated: [B] bool, it was merely stopped; the future has value.
+            info: `duration` [B, N] int32, env steps since the agent's last decision; `done_worlds` [K] worlds that
+                ended; and for those `final_obs` (dict of `[K, N, ...]`) and `episode` (`return` [K, N], `length` [K]
+                and the world's own metrics, [K] float64 each).
+
+        Raises:
+            RuntimeError: before `reset` or `restore`.
+            ValueError: actions or recorded draws of the wrong shape, name or range.
+        """
+        if not self._is_running:
+            raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
+        self._check_recorded(chance or {})
+        self.chance.next_step()
+        reward, terminated, truncated = self._advance(self._checked(actions), chance or {})
+        self.state["episode_return"] += reward
+        self.state["episode_length"] += 1
+        observations = self._observe(np.arange(self.num_worlds))
+        done = np.flatnonzero(terminated | truncated)
+        info: Info = {"duration": self._duration(), "done_worlds": done}
+        if done.size:
+            info["final_obs"] = {key: value[done] for key, value in observations.items()}
+            info["episode"] = self._ended(done)
+            self.chance.next_episode(done)
+            self._start(done)
+            for key, value in self._observe(done).items():
+                observations[key][done] = value
+        return observations, reward, terminated, truncated, info
+
+    def observe(self) -> Arrays:
+        """The present observations again, as fresh arrays."""
+        return self._observe(np.arange(self.num_worlds))
+
+    def snapshot(self) -> Arrays:
+        """Everything the future depends on: name -> `[B, ...]` copy. `restore` of it is exact."""
+        clock = dict(zip(_CLOCK, (self.chance.key, self.chance.episode, self.chance.step), strict=True))
+        return {name: value.copy() for name, value in (clock | self.state).items()}
+
+    def restore(self, state: Arrays) -> Arrays:
+        """Put all B worlds into a given state.
+
+        Args:
+            state: the names that the world's header documents, each `[B, ...]`. Clock, running returns and anything
+                else left out start afresh.
+
+        Returns:
+            observations, dict of `[B, N, ...]`.
+
+        Raises:
+            ValueError: unknown name, missing name or wrong shape.
+        """
+        blank = self._blank_state(self.num_worlds)
+        unknown = sorted(set(state) - set(blank) - set(_CLOCK))
+        missing = sorted(self._needed_state() - set(state))
+        if unknown or missing:
+            known = sorted(blank)
+            raise ValueError(f"{type(self).__name__}.restore: unknown {unknown}, missing {missing}; known {known}")
+        self.chance = Chance(0, self.first_world, self.num_worlds)
+        for name, attribute in zip(_CLOCK, ("key", "episode", "step"), strict=True):
+            if name in state:
+                setattr(self.chance, attribute, np.array(state[name], getattr(self.chance, attribute).dtype))
+        self.state = blank
+        for name in set(state) & set(blank):
+            value = np.asarray(state[name])
+            if value.shape != blank[name].shape:
+                raise ValueError(f"restore: {name} must have shape {blank[name].shape}, got {value.shape}")
+            blank[name][...] = value
+        self._is_running = True
+        self._derive(np.arange(self.num_worlds), given=frozenset(state))
+        return self.observe()
+
+    def render(self, index: int = 0) -> Array:
+        """Picture of world `index`, [H, W, 3] uint8."""
+        raise NotImplementedError(f"{type(self).__name__} has no picture")
+
+    # ----------------------------------------------------------------- hooks
+
+    @abstractmethod
+    def _begin(self, rows: Array) -> None:
+        """Write the start of a new episode into `self.state[...][rows]`, using `self.chance`."""
+
+    @abstractmethod
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        """Play one env step in every world: reward [B, N] float64, terminated [B], truncated [B]."""
+
+    @abstractmethod
+    def _observe(self, rows: Array) -> Arrays:
+        """Observations of the given worlds as fresh arrays, dict of `[K, N, ...]`."""
+
+    @abstractmethod
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        """Zeroed state arrays with their final types; call `super()._blank_state` and add to it."""
+        return {
+            "episode_return": np.zeros((num_worlds, self.num_agents)),
+            "episode_length": np.zeros(num_worlds, np.int32),
+        }
+
+    def _needed_state(self) -> set[str]:
+        """State names that `restore` cannot do without."""
+        return set()
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:  # noqa: B027 (optional hook)
+        """Recompute what follows from the state after it was set; `given` names what the caller supplied."""
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        """Metrics of the episodes that just ended in these worlds, [K] float64 each (`metric_names`)."""
+        return {}
+
+    def _duration(self) -> Array:
+        """[B, N] int32, env steps since each agent's last decision; 1 where everybody decides at every step."""
+        return np.ones((self.num_worlds, self.num_agents), np.int32)
+
+    # --------------------------------------------------------------- private
+
+    def _start(self, rows: Array) -> None:
+        if not self.state:
+            self.state = self._blank_state(self.num_worlds)
+        for name, blank in self._blank_state(len(rows)).items():
+            self.state[name][rows] = blank
+        self._begin(rows)
+
+    def _ended(self, rows: Array) -> Arrays:
+        metrics = {
+            "return": self.state["episode_return"][rows],
+            "length": self.state["episode_length"][rows].astype(np.float64),
+        }
+        return metrics | self._episode_metrics(rows)
+
+    def _checked(self, actions: Actions) -> Actions:
+        if isinstance(self.action_spec, dict):
+            if not isinstance(actions, dict) or set(actions) != set(self.action_spec):
+                raise ValueError(f"actions must be a dict with keys {sorted(self.action_spec)}")
+            return {name: self._in_range(actions[name], size) for name, size in self.action_spec.items()}
+        return self._in_range(actions, self.action_spec)
+
+    def _in_range(self, actions: Any, size: int) -> Array:
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_worlds, self.num_agents) or actions.dtype.kind not in "iu":
+            wanted = (self.num_worlds, self.num_agents)
+            raise ValueError(f"actions must be integers of shape {wanted}, got {actions.dtype} {actions.shape}")
+        if actions.min() < 0 or actions.max() >= size:
+            raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
+        return actions
+
+    def _check_recorded(self, recorded: Arrays) -> None:
+        unknown = sorted(set(recorded) - set(self.recorded_draws))
+        if unknown:
+            known = sorted(self.recorded_draws) or "none"
+            raise ValueError(f"{type(self).__name__} makes no draw called {unknown}; its draws: {known}")

@@ -1,0 +1,36 @@
+"""Worlds by id. A new world adds one line to `WORLDS`.
+
+Ids read `family-vN`; N rises whenever a trained agent would see anything different.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+from rl_envs.core.world import World
+
+WORLDS = {
+    "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
+    "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",
+}
+
+
+def register(world_id: str, entry_point: str) -> None:
+    """Add a world of your own: `entry_point` reads `package.module:Class`."""
+    WORLDS[world_id] = entry_point
+
+
+def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
+    """Build `num_worlds` worlds of a registered kind.
+
+    Raises:
+        ValueError: unknown id; the sentence names the nearest known one.
+    """
+    if world_id not in WORLDS:
+        near = difflib.get_close_matches(world_id, WORLDS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known ids: {', '.join(sorted(WORLDS))}"
+        raise ValueError(f"no world is called {world_id!r}; {hint}")
+    module, name = WORLDS[world_id].split(":")
+    return getattr(importlib.import_module(module), name)(num_worlds=num_worlds, **arguments)
