@@ -1,0 +1,66 @@
+# The commands of Concord. `make` alone lists them; each makes what it needs first.
+
+.DEFAULT_GOAL := help
+.PHONY: help venv furnmove matrix test lint type bench docs clean
+.DELETE_ON_ERROR:
+
+# The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))
+PYTHON ?= $(shell for candidate in python3.11 python3.12 python3; do \
+	if $$candidate -c '$(SUPPORTED)' 2>/dev/null; then echo $$candidate; break; fi; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Flags for an experiment, as in: make furnmove ARGS="--preset smoke --out runs/try"
+ARGS ?=
+# One part of the benchmarks, as in: make bench ONLY=furnmove
+ONLY ?=
+
+help: ## list these commands
+	@echo "make COMMAND, where COMMAND is one of"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+venv: $(STAMP) ## make .venv with everything pinned in constraints.txt
+
+# Rewritten only when a dependency changed: the stamp is older than either file exactly then.
+# An existing environment is updated in place, since the pins decide what is in it.
+$(STAMP): pyproject.toml constraints.txt
+	@test -n '$(PYTHON)' && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { \
+		echo "Concord needs Python 3.11 or 3.12 and found neither: install one, or name it with 'make PYTHON=/path/to/python3.11 venv'." >&2; \
+		exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments: install its venv package (python3-venv on Debian and Ubuntu) and run make again." >&2; \
+		exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" torch
+	@touch $@
+
+furnmove: $(STAMP) ## train SYNC and marginal policies on FurnMove and print the paper's table (ARGS="--preset smoke")
+	$(BIN)/python tune_experiments/furnmove_sync.py $(ARGS)
+
+matrix: $(STAMP) ## the matrix game that marginal policies cannot win, in under a minute (ARGS=...)
+	$(BIN)/python tune_experiments/matrix_game.py $(ARGS)
+
+# One thread an operation: several processes share the cores, and sums keep their order.
+test bench: export OMP_NUM_THREADS = 1
+
+test: lint type ## style, types and every test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## style and formatting, without changing a file
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(STAMP) ## static types
+	$(BIN)/mypy
+
+bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+
+docs: $(STAMP) ## write docs/reference from the headers of worlds, minds and experiments
+	$(BIN)/python docs/build.py
+
+clean: ## remove caches and generated pages; .venv and runs stay
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist ./*.egg-info docs/reference bench.jsonl
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
