@@ -1,0 +1,102 @@
+"""Where the television can be carried: the connected poses of a room.
+
+The dynamics of "A Cordial Sync" (Jain et al., ECCV 2020, section 5) move the television by one cell or turn it right,
+and agents must hold it before and after. Following every placement of the agents would be a search in millions of
+states; this file asks only whether two agents find room around each pose, so it is a relaxation: what it calls
+impossible is impossible, nearly all that it calls possible is possible.
+
+This file must not know about episodes, actions of single agents or how rooms are made.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, MIN_AGENT_SEPARATION, ROTATIONS
+from rl_envs.furnmove.room import Mask, Room
+
+_SIDE = 2 * HOLD_REACH + 1
+
+
+def spread(cells: Mask) -> Mask:
+    """Cells of `cells` and their neighbours to the north, east, south and west: [..., H, W] bool, same shape."""
+    grown = cells.copy()
+    grown[..., 1:, :] |= cells[..., :-1, :]
+    grown[..., :-1, :] |= cells[..., 1:, :]
+    grown[..., 1:] |= cells[..., :-1]
+    grown[..., :-1] |= cells[..., 1:]
+    return grown
+
+
+def largest_part(cells: Mask) -> Mask:
+    """The largest connected part of a mask, [..., H, W] bool, same shape.
+
+    With a leading axis of four rotations, poses that differ by a quarter turn are neighbours too.
+    """
+    best, left = np.zeros_like(cells), cells.copy()
+    while left.sum() > best.sum():
+        part = _part_around(left, int(left.argmax()))
+        left &= ~part
+        if part.sum() > best.sum():
+            best = part
+    return best
+
+
+def _part_around(cells: Mask, start: int) -> Mask:
+    """Flood `cells` from one of them, given by its flat index."""
+    part = np.zeros_like(cells)
+    part.flat[start] = True
+    size, grown = 0, 1
+    while grown > size:
+        size = grown
+        for _ in range(4):  # counting costs as much as spreading, so count after every fourth ring
+            wider = spread(part)
+            if cells.ndim == 3:
+                wider |= np.roll(part, 1, axis=0) | np.roll(part, -1, axis=0)
+            part = wider & cells
+        grown = int(part.sum())
+    return part
+
+
+def holdable_poses(room: Room) -> Mask:
+    """Poses that the room allows and in which two agents, far enough apart, can hold the television.
+
+    Returns:
+        [4, H, W] bool, one mask a rotation of the television, cells of its centre.
+    """
+    padded = np.pad(room.agent_cells, HOLD_REACH)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (_SIDE, _SIDE))
+    rotation, row, column = np.nonzero(room.tv_cells)
+    wanted = room.tv_cells.any(0)
+    around = windows[wanted].reshape(-1, _SIDE * _SIDE).astype(np.float32)
+    has_agent = (around @ _line_sums() > 0).reshape(-1, ROTATIONS, 2, _SIDE)
+    # Two cells at least 2 apart exist exactly where the occupied rows, or the occupied columns, span at least 2.
+    seen = np.logical_or.accumulate(has_agent[..., :-MIN_AGENT_SEPARATION], axis=-1)
+    holdable = (seen & has_agent[..., MIN_AGENT_SEPARATION:]).any(axis=(-1, -2))
+    number = np.cumsum(wanted).reshape(wanted.shape) - 1
+    poses = np.zeros_like(room.tv_cells)
+    poses[rotation, row, column] = holdable[number[row, column], rotation]
+    return poses
+
+
+def carry_poses(room: Room) -> Mask:
+    """The poses among which the television can be carried: the largest connected part of `holdable_poses`.
+
+    Returns:
+        [4, H, W] bool, one mask a rotation of the television, cells of its centre.
+    """
+    return largest_part(holdable_poses(room))
+
+
+@cache
+def _line_sums() -> NDArray[np.float32]:
+    """[121, 4 * 2 * 11] float32: sums a window over the hold cells of each of its rows, then of its columns."""
+    sums = np.zeros((_SIDE, _SIDE, ROTATIONS, 2, _SIDE), np.float32)
+    for rotation, mask in enumerate(HOLD_MASKS):
+        for row, column in np.argwhere(mask):
+            sums[row, column, rotation, 0, row] = 1
+            sums[row, column, rotation, 1, column] = 1
+    return sums.reshape(_SIDE * _SIDE, -1)

@@ -1,0 +1,108 @@
+"""A room of FurnMove: where agents may stand and where the lifted television may be.
+
+Gridworld of "A Cordial Sync" (Jain et al., ECCV 2020), section 5: the room is one mask of cells for the centres of
+agents and one mask a rotation for the centre of the television, which flies above low furniture. The television's
+masks do not follow from the floor alone, so a room stores them; `tv_cells_by_rule` is the rule for rooms that give
+none.
+
+This file must not know about episodes, agents' positions, files or how rooms are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.furnmove.geometry import STAND, TV_BODY, cells_where_fits
+
+Mask = NDArray[np.bool_]
+
+FREE, LOW, TALL, WALL, OUTSIDE = ".", "o", "X", "#", " "
+CELL_MEANINGS = {
+    FREE: "free floor, an agent may stand here",
+    LOW: "furniture lower than the lifted television: stops agents only",
+    TALL: "tall furniture: stops agents and television",
+    WALL: "wall",
+    OUTSIDE: "outside of the room",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """One room, H x W cells of 0.25 m. Its arrays are read-only and may be shared.
+
+    Attributes:
+        name: unique among the rooms of a split.
+        agent_cells: [H, W] bool, an agent's centre may be here while no stand is placed.
+        tv_cells: [4, H, W] bool, the television's centre may be here, one mask a rotation (clockwise quarter turns).
+        drawing: H strings of W characters (`CELL_MEANINGS`) without the wall around them; for pictures and files.
+    """
+
+    name: str
+    agent_cells: Mask
+    tv_cells: Mask
+    drawing: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Own the arrays, so that nobody changes a room that others share."""
+        for field in ("agent_cells", "tv_cells"):
+            array = np.array(getattr(self, field), np.bool_)
+            array.flags.writeable = False
+            object.__setattr__(self, field, array)
+
+    @property
+    def height(self) -> int:
+        """H, cells from north to south."""
+        return self.agent_cells.shape[0]
+
+    @property
+    def width(self) -> int:
+        """W, cells from west to east."""
+        return self.agent_cells.shape[1]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Room)
+            and (self.name, self.drawing) == (other.name, other.drawing)
+            and np.array_equal(self.agent_cells, other.agent_cells)
+            and np.array_equal(self.tv_cells, other.tv_cells)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.drawing))
+
+
+def room_from_drawing(name: str, drawing: Sequence[str], tv_cells: Mask | None = None) -> Room:
+    """A room from its drawing (H strings of W characters, without the wall around them).
+
+    Args:
+        name: its name.
+        drawing: see `CELL_MEANINGS`.
+        tv_cells: [4, H, W] bool; by `tv_cells_by_rule` when left out.
+    """
+    if tv_cells is None:
+        tv_cells = tv_cells_by_rule(drawing)
+    return Room(name, characters(drawing) == FREE, tv_cells, tuple(drawing))
+
+
+def tv_cells_by_rule(drawing: Sequence[str]) -> Mask:
+    """Where the television's centre may be if its 13 cells must stay clear of walls and tall furniture.
+
+    Returns:
+        [4, H, W] bool, one mask a rotation.
+    """
+    clear = np.isin(characters(drawing), (FREE, LOW))
+    return np.stack([cells_where_fits(clear, body) for body in TV_BODY])
+
+
+def stand_cells(room: Room) -> Mask:
+    """Where the stand's centre may be, [4, H, W] bool: all its 15 cells on cells of agents."""
+    return np.stack([cells_where_fits(room.agent_cells, stand) for stand in STAND])
+
+
+def characters(drawing: Sequence[str]) -> NDArray[np.str_]:
+    """The drawing as an array, [H, W] of single characters."""
+    return np.array([list(row) for row in drawing], dtype="<U1")
