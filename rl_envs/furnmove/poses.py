@@ -72,9 +72,9 @@ def holdable_poses(room: Room) -> Mask:
     rotation, row, column = np.nonzero(room.tv_cells)
     wanted = room.tv_cells.any(0)
     around = windows[wanted].reshape(-1, _SIDE * _SIDE).astype(np.float32)
-    has_agent = (around @ _line_sums() > 0).reshape(-1, ROTATIONS, 2, _SIDE)
+    has_agent = np.greater(around @ _line_sums(), 0).reshape(-1, ROTATIONS, 2, _SIDE)
     # Two cells at least 2 apart exist exactly where the occupied rows, or the occupied columns, span at least 2.
-    seen = np.logical_or.accumulate(has_agent[..., :-MIN_AGENT_SEPARATION], axis=-1)
+    seen: Mask = np.logical_or.accumulate(has_agent[..., :-MIN_AGENT_SEPARATION], axis=-1)
     holdable = (seen & has_agent[..., MIN_AGENT_SEPARATION:]).any(axis=(-1, -2))
     number = np.cumsum(wanted).reshape(wanted.shape) - 1
     poses = np.zeros_like(room.tv_cells)

@@ -1,0 +1,135 @@
+"""Rooms as files: JSON that a person can read, draw and mend (docs/room_format.md).
+
+A file holds what the gridworld of "A Cordial Sync" (Jain et al., ECCV 2020, section 5) needs to know of a room: the
+floor as a drawing and, where it does not follow from the drawing, the cells allowed for the lifted television. Files
+come from anywhere, so reading is bounded, nothing in them is executed, and every fault is one clear sentence.
+
+This file must not know about episodes or how rooms are made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_envs.furnmove.room import Mask, Room, characters, room_from_drawing, tv_cells_by_rule
+from rl_envs.furnmove.room_checks import RoomError, check_drawing, check_name, check_rectangle, ringed, validate_room
+
+FORMAT, VERSION = "concord-room", 1
+MAX_FILE_BYTES = 2**20
+ALLOWED, FORBIDDEN = ".", "#"
+_REQUIRED = ("format", "version", "name", "floor")
+_OPTIONAL = ("television", "note")
+
+
+def load_room(path: str | os.PathLike[str]) -> Room:
+    """Read and check a room file.
+
+    Raises:
+        RoomError: the file is missing, not a room file, or its room cannot be played.
+    """
+    try:
+        room = _parsed(_document(Path(path)))
+        validate_room(room)
+    except RoomError as error:
+        raise RoomError(f"room file {os.fspath(path)}: {error}") from None
+    return room
+
+
+def save_room(room: Room, path: str | os.PathLike[str]) -> None:
+    """Write a room so that `load_room` gives back an equal one; a crash leaves the old file or the new one.
+
+    Raises:
+        RoomError: the room cannot be played.
+    """
+    validate_room(room)
+    document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
+    if not np.array_equal(room.tv_cells, tv_cells_by_rule(room.drawing)):
+        document["television"] = [_mask_drawing(mask) for mask in room.tv_cells]
+    target = Path(path)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    unfinished.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(target)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """The file's JSON object, with known keys only."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise RoomError(f"cannot be read ({error.strerror}): check the path and its permissions") from None
+    if len(raw) > MAX_FILE_BYTES:
+        raise RoomError(
+            f"is larger than {MAX_FILE_BYTES} bytes: a room takes a few thousand, so remove what is no room"
+        )
+    try:
+        document = json.loads(raw.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise RoomError(f"is not JSON ({error.msg} at {where}): mend it there or export the room again") from None
+    except (ValueError, RecursionError):
+        raise RoomError("is not JSON in UTF-8: save it as plain text in the format of docs/room_format.md") from None
+    _check_keys(document)
+    return document
+
+
+def _check_keys(document: object) -> None:
+    if not isinstance(document, dict):
+        raise RoomError('must hold one JSON object: write {"format": "concord-room", ...}')
+    if document.get("format") != FORMAT or type(document.get("version")) is not int or document["version"] != VERSION:
+        raise RoomError(f'is not a room file of version {VERSION}: it needs "format": "{FORMAT}", "version": {VERSION}')
+    for key in _REQUIRED:
+        if key not in document:
+            raise RoomError(f'has no key "{key}": add it; a room file needs {", ".join(_REQUIRED)}')
+    for key in document:
+        if key not in _REQUIRED + _OPTIONAL:
+            known = ", ".join(_REQUIRED + _OPTIONAL)
+            raise RoomError(f"has the unknown key {key[:80]!r}: remove it or correct its spelling; known are {known}")
+
+
+def _parsed(document: dict[str, Any]) -> Room:
+    check_name(document["name"])
+    floor = _rows(document["floor"], "floor")
+    check_drawing(floor)
+    tv_cells = _television(document["television"], floor) if "television" in document else None
+    return room_from_drawing(document["name"], [row[1:-1] for row in floor[1:-1]], tv_cells)
+
+
+def _rows(value: object, what: str) -> list[str]:
+    if not isinstance(value, list) or not value or not all(isinstance(row, str) for row in value):
+        raise RoomError(f"{what} must be a list of rows: write each row of the drawing as one string in quotes")
+    check_rectangle(value, what)
+    return value
+
+
+def _television(value: object, floor: Sequence[str]) -> Mask:
+    """[4, H, W] bool from four drawings as large as the floor's."""
+    if not isinstance(value, list) or len(value) != 4:
+        raise RoomError("television must be a list of 4 drawings, for rotations 0, 90, 180 and 270")
+    masks = []
+    for rotation, drawing in enumerate(value):
+        what = f"television, rotation {90 * rotation}"
+        cells = characters(_rows(drawing, what))
+        if cells.shape != (len(floor), len(floor[0])):
+            raise RoomError(f"{what}: {cells.shape} rows and columns, but the floor has {(len(floor), len(floor[0]))}")
+        ring = cells == ALLOWED
+        ring[1:-1, 1:-1] = False
+        faulty = ~np.isin(cells, (ALLOWED, FORBIDDEN)) | ring
+        if faulty.any():
+            row, column = np.argwhere(faulty)[0]
+            raise RoomError(
+                f"{what}, row {row}, column {column}: {str(cells[row, column])!r}; write '.' where its centre may be, "
+                "'#' elsewhere and on the border"
+            )
+        masks.append(cells[1:-1, 1:-1] == ALLOWED)
+    return np.stack(masks)
+
+
+def _mask_drawing(mask: Mask) -> list[str]:
+    return ringed(["".join(ALLOWED if allowed else FORBIDDEN for allowed in row) for row in mask.tolist()])
