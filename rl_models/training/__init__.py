@@ -1,0 +1,1 @@
+"""Learning without Ray: checkpoints and the thin loop that tests, benchmarks and measurements share."""

@@ -1,0 +1,150 @@
+"""Checkpoints that a crash never halves and that cannot run code: safetensors for arrays, JSON for the rest.
+
+    folder/checkpoint_000123/<group>.safetensors   one file a group ("weights", "optimizer", "runner_0", ...)
+    folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
+
+A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is either whole
+or not there. One process writes into a folder at a time. This file must not know what is saved: no network, no world,
+no Ray.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_models.training import checkpoint_files as files
+from rl_models.training.checkpoint_files import CheckpointError
+
+__all__ = ["Checkpoint", "CheckpointError", "load_checkpoint", "newest_whole_checkpoint", "prune", "save_checkpoint"]
+
+logger = logging.getLogger(__name__)
+
+_FOLDER_NAME = re.compile(r"checkpoint_(\d{6,18})")
+_HIDDEN_PREFIX = ".unfinished_checkpoint_"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What `load_checkpoint` returns.
+
+    Attributes:
+        step: The counter that the checkpoint was saved under.
+        tensors: group -> name -> array, of the kind (NumPy or torch, on the CPU), dtype and shape that were saved.
+        state: The JSON that was saved.
+    """
+
+    step: int
+    tensors: dict[str, dict[str, np.ndarray | torch.Tensor]]
+    state: dict[str, Any]
+
+
+def save_checkpoint(
+    folder: Path,
+    step: int,
+    tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]],
+    state: Mapping[str, Any],
+) -> Path:
+    """Write `folder/checkpoint_<step>`; a checkpoint of the same step is replaced.
+
+    Args:
+        folder: Where this run's checkpoints lie; created when missing.
+        step: Counter that orders the checkpoints, at least 0.
+        tensors: group -> name -> array of any shape and layout, on any device.
+        state: JSON values with text keys. Whole numbers of any size and non-finite floats survive.
+
+    Raises:
+        CheckpointError: something that cannot be saved, or a disk that refuses; earlier checkpoints are untouched.
+    """
+    folder = Path(folder)
+    if step < 0:
+        raise CheckpointError(f"a checkpoint's step must be at least 0, not {step}")
+    final = folder / f"checkpoint_{step:06d}"
+    hidden = folder / f"{_HIDDEN_PREFIX}{step:06d}_{uuid.uuid4().hex[:8]}"
+    try:
+        hidden.mkdir(parents=True)
+        entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
+        files.write_state(hidden, step, state, entries)
+        files.sync_directory(hidden)
+        _move_into_place(hidden, final)
+    except OSError as error:
+        raise CheckpointError(
+            f"checkpoint {final} could not be written ({error.strerror or error}); "
+            f"free space or make the folder writable and run again: the earlier checkpoints are untouched"
+        ) from error
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    return final
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint directory, checking every byte of it against its recorded digest.
+
+    Raises:
+        CheckpointError: missing, truncated, altered or foreign files; nothing in them is ever executed.
+    """
+    path = Path(path)
+    document = files.read_state(path)
+    tensors = dict(files.read_group(path, name, entry) for name, entry in document["files"].items())
+    return Checkpoint(document["step"], tensors, document["state"])
+
+
+def newest_whole_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint with the highest step whose files are all whole, or None.
+
+    Damaged and foreign directories are skipped with a warning; unfinished ones are invisible.
+    """
+    for step, path in sorted(_numbered(Path(folder)), reverse=True):
+        try:
+            document = files.read_state(path)
+            if document["step"] != step:
+                raise CheckpointError(f"{path} says that it is of step {document['step']}; give it its own name back")
+            for name, entry in document["files"].items():
+                files.check_file(path / name, entry)
+        except CheckpointError as error:
+            logger.warning("skipped a checkpoint: %s", error)
+        else:
+            return path
+    return None
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Delete all but the `keep` newest checkpoints, and what crashed saves left behind. Never while a save is running.
+
+    The newest whole checkpoint is always kept, even when damaged ones with higher steps lie beside it.
+    """
+    if keep < 1:
+        raise ValueError(f"prune keeps at least one checkpoint, not {keep}")
+    folder = Path(folder)
+    whole = newest_whole_checkpoint(folder)
+    for _, path in sorted(_numbered(folder), reverse=True)[keep:]:
+        if path != whole:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f"{_HIDDEN_PREFIX}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _numbered(folder: Path) -> list[tuple[int, Path]]:
+    if not folder.is_dir():
+        return []
+    matches = ((_FOLDER_NAME.fullmatch(path.name), path) for path in folder.iterdir() if path.is_dir())
+    return [(int(match[1]), path) for match, path in matches if match]
+
+
+def _move_into_place(hidden: Path, final: Path) -> None:
+    """One rename. An older checkpoint of the same step first steps aside, for a directory cannot replace a full one."""
+    aside = hidden.with_name(hidden.name + "_replaced")
+    if final.exists():
+        final.rename(aside)
+    hidden.rename(final)
+    files.sync_directory(final.parent)
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,222 @@
+"""Rules of checkpoints: exact, whole or absent, and never able to run code."""
+
+import errno
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.training import checkpoint, checkpoint_files
+from rl_models.training.checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    newest_whole_checkpoint,
+    prune,
+    save_checkpoint,
+)
+
+ARRAYS = {
+    "empty": np.zeros((0, 3), np.float32),
+    "scalar": np.array(2.5),
+    "mask": np.array([True, False]),
+    "key": np.array([2**64 - 1], np.uint64),
+    "transposed": np.arange(6, dtype=np.int32).reshape(2, 3).T,
+    "small": np.array([[7]], np.uint8),
+}
+
+
+def save(folder: Path, step: int) -> Path:
+    weights = {"w": torch.full((4,), float(step)), "turned": torch.arange(6.0).reshape(2, 3).T}
+    return save_checkpoint(folder, step, {"weights": weights, "runner_0": ARRAYS}, {"env_steps": step, "huge": 2**70})
+
+
+def test_everything_comes_back_as_it_was_saved(tmp_path):
+    tied = torch.zeros(2, 2, dtype=torch.bfloat16)
+    path = save_checkpoint(
+        tmp_path, 123, {"weights": {"a": tied, "b": tied}, "runner_0": ARRAYS}, {"nan": [float("inf")]}
+    )
+    assert path == tmp_path / "checkpoint_000123"
+    loaded = load_checkpoint(path)
+    assert loaded.step == 123
+    assert loaded.state == {"nan": [float("inf")]}
+    assert loaded.tensors["weights"]["b"].dtype == torch.bfloat16
+    for name, array in ARRAYS.items():
+        back = loaded.tensors["runner_0"][name]
+        assert isinstance(back, np.ndarray)
+        assert (back.dtype, back.shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(back, array)
+
+
+def test_non_contiguous_torch_tensors_keep_their_values(tmp_path):
+    turned = load_checkpoint(save(tmp_path, 1)).tensors["weights"]["turned"]
+    assert torch.equal(turned, torch.arange(6.0).reshape(2, 3).T)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "runner_0.safetensors", "state.json"])
+def test_a_truncated_file_is_refused_and_skipped(tmp_path, name, caplog):
+    old, new = save(tmp_path, 1), save(tmp_path, 2)
+    (new / name).write_bytes((new / name).read_bytes()[:-9])
+    with pytest.raises(CheckpointError, match=name):
+        load_checkpoint(new)
+    assert newest_whole_checkpoint(tmp_path) == old
+    assert "checkpoint_000002" in caplog.text
+
+
+def test_a_changed_byte_is_refused(tmp_path):
+    path = save(tmp_path, 1)
+    content = bytearray((path / "weights.safetensors").read_bytes())
+    content[-1] ^= 1
+    (path / "weights.safetensors").write_bytes(content)
+    with pytest.raises(CheckpointError, match="SHA-256"):
+        load_checkpoint(path)
+
+
+def test_a_changed_state_is_refused(tmp_path):
+    path = save(tmp_path, 1)
+    document = json.loads((path / "state.json").read_text())
+    document["state"]["env_steps"] = 5
+    (path / "state.json").write_text(json.dumps(document))
+    with pytest.raises(CheckpointError, match="altered"):
+        load_checkpoint(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    path = save(tmp_path, 1)
+    (path / "weights.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"weights\.safetensors is missing"):
+        load_checkpoint(path)
+    with pytest.raises(CheckpointError, match="no checkpoint directory"):
+        load_checkpoint(tmp_path / "nowhere")
+
+
+class Bomb:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (self.path,))
+
+
+def test_a_pickle_in_a_checkpoint_is_refused_and_never_opened(tmp_path):
+    path = save(tmp_path, 1)
+    bomb = pickle.dumps(Bomb(str(tmp_path / "exploded")))
+    (path / "state.json").write_bytes(bomb)
+    with pytest.raises(CheckpointError, match="JSON"):
+        load_checkpoint(path)
+    # An attacker can make every digest right: the parser itself must refuse.
+    path = save(tmp_path, 2)
+    entry = {"sha256": checkpoint_files.hashlib.sha256(bomb).hexdigest(), "bytes": len(bomb), "numpy": []}
+    (path / "weights.safetensors").write_bytes(bomb)
+    checkpoint_files.write_state(path, 2, {}, {"weights.safetensors": entry})
+    with pytest.raises(CheckpointError, match="no safetensors file"):
+        load_checkpoint(path)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_checkpoint_cannot_name_files_outside_itself(tmp_path):
+    path = save(tmp_path, 1)
+    entry = {"sha256": "", "bytes": 0, "numpy": []}
+    checkpoint_files.write_state(path, 1, {}, {"../secret.safetensors": entry})
+    with pytest.raises(CheckpointError):
+        load_checkpoint(path)
+
+
+def test_a_link_or_pipe_in_place_of_a_file_is_refused(tmp_path):
+    path = save(tmp_path, 1)
+    (path / "state.json").unlink()
+    os.mkfifo(path / "state.json")
+    with pytest.raises(CheckpointError, match="regular"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"), [("format", "other", "does not say"), ("schema_version", 9, "version 9")]
+)
+def test_foreign_formats_and_versions_are_refused(tmp_path, key, value, said):
+    path = save(tmp_path, 1)
+    document = json.loads((path / "state.json").read_text())
+    (path / "state.json").write_text(json.dumps({**document, key: value}))
+    with pytest.raises(CheckpointError, match=said):
+        load_checkpoint(path)
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = save(tmp_path, 1)
+    monkeypatch.setattr(checkpoint_files, "LARGEST_GROUP_BYTES", 10)
+    with pytest.raises(CheckpointError, match="more than 10"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("call", ["write_group", "write_state", "sync_directory", "_move"])
+def test_a_full_disk_at_any_point_leaves_the_previous_checkpoint_newest(tmp_path, monkeypatch, call):
+    old = save(tmp_path, 1)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if call == "_move":
+        monkeypatch.setattr(checkpoint, "_move_into_place", full)
+    else:
+        monkeypatch.setattr(checkpoint_files, call, full)
+    with pytest.raises(CheckpointError, match="No space left"):
+        save(tmp_path, 2)
+    assert newest_whole_checkpoint(tmp_path) == old
+    assert [path.name for path in tmp_path.iterdir()] == [old.name]
+
+
+def test_a_process_killed_in_the_middle_of_a_save_leaves_the_previous_checkpoint_newest(tmp_path):
+    old = save(tmp_path, 1)
+    child = os.fork()
+    if child == 0:  # dies as by kill -9, after the tensors and before the state
+        checkpoint_files.write_state = lambda *_: os._exit(9)
+        save(tmp_path, 2)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert len(list(tmp_path.iterdir())) == 2, "the torn directory is there"
+    assert newest_whole_checkpoint(tmp_path) == old
+    newer = save(tmp_path, 3)
+    prune(tmp_path, keep=5)
+    assert sorted(tmp_path.iterdir()) == [old, newer]
+
+
+def test_the_same_step_can_be_saved_again(tmp_path):
+    save(tmp_path, 1)
+    path = save_checkpoint(tmp_path, 1, {}, {"second": True})
+    assert load_checkpoint(path).state == {"second": True}
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_steps_are_ordered_as_numbers_and_foreign_names_ignored(tmp_path):
+    save(tmp_path, 999_999)
+    newest = save(tmp_path, 1_000_000)
+    (tmp_path / "checkpoint_best").mkdir()
+    assert newest_whole_checkpoint(tmp_path) == newest
+    assert newest_whole_checkpoint(tmp_path / "nowhere") is None
+
+
+def test_prune_never_deletes_the_newest_whole_one(tmp_path):
+    paths = [save(tmp_path, step) for step in range(4)]
+    for path in paths[2:]:
+        (path / "state.json").unlink()
+    prune(tmp_path, keep=1)
+    assert newest_whole_checkpoint(tmp_path) == paths[1]
+    assert not paths[0].exists()
+
+
+@pytest.mark.parametrize(
+    ("tensors", "state", "said"),
+    [
+        ({"../w": {}}, {}, "file name"),
+        ({"w": {"text": np.array(["a"])}}, {}, "safetensors cannot hold"),
+        ({}, {"a": {1: 2}}, "text keys"),
+        ({}, {"a": object()}, "no JSON"),
+    ],
+)
+def test_what_cannot_come_back_is_not_saved(tmp_path, tensors, state, said):
+    with pytest.raises(CheckpointError, match=said):
+        save_checkpoint(tmp_path, 1, tensors, state)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,40 @@
+"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback.
+
+This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec
+
+__all__ = ["EXIT_CODE", "UserError", "exits_with_one_sentence"]
+
+EXIT_CODE = 2
+P = ParamSpec("P")
+
+
+class UserError(Exception):
+    """Bad input: one sentence that says what is wrong, where, and how to mend it."""
+
+
+def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
+    """Wrap a script's `main`: a `UserError` becomes `error: <sentence>` on stderr and exit code 2.
+
+    Control-C becomes exit code 130, as shells expect, without a traceback.
+    """
+
+    @functools.wraps(main)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return main(*args, **kwargs) or 0
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return EXIT_CODE
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return 130
+
+    return wrapped
