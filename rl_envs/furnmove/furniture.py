@@ -1,0 +1,108 @@
+"""Placing furniture in an empty room: which rectangles fit, and which of them stand along a wall.
+
+Part of the procedural stand-in for the living rooms of "A Cordial Sync" (Jain et al., ECCV 2020, section 5), whose
+own rooms need AI2-THOR. Sizes are those of cells closed to an agent's centre, so they include the agent's radius.
+
+This file must not know about televisions, agents, files or which furniture a room has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Mask
+
+WALL_SHARE = 0.65
+"""Share of the pieces that stand along a wall."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A rectangular piece of furniture.
+
+    Attributes:
+        depth, length: sides in cells; the length runs along the wall.
+        is_tall: whether it stops the lifted television too.
+    """
+
+    depth: int
+    length: int
+    is_tall: bool = False
+
+
+class FloorPlan:
+    """A room being furnished.
+
+    Attributes:
+        inside: [H, W] bool, cells within the walls.
+        low, tall: [H, W] bool, cells under furniture of either kind.
+    """
+
+    def __init__(self, inside: Mask) -> None:
+        self.inside = inside
+        self.low = np.zeros_like(inside)
+        self.tall = np.zeros_like(inside)
+
+    @property
+    def free(self) -> Mask:
+        """[H, W] bool, cells within the walls and under no furniture."""
+        return self.inside & ~self.low & ~self.tall
+
+    def place(self, piece: Piece, rng: np.random.Generator, gap_cells: int = 0) -> bool:
+        """Put a piece at a random place where it fits; False, and nothing changes, where there is none.
+
+        Args:
+            piece: what to place, in a random one of its two directions.
+            rng: source of chance.
+            gap_cells: width of the passage kept free around a piece that stands away from walls.
+        """
+        height, width = (piece.depth, piece.length) if rng.random() < 0.5 else (piece.length, piece.depth)
+        at_wall = rng.random() < WALL_SHARE
+        if min(self.inside.shape[0] - height, self.inside.shape[1] - width) < 0:
+            return False
+        fits = self._fits_at_wall(height, width) if at_wall else self._fits_apart(height, width, gap_cells)
+        corners = np.flatnonzero(fits)
+        if not corners.size:
+            return False
+        row, column = np.unravel_index(corners[rng.integers(corners.size)], fits.shape)
+        cells = self.tall if piece.is_tall else self.low
+        cells[row : row + height, column : column + width] = True
+        return True
+
+    def keep_floor(self, kept: Mask) -> None:
+        """Fill every free cell outside of `kept` [H, W] with low furniture."""
+        self.low |= self.free & ~kept
+
+    def drawing(self) -> tuple[str, ...]:
+        """H strings of W characters, without the wall around them."""
+        cells = np.where(self.tall, TALL, np.where(self.low, LOW, np.where(self.inside, FREE, WALL)))
+        return tuple("".join(row) for row in cells.tolist())
+
+    def _fits_at_wall(self, height: int, width: int) -> Mask:
+        """[H - height + 1, W - width + 1] bool, corners of places on free floor with their length along a wall."""
+        rows, columns = self.inside.shape[0] - height + 1, self.inside.shape[1] - width + 1
+        free = _count(~self.free, height, width) == 0
+        around = np.pad(self.inside, 1)
+        flush = np.zeros_like(free)
+        if width >= height:
+            strip = _count(around, 1, width)[:, 1 : 1 + columns] == 0
+            flush |= strip[:rows] | strip[height + 1 :][:rows]
+        if height >= width:
+            strip = _count(around, height, 1)[1 : 1 + rows] == 0
+            flush |= strip[:, :columns] | strip[:, width + 1 :][:, :columns]
+        return free & flush
+
+    def _fits_apart(self, height: int, width: int, gap_cells: int) -> Mask:
+        """[H - height + 1, W - width + 1] bool, corners of places with a free passage around."""
+        closed = np.pad(~self.free, gap_cells, constant_values=True)
+        return _count(closed, height + 2 * gap_cells, width + 2 * gap_cells) == 0
+
+
+def _count(mask: Mask, height: int, width: int) -> NDArray[np.int32]:
+    """How many cells each window of the mask holds: [H, W] bool -> [H - height + 1, W - width + 1] int32."""
+    total = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), np.int32)
+    total[1:, 1:] = mask.cumsum(0, dtype=np.int32).cumsum(1)
+    return total[height:, width:] - total[:-height, width:] - total[height:, :-width] + total[:-height, :-width]

@@ -1,0 +1,188 @@
+"""Which rooms are for training, validation and test: named rooms, and streams of many unseen ones.
+
+"A Cordial Sync" (Jain et al., ECCV 2020, section 5) trains in 20 living rooms of AI2-THOR and tests in 5 others. Here
+the named rooms are procedural, with FloorPlan229 as a sixth test room of the full size. Every seed is a number whose
+digits say split, kind, size and index, so no two rooms anywhere share one.
+
+This file must not know about episodes or how a room is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import overload
+
+from rl_envs.furnmove.generator import MAX_CELLS, generate_room
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.room_checks import RoomError
+from rl_envs.furnmove.room_file import load_room
+
+NAMED_ROOMS = {"train": 20, "valid": 5, "test": 5}
+"""Split -> how many procedural rooms it names."""
+
+SIZES = tuple(MAX_CELLS)
+STREAM_ROOMS = {"train": 4096, "valid": 512, "test": 512}
+"""Split -> length of the stream that `resolve_rooms` makes."""
+
+MAX_STREAM_SEED, MAX_STREAM_ROOMS = 2**64, 2**32
+FLOORPLAN229 = "floorplan229"
+_CACHED_ROOMS = 4096
+_SPLITS = tuple(NAMED_ROOMS)
+
+
+def rooms_of(split: str, size: str = "full") -> tuple[Room, ...]:
+    """The named rooms of a split: `train_room_01` and so on; in the full test split FloorPlan229 comes last.
+
+    Args:
+        split: `train` (20 rooms), `valid` (5) or `test` (5, or 6 in full size).
+        size: `full` or `laptop`.
+
+    Raises:
+        ValueError: unknown split or size.
+    """
+    _check(split, size)
+    return _named_rooms(split, size)
+
+
+def room_by_name(name: str, size: str = "full") -> Room:
+    """One named room, such as `test_room_03` or `floorplan229`.
+
+    Raises:
+        RoomError: no room of that size has this name.
+    """
+    if name == FLOORPLAN229:
+        return _floorplan229()
+    for split, count in NAMED_ROOMS.items():
+        for number in range(1, count + 1):
+            if name == _room_name(split, number):
+                return rooms_of(split, size)[number - 1]
+    raise RoomError(
+        f"no room is called {name!r}: there are train_room_01-20, valid_ and test_room_01-05, {FLOORPLAN229}"
+    )
+
+
+@dataclass(frozen=True)
+class RoomStream(Sequence[Room]):
+    """Many procedural rooms, each made when first asked for and the same in every process.
+
+    Streams of different splits, seeds or sizes share no seed with each other, nor with the named rooms. A stream is
+    four values, so it is cheap to send to another process; the latest rooms are kept once a process.
+
+    Attributes:
+        seed: which stream, 0 .. 2**64 - 1.
+        size: `full` or `laptop`.
+        count: how many rooms it has; the first ones do not depend on it.
+        split: `train`, `valid` or `test`.
+    """
+
+    seed: int = 0
+    size: str = "full"
+    count: int = STREAM_ROOMS["train"]  # type: ignore[assignment]  # hides Sequence.count, which rooms do not need
+    split: str = "train"
+
+    def __post_init__(self) -> None:
+        """Refuse unknown words and numbers out of range."""
+        _check(self.split, self.size)
+        if not 0 <= self.seed < MAX_STREAM_SEED or not 1 <= self.count <= MAX_STREAM_ROOMS:
+            raise ValueError(
+                f"a room stream needs a seed of 0 .. 2**64 - 1 and 1 .. 2**32 rooms; got {self.seed} and {self.count}"
+            )
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Largest (H, W) that this stream can hold; no room is made to find out."""
+        return MAX_CELLS[self.size]
+
+    def __len__(self) -> int:
+        return self.count
+
+    @overload
+    def __getitem__(self, index: int) -> Room: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Room]: ...
+    def __getitem__(self, index: int | slice) -> Room | Sequence[Room]:
+        if isinstance(index, slice):
+            return tuple(self._room(number) for number in range(*index.indices(self.count)))
+        if not -self.count <= index < self.count:
+            raise IndexError(f"this stream has {self.count} rooms, there is no room {index}")
+        return self._room(int(index) % self.count)
+
+    def __iter__(self) -> Iterator[Room]:
+        return (self._room(number) for number in range(self.count))
+
+    def _room(self, number: int) -> Room:
+        name = f"{self.split}_stream_{self.seed}_{number}"
+        return _made(_seed(self.split, self.size, self.seed + 1, number), self.size, name)
+
+
+def bounds(rooms: Sequence[Room]) -> tuple[int, int]:
+    """Height and width, in cells, that hold every one of these rooms; a stream is asked without making any."""
+    if isinstance(rooms, RoomStream):
+        return rooms.bounds
+    if not rooms:
+        raise ValueError("there are no rooms: give at least one")
+    return max(room.height for room in rooms), max(room.width for room in rooms)
+
+
+def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
+    """The rooms that one word means.
+
+    Args:
+        rooms: a split's named rooms (`train`, `valid`, `test`), a stream (`train_stream`, `valid_stream`,
+            `test_stream`), one room's name (`floorplan229`), or the path of a room file (`*.json`).
+        size: `full` or `laptop`; a file has its own size.
+
+    Raises:
+        RoomError: the room's name is unknown, or its file cannot be used.
+    """
+    if rooms in NAMED_ROOMS:
+        return rooms_of(rooms, size)
+    split = rooms.removesuffix("_stream")
+    if rooms.endswith("_stream") and split in NAMED_ROOMS:
+        return RoomStream(size=size, count=STREAM_ROOMS[split], split=split)
+    if rooms.endswith(".json"):
+        return (load_room(rooms),)
+    try:
+        return (room_by_name(rooms, size),)
+    except RoomError as error:
+        words = ", ".join((*NAMED_ROOMS, *(f"{split}_stream" for split in NAMED_ROOMS)))
+        raise RoomError(f"{error}; or write one of {words}, or the path of a room file (*.json)") from None
+
+
+@cache
+def _named_rooms(split: str, size: str) -> tuple[Room, ...]:
+    numbers = range(1, NAMED_ROOMS[split] + 1)
+    rooms = [generate_room(_seed(split, size, 0, number), size, _room_name(split, number)) for number in numbers]
+    if (split, size) == ("test", "full"):
+        rooms.append(_floorplan229())
+    return tuple(rooms)
+
+
+@cache
+def _floorplan229() -> Room:
+    return load_room(Path(__file__).with_name(f"{FLOORPLAN229}.json"))
+
+
+@lru_cache(maxsize=_CACHED_ROOMS)
+def _made(seed: int, size: str, name: str) -> Room:
+    return generate_room(seed, size, name)
+
+
+def _room_name(split: str, number: int) -> str:
+    return f"{split}_room_{number:02d}"
+
+
+def _seed(split: str, size: str, stream: int, number: int) -> int:
+    """A number that only this room has; stream 0 is that of the named rooms, stream s + 1 has seed s."""
+    kind = _SPLITS.index(split) << 8 | SIZES.index(size)
+    return (stream << 16 | kind) << 32 | number
+
+
+def _check(split: str, size: str) -> None:
+    if split not in NAMED_ROOMS:
+        raise ValueError(f"unknown split {split!r}: choose one of {', '.join(NAMED_ROOMS)}")
+    if size not in SIZES:
+        raise ValueError(f"unknown room size {size!r}: choose one of {', '.join(SIZES)}")
