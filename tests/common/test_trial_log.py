@@ -1,0 +1,149 @@
+"""Rules of a trial's log: no point doubled, missing or from a lost future, in metrics.jsonl and in TensorBoard."""
+
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.trial_log import TrialLog, read_metrics
+
+
+def row(env_steps: int) -> dict:
+    return {"env_steps": env_steps, "episode/success": env_steps / 100, "loss/policy": -1.0}
+
+
+def curves(folder) -> dict:
+    """What TensorBoard itself reads: tag -> [(env steps, value)]."""
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "images": 0, "tensors": 0}).Reload()
+    return {
+        tag: [(event.step, round(event.value, 5)) for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]
+    }
+
+
+def test_every_row_is_in_the_file_and_in_tensorboard_as_it_is_written(tmp_path):
+    log = TrialLog(tmp_path)
+    for step in (10, 20):
+        log.append(row(step))
+    assert [line["env_steps"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [10, 20]
+    assert curves(tmp_path) == {"episode/success": [(10, 0.1), (20, 0.2)], "loss/policy": [(10, -1.0), (20, -1.0)]}
+
+
+def test_rewind_cuts_the_future_and_nothing_else(tmp_path):
+    log = TrialLog(tmp_path)
+    for step in (10, 20, 30):
+        log.append(row(step))
+        log.add_image("policy/joint", np.full((4, 5, 3), step, np.uint8), step)
+    log.add_text("config", "| a | b |")
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    log.rewind(20)
+    assert before.startswith((tmp_path / "metrics.jsonl").read_bytes())
+    assert curves(tmp_path)["episode/success"] == [(10, 0.1), (20, 0.2)]
+    events = EventAccumulator(str(tmp_path), size_guidance={"images": 0, "tensors": 0}).Reload()
+    assert [image.step for image in events.Images("policy/joint")] == [10, 20]
+    assert events.Tensors("config")[0].tensor_proto.string_val == [b"| a | b |"]
+    log.append({**row(30), "episode/success": 0.9})
+    assert curves(tmp_path)["episode/success"] == [(10, 0.1), (20, 0.2), (30, 0.9)]
+
+
+def test_a_killed_and_continued_log_equals_an_unbroken_one(tmp_path):
+    with TrialLog(tmp_path / "unbroken") as unbroken:
+        for step in range(10, 60, 10):
+            unbroken.append({**row(step), "wall_time": 0.0})
+    child = os.fork()
+    if child == 0:
+        log = TrialLog(tmp_path / "broken")
+        for step in range(10, 50, 10):
+            log.append({**row(step), "wall_time": 0.0})
+        with (tmp_path / "broken" / "metrics.jsonl").open("ab") as file:
+            file.write(b'{"env_steps": 50, "episode/su')
+        os._exit(9)
+    os.waitpid(child, 0)
+    with TrialLog(tmp_path / "broken") as log:
+        log.rewind(20)
+        for step in range(30, 60, 10):
+            log.append({**row(step), "wall_time": 0.0})
+    files = [(tmp_path / name / "metrics.jsonl").read_bytes() for name in ("unbroken", "broken")]
+    assert files[0] == files[1]
+    assert curves(tmp_path / "unbroken") == curves(tmp_path / "broken")
+
+
+def test_a_torn_last_line_is_dropped_even_without_a_rewind(tmp_path):
+    with TrialLog(tmp_path) as log:
+        log.append(row(10))
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"env_steps": 2')
+    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 1
+    with TrialLog(tmp_path) as log:
+        log.append(row(20))
+    assert [line["env_steps"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [10, 20]
+    assert curves(tmp_path)["loss/policy"] == [(10, -1.0), (20, -1.0)]
+
+
+def test_events_lost_or_half_written_in_a_crash_are_derived_again(tmp_path):
+    with TrialLog(tmp_path) as log:
+        log.append(row(10))
+        log.append(row(20))
+    for path in tmp_path.glob("events*"):
+        path.write_bytes(path.read_bytes()[:-20])
+    (tmp_path / ".unfinished_events_1").write_bytes(b"torn")
+    with TrialLog(tmp_path) as log:
+        log.append(row(30))
+    assert [step for step, _ in curves(tmp_path)["loss/policy"]] == [10, 20, 30]
+    assert len(list(tmp_path.iterdir())) == 3, "metrics, events, and the emptied events"
+
+
+def test_a_watching_tensorboard_forgets_the_lost_future(tmp_path):
+    log = TrialLog(tmp_path)
+    for step in (10, 20, 30):
+        log.append(row(step))
+    watching = EventAccumulator(str(tmp_path)).Reload()
+    log.rewind(10)
+    log.append({**row(20), "episode/success": 0.5})
+    watching.Reload()
+    assert [(event.step, round(event.value, 5)) for event in watching.Scalars("episode/success")] == [
+        (10, 0.1),
+        (20, 0.5),
+    ]
+
+
+def test_rewinding_to_the_start_empties_the_log(tmp_path):
+    log = TrialLog(tmp_path)
+    log.append(row(10))
+    log.rewind(0)
+    assert read_metrics(tmp_path / "metrics.jsonl") == []
+    assert curves(tmp_path) == {}
+    log.append(row(10))
+
+
+def test_env_steps_must_rise_and_values_be_numbers(tmp_path):
+    log = TrialLog(tmp_path)
+    log.append(row(10))
+    with pytest.raises(ValueError, match="rewind first"):
+        log.append(row(10))
+    with pytest.raises(ValueError, match="'name'"):
+        log.append({"env_steps": 20, "name": "sync"})
+    with pytest.raises(ValueError, match="tag"):
+        log.add_image("../escape", np.zeros((2, 2, 3), np.uint8), 20)
+
+
+def test_numbers_of_every_kind_survive_and_the_file_stays_json(tmp_path):
+    log = TrialLog(tmp_path)
+    log.append({"env_steps": np.int64(10), "a": np.float32(0.5), "b": math.nan, "c": None, "d": True, "e": -math.inf})
+    line = (tmp_path / "metrics.jsonl").read_text()
+    json.loads(line, parse_constant=pytest.fail)
+    (back,) = read_metrics(tmp_path / "metrics.jsonl")
+    assert (back["env_steps"], back["a"], back["d"], back["e"]) == (10, 0.5, 1, -math.inf)
+    assert math.isnan(back["b"])
+    assert "c" not in back
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path):
+    log = TrialLog(tmp_path)
+    log.append(row(10))
+    (tmp_path / "metrics.jsonl").write_bytes(b"rubbish\n" + (tmp_path / "metrics.jsonl").read_bytes())
+    with pytest.raises(UserError, match="line 1"):
+        read_metrics(tmp_path / "metrics.jsonl")

@@ -1,0 +1,86 @@
+"""One TensorBoard event file, written synchronously: no thread to fork or lose, no torch to import.
+
+The x axis of everything is the number of env steps. This file must not know where the numbers come from.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2, types_pb2
+from tensorboard.plugins.text import metadata as text_plugin
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+__all__ = ["PATTERN", "UNFINISHED_PATTERN", "EventFile", "png_bytes"]
+
+PATTERN = "events.out.tfevents.*"
+UNFINISHED_PATTERN = ".unfinished_events_*"
+
+
+class EventFile:
+    """A new event file in `folder`. It stays hidden under another name until `publish`, so that it appears whole."""
+
+    def __init__(self, folder: Path) -> None:
+        nanoseconds = time.time_ns()
+        self.path = folder / f"events.out.tfevents.{nanoseconds // 10**9:010d}.{nanoseconds % 10**9:09d}"
+        self._hidden = folder / f".unfinished_events_{nanoseconds}"
+        self._file = self._hidden.open("wb")
+        self._records = RecordWriter(self._file)
+        self._write(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
+        # Tells a TensorBoard that is watching to forget what it read from a file that this one replaces.
+        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._write(event_pb2.Event(wall_time=time.time(), step=0, session_log=start))
+
+    def publish(self) -> None:
+        """Give the file the name under which TensorBoard finds it; writing goes on."""
+        self._file.flush()
+        self._hidden.rename(self.path)
+
+    def add_scalars(self, scalars: Mapping[str, float], env_steps: int, wall_time: float) -> None:
+        """Write one point of each curve; `wall_time` in seconds since 1970."""
+        values = [summary_pb2.Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        self._write_summary(values, env_steps, wall_time)
+
+    def add_png(self, tag: str, png: bytes, env_steps: int, wall_time: float) -> None:
+        """Write an image that is PNG already."""
+        width, height = Image.open(io.BytesIO(png)).size
+        image = summary_pb2.Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=png)
+        self._write_summary([summary_pb2.Summary.Value(tag=tag, image=image)], env_steps, wall_time)
+
+    def add_text(self, tag: str, markdown: str, wall_time: float) -> None:
+        """Write a text in Markdown, at step 0."""
+        tensor = tensor_pb2.TensorProto(
+            dtype=types_pb2.DT_STRING,
+            string_val=[markdown.encode()],
+            tensor_shape=tensor_shape_pb2.TensorShapeProto(dim=[tensor_shape_pb2.TensorShapeProto.Dim(size=1)]),
+        )
+        metadata = text_plugin.create_summary_metadata(display_name=tag, description="")
+        self._write_summary([summary_pb2.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)], 0, wall_time)
+
+    def flush(self) -> None:
+        """Hand everything to the operating system, where TensorBoard sees it."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; one that was never published vanishes."""
+        self._file.close()
+        self._hidden.unlink(missing_ok=True)
+
+    def _write_summary(self, values: list[summary_pb2.Summary.Value], env_steps: int, wall_time: float) -> None:
+        summary = summary_pb2.Summary(value=values)
+        self._write(event_pb2.Event(wall_time=wall_time, step=env_steps, summary=summary))
+
+    def _write(self, event: event_pb2.Event) -> None:
+        self._records.write(event.SerializeToString())
+
+
+def png_bytes(image: np.ndarray) -> bytes:
+    """Encode `[H, W, 3] uint8` as PNG."""
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG")
+    return buffer.getvalue()

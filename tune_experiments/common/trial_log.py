@@ -1,0 +1,192 @@
+"""What one trial measured while it trained: `metrics.jsonl` is the truth, the TensorBoard events are derived from it.
+
+    folder/metrics.jsonl           one line per training iteration: env_steps, wall_time and flat scalar names
+    folder/images/<tag>/<n>.png    pictures, n in env steps
+    folder/texts/<tag>.md          texts
+    folder/events.out.tfevents.*   all of the above for TensorBoard, x axis = env steps
+
+A trial that continues from a checkpoint calls `rewind` with the checkpoint's env steps: what a lost future wrote is cut
+from metrics.jsonl, and the events are written anew from what remains. So no point is doubled, missing or from a future
+that never was. This file must not know what the numbers mean, nor where checkpoints lie.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_atomically
+from tune_experiments.common.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
+
+__all__ = ["TrialLog", "read_metrics"]
+
+METRICS_FILE = "metrics.jsonl"
+# Everything else in a row is a curve.
+_AXES = ("env_steps", "wall_time")
+_TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+
+
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    """The whole rows of a metrics.jsonl, in order; a torn last line (a crash in the middle of a write) is left out.
+
+    Raises:
+        UserError: a damaged line that is not the last.
+    """
+    return [row for _, row in _lines_and_rows(path)]
+
+
+class TrialLog:
+    """The log of the trial that owns `folder` (created when missing); one process writes it at a time.
+
+    A folder that has a past is continued: call `rewind` with the env steps of the checkpoint that training starts from.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._metrics = self.folder / METRICS_FILE
+        self._events: EventFile | None = None
+        self._last_env_steps = -1
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add one iteration: `env_steps` (rising) and scalars by names like `episode/success`; None is left out.
+
+        Raises:
+            ValueError: env_steps that do not rise (rewind first), or a value that is no number.
+        """
+        events = self._open_events()
+        row = {"wall_time": time.time()} | {key: _number(key, value) for key, value in row.items() if value is not None}
+        if row["env_steps"] <= self._last_env_steps:
+            raise ValueError(
+                f"env_steps {row['env_steps']} follow {self._last_env_steps} in {self._metrics}: rewind first"
+            )
+        self._last_env_steps = int(row["env_steps"])
+        # JSON has no name for what is not finite, and a diverged loss must not make the file unreadable to others.
+        line = json.dumps({key: value if math.isfinite(value) else str(value) for key, value in row.items()})
+        with self._metrics.open("ab") as file:
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _add_curves(events, row)
+        events.flush()
+
+    def add_image(self, tag: str, image: np.ndarray, env_steps: int) -> None:
+        """Add a picture, `[H, W, 3] uint8`."""
+        events, png = self._open_events(), png_bytes(image)
+        path = self.folder / "images" / _checked(tag) / f"{env_steps}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, png)
+        events.add_png(tag, png, env_steps, time.time())
+        events.flush()
+
+    def add_text(self, tag: str, markdown: str) -> None:
+        """Add a text such as the configuration; a text of the same tag is replaced."""
+        events = self._open_events()
+        path = self.folder / "texts" / f"{_checked(tag)}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, markdown)
+        events.add_text(tag, markdown, time.time())
+        events.flush()
+
+    def rewind(self, to_env_steps: int) -> None:
+        """Forget everything after `to_env_steps` and write the TensorBoard events anew from what remains."""
+        self.close()
+        kept = []
+        if self._metrics.exists():
+            kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
+            write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))
+        for path in self._images():
+            if int(path.stem) > to_env_steps:
+                path.unlink()
+        self._last_env_steps = int(kept[-1][1]["env_steps"]) if kept else -1
+        self._events = self._derive_events([row for _, row in kept])
+
+    def close(self) -> None:
+        """Close the event file; a later call opens a new one."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None
+
+    def __enter__(self) -> TrialLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open_events(self) -> EventFile:
+        """The event file; on first use it is derived from whatever the folder holds, so that a crash heals itself."""
+        if self._events is None:
+            self.rewind(sys.maxsize)
+        assert self._events is not None
+        return self._events
+
+    def _derive_events(self, rows: list[dict[str, float]]) -> EventFile:
+        """Write all that is known into a new event file, and only then drop the old ones."""
+        old = sorted(self.folder.glob(PATTERN))
+        for path in self.folder.glob(UNFINISHED_PATTERN):
+            path.unlink()
+        events = EventFile(self.folder)
+        for row in rows:
+            _add_curves(events, row)
+        for path in self._images():
+            tag = path.parent.relative_to(self.folder / "images").as_posix()
+            events.add_png(tag, path.read_bytes(), int(path.stem), path.stat().st_mtime)
+        for path in sorted((self.folder / "texts").rglob("*.md")):
+            tag = path.relative_to(self.folder / "texts").with_suffix("").as_posix()
+            events.add_text(tag, path.read_text(), path.stat().st_mtime)
+        events.publish()
+        for path in old[:-1]:
+            path.unlink()
+        for path in old[-1:]:
+            # Emptied, not removed: a TensorBoard that is reading a file which vanishes never gets to the next one.
+            os.truncate(path, 0)
+        return events
+
+    def _images(self) -> list[Path]:
+        return sorted((self.folder / "images").rglob("*.png"), key=lambda path: int(path.stem))
+
+
+def _lines_and_rows(path: Path) -> list[tuple[bytes, dict[str, float]]]:
+    # A whole file ends with a newline, so the piece after the last newline is empty or torn.
+    lines = path.read_bytes().split(b"\n")[:-1]
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = {key: float(value) if isinstance(value, str) else value for key, value in json.loads(line).items()}
+            row["env_steps"] = int(row["env_steps"])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise UserError(f"{path} line {number} is no row of metrics ({error!r}); delete that line") from error
+        pairs.append((line, row))
+    return pairs
+
+
+def _add_curves(events: EventFile, row: Mapping[str, float]) -> None:
+    curves = {key: value for key, value in row.items() if key not in _AXES}
+    events.add_scalars(curves, int(row["env_steps"]), row.get("wall_time", 0.0))
+
+
+def _number(key: str, value: Any) -> float:
+    """A plain number from a Python, NumPy or torch scalar; whole numbers stay whole."""
+    value = value.item() if hasattr(value, "item") else value
+    if not isinstance(value, int | float):
+        raise ValueError(f"metric {key!r} must be a number, not {value!r}")
+    return value + 0
+
+
+def _checked(tag: str) -> str:
+    if not _TAG.fullmatch(tag):
+        raise ValueError(f"tag {tag!r} must be words of letters, digits, '_' and '-' separated by '/'")
+    return tag
