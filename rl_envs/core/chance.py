@@ -19,8 +19,7 @@ POLICY_DRAWS = 2**32
 """Draw numbers from here on belong to whoever samples the actions; smaller ones belong to the world."""
 
 _EPISODE, _STEP, _DRAW, _WORLD = (
-    np.uint64(constant)
-    for constant in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03)
+    np.uint64(constant) for constant in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03)
 )
 _TO_UNIT = 2.0**-53
 

@@ -49,14 +49,16 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class TextSpec:
-    """Composed text: the observation key holds rows of a token table.
+    """Composed text: the observation key holds rows of a token table, `[B, N, *rows]` int32.
 
     Attributes:
         length: L, tokens a row; shorter texts are padded with 0.
         vocabulary: V, token ids are 0 .. V - 1.
         meaning: one line for documentation.
+        rows: shape of the row numbers that one agent sees at once; () is a single text.
     """
 
     length: int
     vocabulary: int
     meaning: str
+    rows: tuple[int, ...] = ()

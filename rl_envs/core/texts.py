@@ -47,6 +47,18 @@ class TextStore:
             raise ValueError(f"token ids must lie in 0 .. {self.spec.vocabulary - 1}; got {texts.min()}..{texts.max()}")
         return np.array([self._row_of(text) for text in texts], np.int32)
 
+    def look_up(self, rows: Array) -> Array:
+        """The texts behind these row numbers, without building the whole table.
+
+        Args:
+            rows: any shape, row numbers.
+
+        Returns:
+            [*rows.shape, L] int32.
+        """
+        texts = [self._rows[row] for row in np.ravel(rows)]
+        return np.array(texts, np.int32).reshape(*np.shape(rows), self.spec.length)
+
     def compact(self, used: Array) -> Array:
         """Forget every text that no entry of `used` points at.
 

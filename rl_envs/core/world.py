@@ -32,13 +32,15 @@ class World(ABC):
     Attributes:
         agents: names of the N agents, in the order of every `N` axis.
         observation_spec: key -> what one agent sees; observations are dicts of `[B, N, ...]` arrays.
-        text_spec: those keys that hold rows of a token table instead of values.
+        text_spec: further keys, which hold rows of a token table instead of values.
         action_spec: number of actions, or a dict of numbers for factored actions.
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
         tables: constant arrays that observation ids point into.
         state: name -> `[B, ...]` array, everything the future depends on besides the clock.
         texts: observation key -> the texts its rows point at.
+        auto_resets: whether an ended world begins its next episode within the same step. Whoever sets it to False
+            finds the world in its final state (to draw it, say) and calls `next_episode` before the next step.
     """
 
     agents: tuple[str, ...]
@@ -48,6 +50,7 @@ class World(ABC):
     recorded_draws: tuple[str, ...] = ()
     metric_names: tuple[str, ...] = ()
     max_episode_steps: int
+    auto_resets: bool = True
 
     def __init__(self, num_worlds: int = 1, first_world: int = 0) -> None:
         """Prepare B worlds; nothing can be stepped before `reset` or `restore`.
@@ -89,8 +92,26 @@ class World(ABC):
         self._start(rows)
         return self._observe(rows)
 
+    def next_episode(self, worlds: Array | None = None) -> Arrays:
+        """Give up the present episode and begin the next one, with the chance that belongs to it.
+
+        Args:
+            worlds: [K] which worlds; all by default.
+
+        Returns:
+            observations of all worlds, dict of `[B, N, ...]`.
+
+        Raises:
+            RuntimeError: before `reset` or `restore`.
+        """
+        self._require_game()
+        rows = np.arange(self.num_worlds) if worlds is None else np.asarray(worlds)
+        self.chance.next_episode(rows)
+        self._start(rows)
+        return self.observe()
+
     def step(self, actions: Actions, chance: Arrays | None = None) -> StepResult:
-        """Advance every world by one env step; worlds that end begin their next episode at once.
+        """Advance every world by one env step; worlds that end begin their next episode at once (`auto_resets`).
 
         Args:
             actions: [B, N] int, or a dict of such arrays where `action_spec` is a dict. Entries of agents that do
@@ -108,13 +129,13 @@ class World(ABC):
 
         Raises:
             RuntimeError: before `reset` or `restore`.
-            ValueError: actions or recorded draws of the wrong shape, name or range.
+            ValueError: actions or recorded draws of the wrong shape, name or range; the world is as it was before.
         """
-        if not self._is_running:
-            raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
+        self._require_game()
         self._check_recorded(chance or {})
+        checked = self._checked(actions)
         self.chance.next_step()
-        reward, terminated, truncated = self._advance(self._checked(actions), chance or {})
+        reward, terminated, truncated = self._advance(checked, chance or {})
         self.state["episode_return"] += reward
         self.state["episode_length"] += 1
         observations = self._observe(np.arange(self.num_worlds))
@@ -123,6 +144,7 @@ class World(ABC):
         if done.size:
             info["final_obs"] = {key: value[done] for key, value in observations.items()}
             info["episode"] = self._ended(done)
+        if done.size and self.auto_resets:
             self.chance.next_episode(done)
             self._start(done)
             for key, value in self._observe(done).items():
@@ -157,16 +179,16 @@ class World(ABC):
         if unknown or missing:
             known = sorted(blank)
             raise ValueError(f"{type(self).__name__}.restore: unknown {unknown}, missing {missing}; known {known}")
-        self.chance = Chance(0, self.first_world, self.num_worlds)
-        for name, attribute in zip(_CLOCK, ("key", "episode", "step"), strict=True):
-            if name in state:
-                setattr(self.chance, attribute, np.array(state[name], getattr(self.chance, attribute).dtype))
-        self.state = blank
-        for name in set(state) & set(blank):
+        chance = Chance(0, self.first_world, self.num_worlds)
+        clock = dict(zip(_CLOCK, (chance.key, chance.episode, chance.step), strict=True))
+        for name, target in (clock | blank).items():
+            if name not in state:
+                continue
             value = np.asarray(state[name])
-            if value.shape != blank[name].shape:
-                raise ValueError(f"restore: {name} must have shape {blank[name].shape}, got {value.shape}")
-            blank[name][...] = value
+            if value.shape != target.shape:
+                raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
+            target[...] = value
+        self.chance, self.state = chance, blank
         self._is_running = True
         self._derive(np.arange(self.num_worlds), given=frozenset(state))
         return self.observe()
@@ -243,6 +265,10 @@ class World(ABC):
         if actions.min() < 0 or actions.max() >= size:
             raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
         return actions
+
+    def _require_game(self) -> None:
+        if not self._is_running:
+            raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
 
     def _check_recorded(self, recorded: Arrays) -> None:
         unknown = sorted(set(recorded) - set(self.recorded_draws))
