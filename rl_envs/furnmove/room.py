@@ -106,3 +106,17 @@ def stand_cells(room: Room) -> Mask:
 def characters(drawing: Sequence[str]) -> NDArray[np.str_]:
     """The drawing as an array, [H, W] of single characters."""
     return np.array([list(row) for row in drawing], dtype="<U1")
+
+
+def drawing_of_masks(agent_cells: Mask, tv_cells: Mask) -> tuple[str, ...]:
+    """A drawing for a room known by its masks only: what just the television may pass counts as low furniture.
+
+    Args:
+        agent_cells: [H, W] bool.
+        tv_cells: [4, H, W] bool.
+
+    Returns:
+        H strings of W characters.
+    """
+    cells = np.where(agent_cells, FREE, np.where(tv_cells.any(0), LOW, WALL))
+    return tuple("".join(row) for row in cells.tolist())

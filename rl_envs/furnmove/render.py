@@ -1,0 +1,237 @@
+"""Top-down pictures of FurnMove: room, television, agents, goal and the way so far, after the figures of the paper.
+
+"A Cordial Sync" (Jain et al., ECCV 2020, figures 1 and 6) shows its gridworld like this. Everything is drawn twice as
+large as wanted and then reduced, so that edges are smooth.
+
+This file must not know about rules, rewards, observations or how an episode came to this state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
+from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_of_masks
+
+Colour: TypeAlias = tuple[int, ...]
+Cells: TypeAlias = Iterable[tuple[int, int]]
+
+PAPER: Colour = (252, 251, 248)
+INK: Colour = (52, 56, 66)
+GRID: Colour = (233, 226, 213)
+CELL_COLOURS: dict[str, Colour] = {
+    FREE: (247, 242, 232),
+    LOW: (214, 196, 166),
+    TALL: (142, 112, 84),
+    WALL: (84, 90, 103),
+    OUTSIDE: PAPER,
+}
+EDGES: dict[str, Colour] = {LOW: (176, 154, 120), TALL: (94, 71, 51)}
+AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172), (214, 130, 16))
+TELEVISION: Colour = (38, 42, 52)
+GOAL: Colour = (26, 150, 98)
+REACH: Colour = (74, 144, 226)
+PATH: Colour = (240, 150, 20)
+_OVERSAMPLING = 2
+_TEXT_PIXELS = 12
+_LINE_PIXELS = 18
+
+
+def draw(
+    room: Room,
+    agent_cells: ArrayLike,
+    agent_headings: ArrayLike,
+    tv: ArrayLike,
+    stand: ArrayLike,
+    *,
+    path: ArrayLike = (),
+    caption: str = "",
+    cell_pixels: int = 24,
+    has_legend: bool = True,
+) -> NDArray[np.uint8]:
+    """Picture of one moment, north up.
+
+    Args:
+        room: the room, H x W cells.
+        agent_cells: [N, 2] int, (row, column) of each agent.
+        agent_headings: [N] int, clockwise quarter turns from north.
+        tv: [3] int, (row, column, rotation) of the television's centre.
+        stand: [3] int, the same of the stand.
+        path: [T, 2] int, cells of the television's centre so far, oldest first.
+        caption: one line above the picture, for example the actions; cut where it does not fit.
+        cell_pixels: side of a cell in pixels.
+        has_legend: whether the picture explains itself below.
+
+    Returns:
+        [height, width, 3] uint8; (H + 1) * cell_pixels high and (W + 1) * cell_pixels wide plus caption and legend.
+    """
+    agents, headings = np.asarray(agent_cells, int).reshape(-1, 2), np.asarray(agent_headings, int).reshape(-1)
+    tv, stand = np.asarray(tv, int), np.asarray(stand, int)
+    canvas = _Canvas(room.drawing or drawing_of_masks(room.agent_cells, room.tv_cells), cell_pixels)
+    canvas.draw_room()
+    canvas.draw_goal(stand)
+    canvas.draw_television(tv)
+    canvas.draw_path(np.asarray(path, int).reshape(-1, 2))
+    for number, (cell, heading) in enumerate(zip(agents, headings, strict=True)):
+        canvas.draw_agent(cell, int(heading), AGENT_COLOURS[number % len(AGENT_COLOURS)])
+    picture = canvas.finished()
+    strips = [_caption(caption, picture.width)] if caption else []
+    strips.append(picture)
+    if has_legend:
+        strips.append(_legend(len(agents), picture.width))
+    return np.concatenate([np.asarray(strip) for strip in strips])
+
+
+class _Canvas:
+    """A room's picture in the making, with half a cell of wall around it."""
+
+    def __init__(self, drawing: Sequence[str], cell_pixels: int) -> None:
+        self.drawing = drawing
+        self.cell = cell_pixels * _OVERSAMPLING
+        self.height, self.width = len(drawing), len(drawing[0])
+        self.image = Image.new("RGB", ((self.width + 1) * self.cell, (self.height + 1) * self.cell), CELL_COLOURS[WALL])
+        self.pen = ImageDraw.Draw(self.image, "RGBA")
+
+    def draw_room(self) -> None:
+        """Floor with its grid, furniture and walls."""
+        kinds: dict[str, list[tuple[int, int]]] = {}
+        for row, line in enumerate(self.drawing):
+            for column, kind in enumerate(line):
+                kinds.setdefault(kind, []).append((row, column))
+        for kind, cells in kinds.items():
+            self._fill(cells, CELL_COLOURS[kind])
+        self._grid(kinds.get(FREE, []))
+        for row, column in kinds.get(TALL, []):
+            left, top, right, bottom = self._box(row, column)
+            self.pen.line((left, bottom, right, top), fill=EDGES[TALL], width=self._stroke(0.06))
+        for kind, colour in EDGES.items():
+            self._outline(kinds.get(kind, []), colour, 0.08)
+
+    def draw_goal(self, stand: NDArray[Any]) -> None:
+        """The stand, with a target in the middle."""
+        cells = self._inside(stand[:2] + STAND[stand[2] % 4])
+        self._fill(cells, (*GOAL, 90))
+        self._outline(cells, GOAL, 0.12)
+        x, y = self._centre(stand)
+        for radius in (0.34, 0.14):
+            self._disc(x, y, radius, outline=GOAL, stroke=0.1)
+
+    def draw_television(self, tv: NDArray[Any]) -> None:
+        """The television's 13 cells, and lightly the cells from which agents may hold it."""
+        around = np.argwhere(HOLD_MASKS[tv[2] % 4]) - HOLD_REACH
+        reach = [(row, column) for row, column in self._inside(tv[:2] + around) if self.drawing[row][column] == FREE]
+        self._fill(reach, (*REACH, 60))
+        self._outline(reach, (*REACH, 120), 0.05)
+        body = self._inside(tv[:2] + TV_BODY[tv[2] % 4])
+        self._fill(body, (*TELEVISION, 205))
+        self._outline(body, TELEVISION, 0.12)
+        self._disc(*self._centre(tv), 0.14, fill=PATH)
+
+    def draw_path(self, path: NDArray[Any]) -> None:
+        """The way of the television's centre, from a ring where it began to the dot where it is."""
+        if not len(path):
+            return
+        points = [self._centre(cell) for cell in path]
+        self.pen.line(points, fill=PATH, width=self._stroke(0.14), joint="curve")
+        self._disc(*points[0], 0.24, fill=PAPER, outline=PATH, stroke=0.1)
+
+    def draw_agent(self, cell: NDArray[Any], heading: int, colour: Colour) -> None:
+        """A disc with a white arrow in the direction that the agent faces."""
+        x, y = self._centre(cell)
+        self._disc(x, y, 0.47, fill=colour, outline=PAPER, stroke=0.06)
+        down, right = STEPS[heading % 4] * self.cell
+        shape = ((0.36, 0.0), (-0.22, 0.26), (-0.1, 0.0), (-0.22, -0.26))
+        arrow = [(x + ahead * right - side * down, y + ahead * down + side * right) for ahead, side in shape]
+        self.pen.polygon(arrow, fill=(255, 255, 255))
+
+    def finished(self) -> Image.Image:
+        """The picture in its final size."""
+        size = (self.image.width // _OVERSAMPLING, self.image.height // _OVERSAMPLING)
+        return self.image.resize(size, Image.Resampling.BOX)
+
+    def _grid(self, cells: Cells) -> None:
+        for row, column in cells:
+            left, top, right, bottom = self._box(row, column)
+            self.pen.line((left, bottom, right, bottom, right, top), fill=GRID, width=_OVERSAMPLING)
+
+    def _fill(self, cells: Cells, colour: Colour) -> None:
+        for row, column in cells:
+            left, top, right, bottom = self._box(row, column)
+            self.pen.rectangle((left, top, right - 1, bottom - 1), fill=colour)
+
+    def _outline(self, cells: Cells, colour: Colour, stroke: float) -> None:
+        """A line along every side that leads out of this set of cells."""
+        members = set(cells)
+        for row, column in members:
+            left, top, right, bottom = self._box(row, column)
+            sides = ((left, top, right, top), (right, top, right, bottom), (left, bottom, right, bottom))
+            for (down, along), side in zip(STEPS.tolist(), (*sides, (left, top, left, bottom)), strict=True):
+                if (row + down, column + along) not in members:
+                    self.pen.line(side, fill=colour, width=self._stroke(stroke))
+
+    def _disc(
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        *,
+        fill: Colour | None = None,
+        outline: Colour | None = None,
+        stroke: float = 0.0,
+    ) -> None:
+        """A disc about a point in pixels; radius and stroke in cells."""
+        reach = radius * self.cell
+        width = self._stroke(stroke) if outline else 0
+        self.pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=fill, outline=outline, width=width)
+
+    def _inside(self, cells: NDArray[Any]) -> list[tuple[int, int]]:
+        pairs = [(int(row), int(column)) for row, column in cells]
+        return [(row, column) for row, column in pairs if 0 <= row < self.height and 0 <= column < self.width]
+
+    def _box(self, row: int, column: int) -> tuple[int, int, int, int]:
+        left, top = self.cell // 2 + column * self.cell, self.cell // 2 + row * self.cell
+        return left, top, left + self.cell, top + self.cell
+
+    def _centre(self, cell: NDArray[Any]) -> tuple[float, float]:
+        left, top, right, bottom = self._box(int(cell[0]), int(cell[1]))
+        return (left + right) / 2, (top + bottom) / 2
+
+    def _stroke(self, cells: float) -> int:
+        return max(1, round(cells * self.cell))
+
+
+def _caption(text: str, width: int) -> Image.Image:
+    strip = Image.new("RGB", (width, _LINE_PIXELS + 4), PAPER)
+    ImageDraw.Draw(strip).text((8, 4), text, fill=INK, font=ImageFont.load_default(_TEXT_PIXELS))
+    return strip
+
+
+def _legend(num_agents: int, width: int) -> Image.Image:
+    """Coloured squares and what they mean, in as many lines as the width needs."""
+    entries = [(f"agent {number + 1}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
+    entries += [
+        ("television", TELEVISION),
+        ("its way", PATH),
+        ("stand (goal)", GOAL),
+        ("in reach of it", (205, 222, 240)),
+    ]
+    entries += [("low furniture", CELL_COLOURS[LOW]), ("tall furniture", CELL_COLOURS[TALL])]
+    font = ImageFont.load_default(_TEXT_PIXELS)
+    x, line, placed = 8, 0, []
+    for text, colour in entries:
+        needed = 16 + round(font.getlength(text)) + 12
+        if x > 8 and x + needed > width:
+            x, line = 8, line + 1
+        placed.append((x, line * _LINE_PIXELS + 4, text, colour))
+        x += needed
+    strip = Image.new("RGB", (width, (line + 1) * _LINE_PIXELS + 4), PAPER)
+    pen = ImageDraw.Draw(strip)
+    for x, y, text, colour in placed:
+        pen.rounded_rectangle((x, y + 2, x + 10, y + 12), radius=2, fill=colour, outline=INK)
+        pen.text((x + 15, y), text, fill=INK, font=font)
+    return strip
