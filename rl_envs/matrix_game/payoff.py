@@ -1,0 +1,51 @@
+"""The arithmetic of team rock-paper-scissors (A Cordial Sync, appendix A.2): payoffs and worst cases.
+
+Two agents play as one against an adversary who sees their joint policy before choosing. This file must not know about
+worlds or learning.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rl_envs.core.chance import Float64
+
+ROCK, PAPER, SCISSORS = 0, 1, 2
+_OUTCOME = np.array([0.0, 1.0, -1.0])
+"""Outcome by (own action - adversary's action) modulo 3: the same ties, one further beats, two further loses."""
+
+
+def payoff_tensor() -> Float64:
+    """What each agent of the team receives.
+
+    Returns:
+        [3, 3, 3] float64, by first agent's, second agent's and adversary's action: -1 wherever the two disagree.
+    """
+    own, reply = np.meshgrid(np.arange(3), np.arange(3), indexing="ij")
+    payoff = np.full((3, 3, 3), -1.0)
+    payoff[own, own, reply] = _OUTCOME[(own - reply) % 3]
+    return payoff
+
+
+def values_by_reply(joint: ArrayLike) -> Float64:
+    """Expected payoff under a joint policy for each reply of the adversary.
+
+    Args:
+        joint: [3, 3] probabilities of the team's joint actions.
+
+    Returns:
+        [3] float64, by the adversary's action.
+
+    Raises:
+        ValueError: not a [3, 3] distribution.
+    """
+    joint = np.asarray(joint, np.float64)
+    if joint.shape != (3, 3) or (joint < 0).any() or not np.isclose(joint.sum(), 1.0, atol=1e-5):
+        raise ValueError(f"a joint policy is [3, 3], not negative and sums to 1; got {joint.shape}, sum {joint.sum()}")
+    return np.einsum("ij,ijk->k", joint, payoff_tensor())
+
+
+def value_against_adversary(joint: ArrayLike) -> float:
+    """Expected payoff against the adversary who saw `joint` ([3, 3]) and chose the reply that is worst for the team."""
+    return float(values_by_reply(joint).min())

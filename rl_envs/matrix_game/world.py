@@ -1,0 +1,175 @@
+"""Single-step games (A Cordial Sync, Jain et al., ECCV 2020, appendix A.2): who must act alike, and who is watched.
+
+`rock_paper_scissors`: two agents play as one against an adversary; they lose when they disagree. Against an adversary
+who knows their joint policy, independent agents reach at best 5 - 4 sqrt(2) = -0.657, a joint policy of rank three 0.
+`coordination`: any table of good joint actions, for any number of agents and actions.
+
+| | |
+|---|---|
+| agents | `agent_0` ... `agent_{N-1}`; N = 2 in rock_paper_scissors |
+| actions | rock, paper, scissors; in coordination A of them |
+| observation `bias` | [1] uint8, always 1 |
+| observation `coordination` | [] uint8, always 0: the row of `tables["coordination"]` that holds now |
+| rewards | the same to every agent. rock_paper_scissors: -1 if the agents differ, else +1, 0, -1 for beating, meeting, losing to the adversary's action. coordination: 1 if the joint action is in the table, else 0 |
+| episode end | terminated after one step, always; never truncated |
+| arguments | `game`, `adversary` ("uniform", an action, or "recorded": every step must bring the draw), `coordination` ([A] * N of 0 and 1; the diagonal by default), `num_agents`, `num_actions` (for the diagonal) |
+| tables | `coordination` [1, A^N] bool, joint actions flattened in C order |
+| recorded draws | `adversary` [B] int, the adversary's actions (rock_paper_scissors only) |
+| state for `restore` | none needed; optional: `adversary` [3], the probabilities of the adversary's actions |
+| metrics | `coordinated` (the joint action is in the table), `outcome` (an agent's reward) |
+| history | v0: first version |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.world import World
+from rl_envs.matrix_game.payoff import payoff_tensor
+
+GAMES = ("rock_paper_scissors", "coordination")
+
+
+class MatrixGame(World):
+    """B single-step games; see the table above."""
+
+    metric_names = ("coordinated", "outcome")
+    max_episode_steps = 1
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        game: str = "rock_paper_scissors",
+        adversary: str | int = "uniform",
+        coordination: ArrayLike | None = None,
+        num_agents: int = 2,
+        num_actions: int = 3,
+    ) -> None:
+        """Prepare the games.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first game in the run.
+            game: `rock_paper_scissors` or `coordination`.
+            adversary: `uniform`, the one action it always plays, or `recorded`.
+            coordination: [A] * N, 1 where a joint action is good; equal actions by default.
+            num_agents: N, where `coordination` does not say it.
+            num_actions: A, where `coordination` does not say it.
+
+        Raises:
+            ValueError: an unknown game or adversary, or a table that is none.
+        """
+        if game not in GAMES:
+            raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
+        if game == "rock_paper_scissors" and not (coordination is None and (num_agents, num_actions) == (2, 3)):
+            raise ValueError("rock_paper_scissors has 2 agents, 3 actions and its own coordination table")
+        good = _diagonal(num_agents, num_actions) if coordination is None else _table(coordination)
+        self.agents = tuple(f"agent_{i}" for i in range(good.ndim))
+        self.action_spec = good.shape[0]
+        self.observation_spec = {
+            "bias": ArraySpec((1,), "uint8", 1, 1, "a constant input"),
+            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of good joint actions"),
+        }
+        self.game = game
+        self.recorded_draws = ("adversary",) if game == "rock_paper_scissors" else ()
+        super().__init__(num_worlds, first_world)
+        self.tables = {"coordination": good.reshape(1, -1)}
+        self._good = good
+        self._payoff = payoff_tensor()
+        self._must_record = adversary == "recorded"
+        self._adversary = np.tile(_adversary_policy(adversary), (num_worlds, 1))
+
+    def set_adversary(self, probabilities: ArrayLike) -> None:
+        """Let the adversary draw its actions from these probabilities ([3] or [B, 3]) from now on.
+
+        Raises:
+            ValueError: not distributions over three actions.
+        """
+        policy = np.asarray(probabilities, np.float64)
+        if policy.shape not in ((3,), (self.num_worlds, 3)):
+            raise ValueError(f"the adversary has 3 actions; got probabilities of shape {policy.shape}")
+        if (policy < 0).any() or not np.allclose(policy.sum(-1), 1.0, atol=1e-5):
+            raise ValueError("the adversary's probabilities must not be negative and must sum to 1")
+        self._adversary[...] = policy
+        if self.state:
+            self.state["adversary"][...] = policy
+
+    # ----------------------------------------------------------------- hooks
+
+    def _begin(self, rows: Array) -> None:
+        self.state["adversary"][rows] = self._adversary[rows]
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        joint = tuple(actions.T)
+        coordinated = self._good[joint]
+        outcome = coordinated.astype(np.float64)
+        if self.game == "rock_paper_scissors":
+            reply = recorded["adversary"] if "adversary" in recorded else self._draw_reply()
+            outcome = self._payoff[(*joint, reply)]
+        self.state["coordinated"][...] = coordinated
+        reward = np.repeat(outcome[:, None], self.num_agents, axis=1)
+        return reward, np.ones(self.num_worlds, bool), np.zeros(self.num_worlds, bool)
+
+    def _observe(self, rows: Array) -> Arrays:
+        shape = (len(rows), self.num_agents)
+        return {"bias": np.ones((*shape, 1), np.uint8), "coordination": np.zeros(shape, np.uint8)}
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        own = {"adversary": np.zeros((num_worlds, 3)), "coordinated": np.zeros(num_worlds, bool)}
+        return super()._blank_state(num_worlds) | own
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        if "adversary" in given:
+            self._adversary[rows] = self.state["adversary"][rows]
+        else:
+            self.state["adversary"][rows] = self._adversary[rows]
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        return {
+            "coordinated": self.state["coordinated"][rows].astype(np.float64),
+            "outcome": self.state["episode_return"][rows, 0],
+        }
+
+    def _check_recorded(self, recorded: Arrays) -> None:
+        super()._check_recorded(recorded)
+        if self._must_record and "adversary" not in recorded:
+            raise ValueError('this adversary is recorded: every step needs chance={"adversary": [B] actions}')
+        for reply in recorded.values():
+            reply = np.asarray(reply)
+            if reply.shape != (self.num_worlds,) or reply.dtype.kind not in "iu" or not np.isin(reply, (0, 1, 2)).all():
+                raise ValueError(f"the draw adversary must be {self.num_worlds} integers in 0 .. 2, got {reply!r}")
+
+    # --------------------------------------------------------------- private
+
+    def _draw_reply(self) -> Array:
+        below = self.state["adversary"].cumsum(1)[:, :2]
+        return (self.chance.uniforms(1) >= below).sum(1)
+
+
+def _diagonal(num_agents: int, num_actions: int) -> Array:
+    if num_agents < 1 or num_actions < 1:
+        raise ValueError(f"a game needs agents and actions, got {num_agents} and {num_actions}")
+    good = np.zeros((num_actions,) * num_agents, bool)
+    good[(np.arange(num_actions),) * num_agents] = True
+    return good
+
+
+def _table(coordination: ArrayLike) -> Array:
+    good = np.asarray(coordination)
+    if good.ndim < 1 or len(set(good.shape)) != 1 or not np.isin(good, (0, 1)).all():
+        raise ValueError(f"a coordination table is [A] * N of 0 and 1, got shape {good.shape}")
+    return good.astype(bool)
+
+
+def _adversary_policy(adversary: str | int) -> Array:
+    if adversary in ("uniform", "recorded"):
+        return np.full(3, 1 / 3)
+    if adversary in (0, 1, 2):
+        return np.eye(3)[int(adversary)]
+    raise ValueError(f"adversary must be 'uniform', 'recorded', 0, 1 or 2, got {adversary!r}")
