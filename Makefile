@@ -27,7 +27,7 @@ venv: $(STAMP) ## make .venv with everything pinned in constraints.txt
 # An existing environment is updated in place, since the pins decide what is in it.
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { \
-		echo "Concord needs Python 3.11 or 3.12 and found neither: install one, or name it with 'make PYTHON=/path/to/python3.11 venv'." >&2; \
+		echo "Concord needs Python 3.11 or 3.12, and $(or $(PYTHON),nothing on the PATH) is neither: install one, or name it with 'make PYTHON=/path/to/python3.11 venv'." >&2; \
 		exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
 		echo "$(PYTHON) cannot make virtual environments: install its venv package (python3-venv on Debian and Ubuntu) and run make again." >&2; \
