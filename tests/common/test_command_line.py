@@ -1,0 +1,156 @@
+"""Rules of the command line and of configurations as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tune_experiments.common.command_line import config_from_json, config_to_json, parse
+from tune_experiments.common.config_json import first_differences
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+
+
+@dataclass(frozen=True)
+class Learner:
+    learning_rate: float = 1e-3
+    """Step of the optimiser."""
+    form: Literal["code", "paper"] = "code"
+    loss_weights: dict[str, float] = field(default_factory=lambda: {"cordial": 1.0})
+    gradient_clip: float | None = None
+    widths: tuple[int, ...] = (64, 64)
+    betas: tuple[float, float] = (0.9, 0.999)
+    shared: bool = True
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Learner = Learner()
+    world: str = "furnmove-v0"
+    budget_env_steps: int = 1000
+    limit: int | float | str | None = None
+
+
+PRESETS = {"smoke": Config(budget_env_steps=10), "laptop": Config(), "paper": Config(learner=Learner(form="paper"))}
+
+
+def read(line: str):
+    return parse(PRESETS, line.split(), "A test.")
+
+
+def test_laptop_is_the_default_and_presets_set_defaults_that_flags_override():
+    assert read("")[0] == PRESETS["laptop"]
+    config, options = read("--world x --preset smoke")
+    assert config == replace(PRESETS["smoke"], world="x")
+    assert (options.preset, options.out, options.seeds) == ("smoke", None, (0,))
+
+
+def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
+    config, options = read(
+        "--learner.learning-rate 0.5 --learner.loss_weights.cordial 2 --learner.gradient_clip 3 --learner.no-shared "
+        "--learner.widths 1 2 3 --learner.betas 0 1 --limit None --out runs/a --seeds 0 1 2"
+    )
+    assert config.learner == Learner(0.5, "code", {"cordial": 2.0}, 3.0, (1, 2, 3), (0.0, 1.0), False)
+    assert (options.out, options.seeds) == (Path("runs/a"), (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--learner.learning-rat 1", "unknown flag --learner.learning-rat; did you mean --learner.learning-rate?"),
+        ("--learning_rate 1", "unknown flag --learning_rate; did you mean --learner.learning-rate?"),
+        ("--qqqqq", "unknown flag --qqqqq; --help lists the flags"),
+        ("--learner.learning-rate fast", "--learner.learning-rate must be a number, not 'fast'"),
+        ("--budget-env-steps 1.5", "--budget-env-steps must be a whole number, not '1.5'"),
+        ("--budget-env-steps", "--budget-env-steps must be a whole number, and nothing follows it"),
+        ("--learner.form both", "--learner.form must be one of code, paper, not 'both'"),
+        ("--learner.betas 1", "--learner.betas must be 2 values (a number, a number), not '1'"),
+        ("--learner.shared yes", "--learner.shared takes no value, not 'yes'"),
+        ("--preset huge", "--preset must be one of smoke, laptop, paper, not 'huge'"),
+        ("--seeds 1 1", "--seeds needs one or more different whole numbers"),
+        ("train", "'train' belongs to no flag"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence_that_names_the_flag(line, said, capsys):
+    with pytest.raises(UserError) as raised:
+        read(line)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert capsys.readouterr().err == ""
+
+
+def test_help_lists_every_flag_with_its_meaning(capsys):
+    with pytest.raises(SystemExit) as raised:
+        read("--help")
+    assert raised.value.code == 0
+    printed = capsys.readouterr().out
+    for word in ("--learner.learning-rate", "Step of the optimiser", "--seeds", "--out", "--preset", "A test."):
+        assert word in printed
+
+
+def test_a_user_error_is_printed_without_a_traceback_and_exits_with_2(capsys):
+    @exits_with_one_sentence
+    def main() -> None:
+        raise UserError("the room has a hole; close it")
+
+    assert main() == 2
+    assert capsys.readouterr().err == "error: the room has a hole; close it\n"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *PRESETS.values(),
+        Config(limit=3),
+        Config(limit=3.0),
+        Config(limit="3"),
+        Config(Learner(1e-17, "paper", {}, math.inf, (), (1.0, 0.1 + 0.2), False)),
+    ],
+)
+def test_a_config_survives_json_exactly_with_its_types(config):
+    back = config_from_json(Config, json.loads(json.dumps(config_to_json(config), allow_nan=False)))
+    assert back == config
+    assert type(back.limit) is type(config.limit)
+    assert isinstance(back.learner.widths, tuple)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("budget_env_steps",), "many", "config.budget_env_steps must be a whole number, not 'many'"),
+        (("budget_env_steps",), True, "config.budget_env_steps must be a whole number, not True"),
+        (("learner", "form"), "both", "config.learner.form must be one of code, paper"),
+        (("learner", "betas"), [1], "config.learner.betas must be 2 values"),
+        (("learner", "widths"), [1, "a"], "config.learner.widths[1] must be a whole number"),
+        (("learner", "loss_weights"), {"a": "b"}, "config.learner.loss_weights.a must be a number"),
+        (("learner", "gradient_clip"), "no", "config.learner.gradient_clip must be a number or None"),
+        (("learner", "extra"), 1, "unknown extra"),
+        (("learner",), 5, "config.learner must be an object"),
+    ],
+)
+def test_wrong_json_is_one_sentence_that_names_the_field(path, value, said):
+    data = config_to_json(Config())
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(UserError) as raised:
+        config_from_json(Config, data)
+    assert said in str(raised.value)
+
+
+def test_a_missing_field_is_named():
+    data = config_to_json(Config())
+    del data["world"]
+    with pytest.raises(UserError, match="missing world"):
+        config_from_json(Config, data)
+
+
+def test_differences_are_dotted_paths():
+    old, new = config_to_json(Config()), config_to_json(Config(Learner(form="paper"), world="y"))
+    assert first_differences(old, new) == ["learner.form: 'code' -> 'paper'", "world: 'furnmove-v0' -> 'y'"]
+    assert first_differences({"a": 1}, {"b": 2}, limit=1) == ["a: 1 -> (absent)", "and 1 more"]

@@ -1,0 +1,173 @@
+"""An experiment's command line: its frozen dataclass is the list of flags, tyro reads them, errors are one sentence.
+
+    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--out DIR] [--seeds 0 1 2] [--any.field value ...]
+
+This file must not know any experiment: presets come in as a mapping from name to configuration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import difflib
+import io
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import tyro
+
+from tune_experiments.common.config_json import config_from_json, config_to_json, describe_type
+from tune_experiments.common.errors import UserError
+
+__all__ = ["RunOptions", "config_from_json", "config_to_json", "parse"]
+
+Config = TypeVar("Config")
+DEFAULT_PRESET = "laptop"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What every experiment is told beside its configuration."""
+
+    preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
+    """What all other flags start from: smoke (under two minutes), laptop (minutes) or paper (the paper's numbers)."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Folder for all that the run writes; the same command with the same folder continues it."""
+    seeds: tuple[int, ...] = (0,)
+    """One run of training a seed."""
+
+
+def parse(
+    experiment_presets: Mapping[str, Config],
+    arguments: Sequence[str],
+    description: str,
+    seeds: tuple[int, ...] = (0,),
+) -> tuple[Config, RunOptions]:
+    """Read a command line; `--help` prints every flag with its default and exits with code 0.
+
+    Args:
+        experiment_presets: name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
+            One that checks itself in `__post_init__` raises UserError there.
+        arguments: The command line without the program's name.
+        description: What `--help` says first.
+        seeds: The default of `--seeds`.
+
+    Raises:
+        UserError: an unknown flag (with the nearest one), a wrong type, a missing value, a stray word.
+    """
+    preset = _preset(experiment_presets, arguments)
+    default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
+    captured = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(captured):
+            parsed = _read(default, arguments, description)
+    except SystemExit as exit_request:
+        if exit_request.code == 0:  # --help
+            raise
+        raise _explanation(default, arguments) or UserError(" ".join(captured.getvalue().split())) from None
+    if not parsed.options.seeds or len(set(parsed.options.seeds)) < len(parsed.options.seeds):
+        raise UserError(f"--seeds needs one or more different whole numbers, not {list(parsed.options.seeds)}")
+    return parsed.config, parsed.options
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """Both halves; their flags carry no prefix."""
+
+    options: Annotated[RunOptions, tyro.conf.arg(name="")]
+    config: Any
+
+
+def _read(default: _Arguments, arguments: Sequence[str], description: str = "") -> _Arguments:
+    # tyro wants the configuration's own type, which is known only now.
+    flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
+    schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
+    start = schema(options=default.options, config=default.config)
+    return typing.cast(_Arguments, tyro.cli(schema, args=list(arguments), default=start, description=description))
+
+
+def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
+    """Presets are read first, because the defaults of all other flags depend on them."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--preset", default=DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets)))
+    try:
+        preset: str = first.parse_known_args(list(arguments))[0].preset
+    except argparse.ArgumentError:
+        raise UserError(f"--preset needs a value: one of {', '.join(presets)}") from None
+    if preset not in presets:
+        raise UserError(f"--preset must be one of {', '.join(presets)}, not {preset!r}")
+    return preset
+
+
+# ---- explaining what tyro refused ------------------------------------------------------------------------------------
+
+
+def _explanation(default: _Arguments, arguments: Sequence[str]) -> UserError | None:
+    """The first thing that is wrong, found by giving tyro one flag at a time."""
+    flags = {"--help": bool} | _flags(default.options, "--") | _flags(default.config, "--")
+    for flag, values in _groups(arguments):
+        name = flag.replace("_", "-")
+        if not flag:
+            return UserError(f"{values[0]!r} belongs to no flag; write --flag value (--help lists the flags)")
+        if name not in flags:
+            return UserError(f"unknown flag {flag}; {_suggestion(name, list(flags))}")
+        with contextlib.redirect_stderr(io.StringIO()):
+            try:
+                _read(default, [flag, *values])
+            except SystemExit as exit_request:
+                if exit_request.code != 0:
+                    return UserError(_expectation(flag, flags[name], values))
+    return None
+
+
+def _expectation(flag: str, hint: Any, values: list[str]) -> str:
+    if hint is bool:
+        return f"{flag} takes no value, not {' '.join(values)!r}; the flag with and without 'no-' are its two values"
+    got = f"not {' '.join(values)!r}" if values else "and nothing follows it"
+    return f"{flag} must be {describe_type(hint)}, {got}"
+
+
+def _suggestion(name: str, flags: list[str]) -> str:
+    """The nearest flag, by the whole path or by its last word."""
+    words = {flag.rsplit(".", 1)[-1].lstrip("-"): flag for flag in flags}
+    near = difflib.get_close_matches(name, flags, n=1)
+    by_word = difflib.get_close_matches(name.rsplit(".", 1)[-1].lstrip("-"), words, n=1)
+    if near or by_word:
+        return f"did you mean {near[0] if near else words[by_word[0]]}?"
+    return "--help lists the flags"
+
+
+def _flags(value: Any, prefix: str) -> dict[str, Any]:
+    """Flag -> type of every field, as tyro names them."""
+    found: dict[str, Any] = {}
+    hints = typing.get_type_hints(type(value), include_extras=False)
+    for field in dataclasses.fields(value):
+        inner, name = getattr(value, field.name), field.name.replace("_", "-")
+        if dataclasses.is_dataclass(inner):
+            found |= _flags(inner, f"{prefix}{name}.")
+        elif isinstance(inner, Mapping) and inner:
+            hint = typing.get_args(hints[field.name])[1]
+            found |= {f"{prefix}{name}.{str(key).replace('_', '-')}": hint for key in inner}
+        else:
+            found[f"{prefix}{name}"] = hints[field.name]
+            if hints[field.name] is bool:
+                found[f"{prefix}no-{name}"] = bool
+    return found
+
+
+def _groups(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Split a command line into flags, each with the words that follow it."""
+    groups: list[tuple[str, list[str]]] = []
+    for word in arguments:
+        if word.startswith("--"):
+            flag, equals, value = word.partition("=")
+            groups.append((flag, [value] if equals else []))
+        elif not groups:
+            groups.append(("", [word]))
+        else:
+            groups[-1][1].append(word)
+    return groups

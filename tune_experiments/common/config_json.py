@@ -1,0 +1,157 @@
+"""Configurations as JSON: nested frozen dataclasses out, the same ones back, every value checked against its type.
+
+Handled types: int, float, str, bool, None, Literal, tuples, `dict[str, ...]`, unions of these, and dataclasses.
+Never pickle: a configuration can be read from a stranger's folder. This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union
+
+from tune_experiments.common.errors import UserError
+
+__all__ = ["config_from_json", "config_to_json", "describe_type", "first_differences"]
+
+Config = TypeVar("Config")
+_NOT_FINITE = ("nan", "inf", "-inf")
+
+
+def config_to_json(config: Any) -> dict[str, Any]:
+    """The JSON of a (nested) dataclass; `config_from_json` of it is equal to `config`."""
+    return {field.name: _to_json(getattr(config, field.name)) for field in dataclasses.fields(config)}
+
+
+def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Config:
+    """Build `cls` from JSON.
+
+    Args:
+        cls: A dataclass.
+        data: What `json.loads` gave.
+        where: What the errors call it, e.g. the path of the file.
+
+    Raises:
+        UserError: a missing, unknown or ill-typed field, by its dotted path.
+    """
+    if not isinstance(data, Mapping):
+        raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {data!r}")
+    hints = typing.get_type_hints(cls)
+    names = [field.name for field in dataclasses.fields(typing.cast(Any, cls)) if field.init]
+    unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data))
+    if unknown or missing:
+        said = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
+        raise UserError(
+            f"{where} does not fit {cls.__name__} ({'; '.join(said)}); write it with this version of Concord"
+        )
+    return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names})
+
+
+def first_differences(old: Any, new: Any, limit: int = 5) -> list[str]:
+    """Up to `limit` lines `dotted.path: old -> new` for two JSON values."""
+    found = [f"{path}: {before} -> {after}" for path, before, after in _differences(old, new, "")]
+    return found[:limit] + ([f"and {len(found) - limit} more"] if len(found) > limit else [])
+
+
+def describe_type(hint: Any) -> str:
+    """A type in words for an error: `one of smoke, laptop`, `a whole number`, `a number or None`."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return describe_type(arguments[0])
+    if origin is Literal:
+        return f"one of {', '.join(str(value) for value in arguments)}"
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe_type(argument) for argument in arguments)
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return f"any number of values, each {describe_type(arguments[0])}"
+    if origin is tuple:
+        return f"{len(arguments)} values ({', '.join(describe_type(argument) for argument in arguments)})"
+    if origin is dict:
+        return f"names with values, each {describe_type(arguments[1])}"
+    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "None"}
+    return words.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def _to_json(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return config_to_json(value)
+    if isinstance(value, Mapping):
+        return {key: _to_json(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return [_to_json(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no name for it
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a configuration cannot hold {value!r}")
+
+
+def _from_json(hint: Any, value: Any, where: str) -> Any:
+    """`value` as `hint`, exactly: 1 is a float where one is due, and True is no int."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _from_json(arguments[0], value, where)
+    if origin in (Union, types.UnionType):
+        return _from_union(hint, value, where)
+    if dataclasses.is_dataclass(hint):
+        return config_from_json(typing.cast(type, hint), value, where)
+    if origin is Literal:
+        fits = any(type(value) is type(choice) and value == choice for choice in arguments)
+    elif origin is tuple and isinstance(value, list):
+        return _tuple_from_json(hint, value, where)
+    elif origin is dict and isinstance(value, Mapping):
+        return {key: _from_json(arguments[1], inner, f"{where}.{key}") for key, inner in value.items()}
+    elif hint is float:
+        fits = (isinstance(value, int | float) and not isinstance(value, bool)) or value in _NOT_FINITE
+        value = float(value) if fits else value
+    else:
+        fits = type(value) is hint or hint is Any
+    if not fits:
+        raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
+    return value
+
+
+def _from_union(hint: Any, value: Any, where: str) -> Any:
+    """The first alternative that takes the value as it is, else the first that takes it at all."""
+    for wanted_exactly in (True, False):
+        for alternative in typing.get_args(hint):
+            if wanted_exactly and type(value) is not alternative:
+                continue
+            try:
+                return _from_json(alternative, value, where)
+            except UserError:
+                continue
+    raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
+
+
+def _tuple_from_json(hint: Any, value: list[Any], where: str) -> tuple[Any, ...]:
+    arguments = typing.get_args(hint)
+    each = [arguments[0]] * len(value) if len(arguments) == 2 and arguments[1] is Ellipsis else list(arguments)
+    if len(each) != len(value):
+        raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
+    return tuple(
+        _from_json(inner, item, f"{where}[{i}]") for i, (inner, item) in enumerate(zip(each, value, strict=True))
+    )
+
+
+def _differences(old: Any, new: Any, path: str) -> list[tuple[str, str, str]]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = [*old, *(key for key in new if key not in old)]
+        parts = (
+            _differences(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}".lstrip(".")) for key in keys
+        )
+        return [difference for part in parts for difference in part]
+    if type(old) is type(new) and old == new:
+        return []
+    return [(path, repr(old), repr(new))]
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+_ABSENT = _Absent()
