@@ -124,7 +124,7 @@ class World(ABC):
             terminated: [B] bool, the game is over.
             truncated: [B] bool, it was merely stopped; the future has value.
             info: `duration` [B, N] int32, env steps since the agent's last decision; `done_worlds` [K] worlds that
-                ended; and for those `final_obs` (dict of `[K, N, ...]`) and `episode` (`return` [K, N], `length` [K]
+                ended; and for those `final_obs` (dict of `[K, N, ...]`), `final_state` and `episode` (`return` [K, N], `length` [K]
                 and the world's own metrics, [K] float64 each).
 
         Raises:
@@ -143,6 +143,7 @@ class World(ABC):
         info: Info = {"duration": self._duration(), "done_worlds": done}
         if done.size:
             info["final_obs"] = {key: value[done] for key, value in observations.items()}
+            info["final_state"] = {name: value[done] for name, value in self.state.items()}
             info["episode"] = self._ended(done)
         if done.size and self.auto_resets:
             self.chance.next_episode(done)

@@ -1,0 +1,112 @@
+"""Where an episode of FurnMove begins (A Cordial Sync, appendix A.3): plain rejection of impossible draws.
+
+The TV lies over a uniformly drawn floor cell with a uniformly drawn allowed rotation; the agents hold it from
+cells at least two apart and face it along rows or columns, whichever a coin says; the stand covers free floor. A draw
+that is solved already, or that leaves somebody without a place, is drawn again. Departure from the authors: starts and
+goals from which the TV could never be carried to its stand are not drawn.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.compiled_room import CompiledRoom
+from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND
+from rl_envs.furnmove.observation import FLOOR, MARGIN
+
+_HOLD_OFFSETS = [np.argwhere(mask) - HOLD_REACH for mask in HOLD_MASKS]
+
+
+class Start(NamedTuple):
+    """Start of one episode; (row, column) cells of the unpadded room, headings and rotations in quarter turns.
+
+    Attributes:
+        agent_cells: [N, 2] int.
+        agent_headings: [N] int.
+        tv, stand: [3] int, row, column, rotation.
+    """
+
+    agent_cells: Array
+    agent_headings: Array
+    tv: Array
+    stand: Array
+
+
+def draws_needed(num_agents: int) -> int:
+    """Uniform numbers that one call of `draw_start` consumes."""
+    return 4 + 4 * num_agents
+
+
+def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: int, uniforms: Array) -> Start | None:
+    """Try once to place everything.
+
+    Args:
+        room: the room.
+        padded_width: width of its padded frame.
+        num_agents: N.
+        spacing: least Chebyshev distance between two agents, in cells.
+        uniforms: [4 + 4 N] float64 in [0, 1).
+
+    Returns:
+        a legal, unsolved start, or None if this draw leads to none.
+    """
+    tv = _pick_place(room.tv_starts, uniforms[0], uniforms[1])
+    picks, order, coins = np.split(uniforms[4:], [num_agents, 2 * num_agents])
+    agents = _pick_agents(room, padded_width, tv, spacing, picks)
+    if agents is None:
+        return None
+    agents = agents[np.argsort(order)]
+    stand = _pick_stand(room.stand_places, agents, uniforms[2], uniforms[3])
+    if stand is None or abs(tv[:2] - stand[:2]).sum() <= 1:
+        return None
+    return Start(agents, _face(tv[:2] - agents, coins.reshape(num_agents, 2)), tv, stand)
+
+
+def _pick(count: int, uniform: float) -> int:
+    return int(uniform * count)
+
+
+def _pick_rotation(bits: int, uniform: float) -> int:
+    allowed = [rotation for rotation in range(4) if bits >> rotation & 1]
+    return allowed[_pick(len(allowed), uniform)]
+
+
+def _pick_place(places: Array, cell_uniform: float, rotation_uniform: float) -> Array:
+    row, column, bits = places[_pick(len(places), cell_uniform)]
+    return np.array([row, column, _pick_rotation(bits, rotation_uniform)])
+
+
+def _pick_agents(room: CompiledRoom, padded_width: int, tv: Array, spacing: int, picks: Array) -> Array | None:
+    """[N, 2] floor cells from which the TV can be held, each uniform among those far enough from the earlier ones."""
+    candidates = tv[:2] + _HOLD_OFFSETS[tv[2]]
+    flat = (candidates[:, 0] + MARGIN) * padded_width + candidates[:, 1] + MARGIN
+    candidates = candidates[(room.cells[flat] & FLOOR) != 0]
+    chosen = []
+    for uniform in picks:
+        if not len(candidates):
+            return None
+        chosen.append(candidates[_pick(len(candidates), uniform)])
+        candidates = candidates[abs(candidates - chosen[-1]).max(1) >= spacing]
+    return np.array(chosen)
+
+
+def _pick_stand(places: Array, agents: Array, cell_uniform: float, rotation_uniform: float) -> Array | None:
+    """[3], a uniform cell, then a uniform rotation among those that no agent stands in the way of."""
+    row, column, bits = places[_pick(len(places), cell_uniform)]
+    away = agents - (row, column)
+    for rotation in range(4):
+        half = STAND[rotation].max(0)
+        if (abs(away) <= half).all(1).any():
+            bits &= ~(1 << rotation)
+    return np.array([row, column, _pick_rotation(bits, rotation_uniform)]) if bits else None
+
+
+def _face(towards_tv: Array, coins: Array) -> Array:
+    """[N] headings that face the TV along rows or along columns; a second coin decides where it is aligned."""
+    along_rows = coins[:, 0] < 0.5
+    distance = np.where(along_rows, towards_tv[:, 0], towards_tv[:, 1])
+    positive = np.where(distance == 0, coins[:, 1] < 0.5, distance > 0)
+    return np.where(along_rows, np.where(positive, 2, 0), np.where(positive, 1, 3))

@@ -1,0 +1,126 @@
+"""Replay of recordings of the authors' gridworld: every pose, flag, reward, coordination matrix and observation.
+
+`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/furnmove`. Without
+it, a small recording of our own beside this file is replayed, so a change of the rules always fails.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.actions import coordination_matrix, is_coordinated
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.world import FurnMove
+
+OWN = Path(__file__).parent / "recordings"
+GOLDEN = Path(os.environ["GOLDEN_DIR"]) / "furnmove" if "GOLDEN_DIR" in os.environ else None
+
+
+def recordings():
+    files = sorted(OWN.glob("traj_n*.npz")) + (sorted(GOLDEN.glob("traj_n*.npz")) if GOLDEN else [])
+    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files]
+
+
+def room_of(data):
+    masks = data["agent_mask"].astype(bool), data["tv_masks"].astype(bool)
+    return Room("recorded", *masks, ("." * masks[0].shape[1],) * masks[0].shape[0])
+
+
+class Replay:
+    """All episodes of one file side by side, one world each."""
+
+    def __init__(self, path):
+        self.data = dict(np.load(path, allow_pickle=False))
+        self.meta = json.loads(str(self.data["meta"]))
+        self.first = self.data["ep_start"][:-1].astype(int)
+        self.lengths = np.diff(self.data["ep_start"]).astype(int)
+        num_agents = self.data["actions"].shape[1]
+        self.world = FurnMove(
+            len(self.first), num_agents=num_agents, rooms=[room_of(self.data)], max_episode_steps=250,
+        )
+        self.obs = self.world.restore(
+            {
+                "room": np.zeros(len(self.first), int),
+                "agent_cells": self.data["init_agent_cells"],
+                "agent_headings": self.data["init_agent_headings"],
+                "tv": self.data["init_tv"],
+                "stand": self.data["init_stand"],
+            }
+        )
+        self.lookups = {
+            kind: {(e, t): bits for e, t, bits in zip(*(self.data[f"{kind}_{part}"] for part in ("episode", "t", "bits")))}
+            for kind in ("obs", "S")
+        }
+
+    def recorded(self, kind, episode, time):
+        shape = tuple(self.meta[f"{kind}_shape"])
+        bits = self.lookups[kind].get((episode, time))
+        return None if bits is None else np.unpackbits(bits, count=int(np.prod(shape))).reshape(shape)
+
+    def steps(self):
+        """Yield (time, rows still playing, indices of their recorded steps, state after, reward, done, info, obs)."""
+        for time in range(self.lengths.max()):
+            rows = np.flatnonzero(self.lengths > time)
+            index = self.first[rows] + time
+            actions = np.full((len(self.first), self.world.num_agents), 3)
+            actions[rows] = self.data["actions"][index]
+            before = {name: value.copy() for name, value in self.world.state.items()}
+            obs, reward, terminated, truncated, info = self.world.step(actions)
+            after = {name: value.copy() for name, value in self.world.state.items()}
+            for name, value in info.get("final_state", {}).items():
+                after[name][info["done_worlds"]] = value
+            for name, value in info.get("final_obs", {}).items():
+                obs[name][info["done_worlds"]] = value
+            yield time, rows, index, actions, before, after, reward, terminated, truncated, info, obs
+
+
+@pytest.mark.parametrize("path", recordings())
+def test_every_recorded_step_is_reproduced_exactly(path):
+    replay = Replay(path)
+    data = replay.data
+    for episode in range(len(replay.first)):
+        seen = replay.recorded("obs", episode, 0)
+        if seen is not None:
+            np.testing.assert_array_equal(replay.obs["view"][episode], seen)
+    for time, rows, index, actions, before, after, reward, terminated, truncated, info, obs in replay.steps():
+        coordinated = is_coordinated(actions, before["agent_headings"])
+        np.testing.assert_array_equal(coordinated[rows], data["coordinated"][index])
+        np.testing.assert_array_equal(after["agent_cells"][rows], data["agent_cells"][index])
+        np.testing.assert_array_equal(after["agent_headings"][rows], data["agent_headings"][index])
+        np.testing.assert_array_equal(after["tv"][rows], data["tv"][index])
+        np.testing.assert_allclose(reward[rows], data["reward"][index], rtol=0, atol=1e-9)
+        failed = np.isclose(reward[rows] % 1.0, 0.97)
+        np.testing.assert_array_equal(~failed, data["action_success"][index])
+        np.testing.assert_array_equal(terminated[rows], data["success"][index])
+        np.testing.assert_array_equal((terminated | truncated)[rows], data["done"][index])
+        distance = abs(after["tv"][rows, :2] - after["stand"][rows, :2]).sum(1)
+        np.testing.assert_array_equal(distance, data["distance"][index])
+        for row in rows:
+            matrix = replay.recorded("S", row, time)
+            if matrix is not None:
+                np.testing.assert_array_equal(coordination_matrix(before["agent_headings"][row]), matrix)
+            seen = replay.recorded("obs", row, time + 1)
+            if seen is not None:
+                np.testing.assert_array_equal(obs["view"][row], seen)
+
+
+@pytest.mark.parametrize("path", recordings())
+def test_episode_metrics_are_those_the_authors_report(path):
+    replay = Replay(path)
+    data = replay.data
+    ended = np.zeros(len(replay.first), bool)
+    for time, rows, *_, terminated, truncated, info, _obs in replay.steps():
+        for place, world in enumerate(info["done_worlds"]):
+            if ended[world] or world not in rows:
+                continue
+            ended[world] = True
+            episode = info["episode"]
+            assert episode["success"][place] == data["ep_success"][world]
+            assert episode["length"][place] == data["ep_length"][world] == time + 1
+            assert episode["start_distance"][place] == data["ep_initial_manhattan"][world]
+            np.testing.assert_allclose(episode["final_distance"][place], data["ep_final_distance_m"][world])
+            np.testing.assert_allclose(episode["md_spl"][place], data["ep_spl_manhattan"][world])
+    assert ended.all()
