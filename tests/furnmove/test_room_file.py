@@ -1,0 +1,207 @@
+"""Room files: exact round trips, and one clear sentence for each way of being wrong."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.room import Room, drawing_of_masks, room_from_drawing
+from rl_envs.furnmove.room_checks import RoomError, validate_room
+from rl_envs.furnmove.room_file import MAX_FILE_BYTES, load_room, save_room
+from rl_envs.furnmove.splits import RoomStream, resolve_rooms, room_by_name, rooms_of
+
+FLOOR = [
+    "###########",
+    "#.........#",
+    "#.oo......#",
+    "#.oo......#",
+    "#.........#",
+    "#.........#",
+    "#......X..#",
+    "#.........#",
+    "#.........#",
+    "###########",
+]
+
+
+def document(**changes):
+    whole = {"format": "concord-room", "version": 1, "name": "my_room", "floor": FLOOR} | changes
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def floor_with(row, column, character):
+    rows = list(FLOOR)
+    rows[row] = rows[row][:column] + character + rows[row][column + 1 :]
+    return rows
+
+
+def television(row=4, column=5, character="."):
+    empty = ["#" * 11] * 10
+    mask = [*empty[:3], *["####...####"] * 3, *empty[6:]]
+    mask[row] = mask[row][:column] + character + mask[row][column + 1 :]
+    return [mask] * 4
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(content):
+        path = tmp_path / "room.json"
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return path
+
+    return _write
+
+
+@pytest.mark.parametrize(
+    "room",
+    [*rooms_of("test", "full"), *rooms_of("valid", "laptop"), RoomStream(seed=1, size="full")[0]],
+    ids=lambda room: room.name,
+)
+def test_saved_rooms_load_as_they_were(room, tmp_path):
+    save_room(room, tmp_path / "room.json")
+    assert load_room(tmp_path / "room.json") == room
+    assert [path.name for path in tmp_path.iterdir()] == ["room.json"]
+
+
+def test_saving_twice_writes_the_same_bytes(tmp_path):
+    save_room(room_by_name("floorplan229"), tmp_path / "a.json")
+    save_room(load_room(tmp_path / "a.json"), tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_television_is_left_out_where_it_follows_from_the_floor(write, tmp_path):
+    room = load_room(write(document()))
+    save_room(room, tmp_path / "again.json")
+    assert "television" not in json.loads((tmp_path / "again.json").read_text())
+    assert room.agent_cells.shape == (8, 9) and room.tv_cells[0, 2, 2] and not room.tv_cells[:, 5, 6].any()
+
+
+def test_given_television_cells_are_taken_as_they_are(write):
+    room = load_room(write(document(television=television(), note="for people")))
+    assert room.tv_cells.sum((1, 2)).tolist() == [9] * 4 and room.tv_cells[2, 2, 3]
+
+
+def test_the_outside_may_be_drawn_behind_walls(write):
+    floor = [" " * 13, *(f" {row} " for row in FLOOR), " " * 13]
+    assert load_room(write(document(floor=floor))).agent_cells.sum() == load_room(write(document())).agent_cells.sum()
+
+
+def test_example_of_the_documentation_loads(write):
+    text = (Path(__file__).parents[2] / "docs" / "room_format.md").read_text()
+    for block in re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL):
+        assert load_room(write(block.encode())).agent_cells.any()
+
+
+WRONG = {
+    "not JSON": (b'{"format": "concord-room",\n oops}', r"not JSON .*line 2, column 2"),
+    "not text": (b"\xff\xfe\x00room", "UTF-8"),
+    "endless nesting": (b"[" * 100_000, "JSON"),
+    "enormous number": (b'{"version": ' + b"9" * 10_000 + b"}", "JSON"),
+    "no object": ([1], "one JSON object"),
+    "other format": (document(format="maze"), '"format": "concord-room"'),
+    "future version": (document(version=2), "version 1"),
+    "version that is no number": (document(version=True), "version 1"),
+    "missing key": (document(floor=None), 'no key "floor"'),
+    "unknown key": (document(flor=[]), "unknown key 'flor'"),
+    "bad name": (document(name="../../etc"), "name is '../../etc'"),
+    "name that is no text": (document(name=["a"]), "name is"),
+    "floor that is no list": (document(floor="###"), "list of rows"),
+    "row that is no text": (document(floor=[*FLOOR[:-1], 5]), "list of rows"),
+    "no rows": (document(floor=[]), "list of rows"),
+    "ragged": (document(floor=[*FLOOR[:4], FLOOR[4] + "#", *FLOOR[5:]]), "row 4 has 12 characters"),
+    "too small": (document(floor=["##", "##"]), "2 rows x 2 columns"),
+    "too large": (document(floor=["#" * 67] * 5), "67 columns"),
+    "unknown character": (document(floor=floor_with(4, 6, "?")), r"row 4, column 6: '\?'"),
+    "zero character": (document(floor=floor_with(4, 6, "\0")), "row 4, column 6"),
+    "half a character": (document(floor=floor_with(4, 6, "\ud800")), "row 4, column 6"),
+    "hole in the wall": (document(floor=floor_with(0, 3, ".")), "row 0, column 3.*close the wall"),
+    "furniture in the wall": (document(floor=floor_with(5, 10, "o")), "row 5, column 10.*close the wall"),
+    "floor beside the outside": (document(floor=floor_with(0, 3, " ")), "row 1, column 2.*touches the outside"),
+    "outside in the middle": (document(floor=floor_with(7, 5, " ")), "row 6, column 4.*touches the outside"),
+    "no place for the stand": (
+        document(floor=["#" * 12, *["#..o..o..o.#", "#..........#", "#..o..o..o.#", "#..........#"] * 3, "#" * 12]),
+        "stand fits nowhere",
+    ),
+    "no place for the television": (
+        document(
+            floor=["#" * 7, *["#.....#"] * 3, "#X.X.X#", *["#.....#"] * 3, "#" * 7], television=[["#" * 7] * 9] * 4
+        ),
+        "television and two agents fit nowhere",
+    ),
+    "floor in pieces": (
+        document(floor=[*FLOOR[:5], "#oooooooooo"[:10] + "#", *FLOOR[6:]]),
+        r"falls apart.*row \d+, column \d+",
+    ),
+    "three television drawings": (document(television=television()[:3]), "4 drawings"),
+    "television of another size": (document(television=[["#" * 9] * 9] * 4), "but the floor has"),
+    "television on the border": (document(television=television(0, 3)), "rotation 0, row 0, column 3"),
+    "television misspelt": (document(television=television(4, 5, "T")), "row 4, column 5: 'T'"),
+    "television in tall furniture": (document(television=television(6, 7)), "row 6, column 7: 'X' cannot hold"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_files_are_refused_with_one_sentence(case, write):
+    content, expected = WRONG[case]
+    path = write(content)
+    with pytest.raises(RoomError, match=expected) as refusal:
+        load_room(path)
+    message = str(refusal.value)
+    assert str(path) in message and "\n" not in message and len(message) < 500
+    assert refusal.value.__suppress_context__
+
+
+def test_missing_file_and_folder_are_refused(tmp_path):
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(RoomError, match="cannot be read"):
+            load_room(path)
+    with pytest.raises(RoomError, match=r"none\.json"):
+        resolve_rooms(str(tmp_path / "none.json"))
+
+
+def test_reading_is_bounded(write):
+    path = write(b" " * (MAX_FILE_BYTES + 1))
+    with pytest.raises(RoomError, match="larger than"):
+        load_room(path)
+    begin = time.process_time()
+    with pytest.raises(RoomError, match="larger than"):
+        load_room("/dev/zero")
+    assert time.process_time() - begin < 1
+
+
+def test_no_damaged_file_raises_anything_but_room_error(write):
+    """Ten characters of a good file, each replaced at random: it loads, or is refused politely."""
+    rng = np.random.Generator(np.random.PCG64(4))
+    good = json.dumps(document(television=television()))
+    for _ in range(200):
+        damaged = list(good)
+        for place in rng.integers(len(good), size=rng.integers(1, 10)):
+            damaged[place] = chr(rng.integers(32, 300))
+        try:
+            load_room(write("".join(damaged).encode()))
+        except RoomError:
+            continue
+
+
+def test_an_unplayable_room_is_not_saved(tmp_path):
+    with pytest.raises(RoomError, match="stand fits nowhere"):
+        save_room(room_from_drawing("narrow", ["....", "...."]), tmp_path / "room.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_masks_that_disagree_with_the_drawing_are_refused():
+    room = room_by_name("test_room_01", "laptop")
+    floor = room.agent_cells.copy()
+    floor[2, 3] ^= True
+    with pytest.raises(RoomError, match=r"row 3, column 4.*disagrees"):
+        validate_room(Room(room.name, floor, room.tv_cells, room.drawing))
+    with pytest.raises(RoomError, match="do not belong"):
+        validate_room(Room(room.name, floor[1:], room.tv_cells, room.drawing))
+
+
+def test_masks_alone_make_a_drawing():
+    room = room_by_name("floorplan229")
+    assert drawing_of_masks(room.agent_cells, room.tv_cells) == room.drawing

@@ -1,0 +1,261 @@
+"""Rooms of FurnMove: geometry of sheet and paper, generated rooms, splits and streams."""
+
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.generator import MAX_CELLS, generate_room, is_playable
+from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_TEMPLATE, STAND, TV_BODY, clockwise, hold_masks
+from rl_envs.furnmove.poses import carry_poses, holdable_poses, largest_part
+from rl_envs.furnmove.room import FREE, characters, room_from_drawing, stand_cells
+from rl_envs.furnmove.room_checks import validate_room
+from rl_envs.furnmove.splits import NAMED_ROOMS, SIZES, RoomStream, bounds, resolve_rooms, room_by_name, rooms_of
+
+STATISTICS_ROOMS = {"laptop": 200, "full": 120}
+
+
+def sample(size):
+    return RoomStream(seed=5, size=size, count=STATISTICS_ROOMS[size])
+
+
+def cells(offsets):
+    return {tuple(offset) for offset in offsets.tolist()}
+
+
+def fingerprint(rooms):
+    return hashlib.sha256("\n".join("/".join(room.drawing) for room in rooms).encode()).hexdigest()
+
+
+def test_template_has_13_television_cells_and_52_cells_to_hold_it_from():
+    assert (HOLD_TEMPLATE == 1).sum() == 13
+    assert (HOLD_MASKS.sum((1, 2)) == 52).all()
+    np.testing.assert_array_equal(HOLD_MASKS, hold_masks())
+
+
+def test_television_in_template_is_the_television_that_is_drawn():
+    assert cells(np.argwhere(HOLD_TEMPLATE == 1) - (3, 5)) == cells(TV_BODY[0])
+
+
+def test_quarter_turns_run_from_north_to_east():
+    assert cells(clockwise(np.array([(-1, 0)]), 1)) == {(0, 1)}
+    assert {(-1, 1), (0, 1), (1, 1)} <= cells(TV_BODY[1]) and (-2, 1) not in cells(TV_BODY[1])
+
+
+@pytest.mark.parametrize("rotation", range(4))
+def test_shapes_of_every_rotation_are_turned_alike(rotation):
+    assert cells(clockwise(TV_BODY[0], rotation)) == cells(TV_BODY[rotation])
+    held_from = np.argwhere(HOLD_MASKS[rotation]) - 5
+    assert cells(clockwise(np.argwhere(HOLD_MASKS[0]) - 5, rotation)) == cells(held_from)
+    assert not cells(held_from) & cells(TV_BODY[rotation])
+    spans = np.ptp(STAND[rotation], axis=0) + 1
+    assert tuple(spans) == ((3, 5), (5, 3))[rotation % 2]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_generated_room_is_playable_and_valid(size):
+    for room in sample(size):
+        validate_room(room)
+        assert is_playable(room)
+        assert room.height <= MAX_CELLS[size][0] and room.width <= MAX_CELLS[size][1]
+        assert largest_part(room.agent_cells).sum() == room.agent_cells.sum()
+        assert (stand_cells(room).any(0)).sum() >= 20 and carry_poses(room).sum() >= 30
+
+
+def test_full_rooms_have_the_statistics_of_living_rooms():
+    rooms = sample("full")
+    floor = np.array([room.agent_cells.sum() for room in rooms])
+    flight = np.array([room.tv_cells.any(0).sum() for room in rooms])
+    all_ways = np.array([room.tv_cells.all(0).sum() for room in rooms])
+    box = np.array([room.agent_cells.size for room in rooms])
+    assert abs(np.median([room.height for room in rooms]) - 18) <= 1.5
+    assert abs(np.median([room.width for room in rooms]) - 23) <= 2
+    assert (floor / box).min() >= 0.45 and (floor / box).max() <= 0.70
+    assert abs((floor / box).mean() - 0.58) < 0.03
+    assert floor.min() >= 120 and floor.max() <= 600 and abs(np.median(floor) - 260) < 40
+    assert abs((flight / floor).mean() - 1.5) < 0.15
+    assert abs((all_ways / flight).mean() - 0.76) < 0.05
+
+
+def test_laptop_rooms_have_9_to_12_cells_a_side_and_little_furniture():
+    rooms = sample("laptop")
+    assert {room.height for room in rooms} == {room.width for room in rooms} == {9, 10, 11, 12}
+    assert 0.3 < np.mean(["X" in "".join(room.drawing) for room in rooms]) < 0.5
+    assert abs(np.mean([room.agent_cells.sum() for room in rooms]) - 99) < 8
+    assert abs(np.mean([room.tv_cells.any(0).sum() for room in rooms]) - 66) < 8
+
+
+@pytest.mark.parametrize(("size", "limit_milliseconds"), [("laptop", 3), ("full", 30)])
+def test_rooms_are_made_in_milliseconds(size, limit_milliseconds):
+    generate_room(0, size, "warm_up")
+    begin = time.process_time()
+    for seed in range(40):
+        generate_room(10_000 + seed, size, "timed")
+    assert (time.process_time() - begin) / 40 < 3 * limit_milliseconds / 1000  # thrice: the machine may be shared
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_seed_makes_the_same_room_in_every_process(size):
+    program = (
+        "import sys; from rl_envs.furnmove.splits import RoomStream\n"
+        "import hashlib\n"
+        "rooms = list(RoomStream(seed=3, size=sys.argv[1], count=4))\n"
+        "print(hashlib.sha256('\\n'.join('/'.join(room.drawing) for room in rooms).encode()).hexdigest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1"}
+    root = Path(__file__).parents[2]
+    other = subprocess.run(
+        [sys.executable, "-c", program, size], capture_output=True, text=True, check=True, cwd=root, env=environment
+    )
+    assert other.stdout.strip() == fingerprint(RoomStream(seed=3, size=size, count=4))
+
+
+def test_named_rooms_are_20_5_and_5_and_floorplan229_is_the_sixth_full_test_room():
+    for size in SIZES:
+        for split, count in NAMED_ROOMS.items():
+            rooms = rooms_of(split, size)
+            extra = (split, size) == ("test", "full")
+            assert len(rooms) == count + extra
+            assert rooms[0].name == f"{split}_room_01" and rooms[0] is room_by_name(rooms[0].name, size)
+    assert [len(rooms_of(split)) for split in NAMED_ROOMS] == [20, 5, 6]
+    assert rooms_of("test")[-1] is room_by_name("floorplan229")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_room_is_in_two_splits_or_streams(size):
+    sources = [rooms_of(split, size) for split in NAMED_ROOMS]
+    sources += [RoomStream(seed, size, 20, split) for split in NAMED_ROOMS for seed in (0, 1)]
+    rooms = [room for source in sources for room in source]
+    assert len({room.name for room in rooms}) == len(rooms)
+    assert len({(room.drawing, room.tv_cells.tobytes()) for room in rooms}) == len(rooms)
+
+
+def test_a_stream_is_an_endless_supply_that_costs_nothing_until_asked():
+    begin = time.process_time()
+    stream = RoomStream(seed=0, size="full", count=2**32)
+    assert bounds(stream) == (32, 36) and len(stream) == 2**32
+    assert time.process_time() - begin < 0.01
+    assert stream[7] is stream[7] and stream[-1].name == f"train_stream_0_{2**32 - 1}"
+    assert list(stream[:2]) == [stream[0], stream[1]]
+    with pytest.raises(IndexError, match="no room"):
+        stream[2**32]
+
+
+def test_the_first_rooms_of_a_stream_do_not_depend_on_its_length():
+    short, long = RoomStream(size="laptop", count=3), RoomStream(size="laptop", count=300)
+    assert list(short) == list(long[:3])
+
+
+def test_streams_and_rooms_can_be_sent_to_other_processes():
+    stream = RoomStream(split="test", size="laptop", count=512)
+    assert pickle.loads(pickle.dumps(stream)) == stream
+    assert len(pickle.dumps(stream)) < 500
+    assert pickle.loads(pickle.dumps(stream[0])) == stream[0]
+
+
+def test_rooms_cannot_be_changed_by_those_who_share_them():
+    room = room_by_name("train_room_01")
+    for array in (room.agent_cells, room.tv_cells):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = True
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("train", 20), ("test_stream", 512), ("valid_room_02", 1), ("floorplan229", 1)],
+)
+def test_one_word_names_rooms(word, expected):
+    assert len(resolve_rooms(word)) == expected
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: rooms_of("trian"),
+        lambda: rooms_of("train", "tiny"),
+        lambda: room_by_name("train_room_21"),
+        lambda: resolve_rooms("kitchen"),
+        lambda: RoomStream(seed=-1),
+        lambda: RoomStream(count=0),
+        lambda: generate_room(0, "huge", "x"),
+        lambda: bounds(()),
+    ],
+)
+def test_wrong_words_and_numbers_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"choose|unknown|no room|needs|give"):
+        wrong()
+
+
+def test_floorplan229_has_the_counts_of_the_published_figure():
+    room = room_by_name("floorplan229")
+    assert (room.height, room.width, room.agent_cells.sum()) == (18, 23, 246)
+    assert room.tv_cells.sum((1, 2)).tolist() == [321, 315, 336, 323]
+    assert (room.tv_cells.any(0).sum(), room.tv_cells.all(0).sum()) == (374, 286)
+    assert room.agent_cells[3:8, 1:4].all() and is_playable(room)
+
+
+@pytest.mark.skipif(not os.environ.get("GOLDEN_DIR"), reason="set GOLDEN_DIR to the folder of recordings")
+def test_floorplan229_equals_the_recorded_room():
+    recording = np.load(Path(os.environ["GOLDEN_DIR"]) / "furnmove" / "traj_n2_floorplan229.npz", allow_pickle=False)
+    room = room_by_name("floorplan229")
+    np.testing.assert_array_equal(room.agent_cells, recording["agent_mask"])
+    np.testing.assert_array_equal(room.tv_cells, recording["tv_masks"])
+    np.testing.assert_array_equal(HOLD_TEMPLATE, recording["hold_template"])
+
+
+def slow_holdable(room):
+    """`holdable_poses` cell by cell, pair by pair."""
+    poses = np.zeros_like(room.tv_cells)
+    for rotation, row, column in np.argwhere(room.tv_cells):
+        around = np.argwhere(HOLD_MASKS[rotation]) - 5 + (row, column)
+        around = around[((around >= 0) & (around < room.agent_cells.shape)).all(1)]
+        around = around[room.agent_cells[tuple(around.T)]]
+        poses[rotation, row, column] = (abs(around[:, None] - around).max(-1) >= 2).any()
+    return poses
+
+
+def slow_largest(poses):
+    """`largest_part` by visiting one pose after the other."""
+    left, best = {tuple(pose) for pose in np.argwhere(poses).tolist()}, set()
+    while left:
+        part, todo = set(), [left.pop()]
+        while todo:
+            rotation, row, column = pose = todo.pop()
+            part.add(pose)
+            moves = [(rotation, row + 1, column), (rotation, row - 1, column), (rotation, row, column + 1)]
+            moves += [(rotation, row, column - 1), ((rotation + 1) % 4, row, column), ((rotation - 1) % 4, row, column)]
+            todo += [move for move in moves if move in left]
+            left -= set(moves)
+        best = max(best, part, key=len)
+    return best
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_carry_poses_agree_with_a_slow_search(size):
+    for room in (*RoomStream(seed=9, size=size, count=6), room_by_name("floorplan229")):
+        np.testing.assert_array_equal(holdable_poses(room), slow_holdable(room))
+        assert {tuple(pose) for pose in np.argwhere(carry_poses(room)).tolist()} == slow_largest(holdable_poses(room))
+
+
+def test_a_wall_too_long_to_carry_across_leaves_only_the_larger_side():
+    left, right = ["......." for _ in range(9)], [".........." for _ in range(9)]
+    room = room_from_drawing("split", [a + "##" + b for a, b in zip(left, right, strict=True)])
+    poses = carry_poses(room)
+    assert poses.any() and not poses[:, :, :9].any()
+    assert not is_playable(room)
+
+
+def test_the_television_flies_over_low_furniture_but_not_over_tall():
+    rows = ["." * 11 for _ in range(11)]
+    rows[5] = ".....o....."
+    low = room_from_drawing("low", rows)
+    tall = room_from_drawing("tall", [row.replace("o", "X") for row in rows])
+    assert low.tv_cells[:, 5, 5].all() and not tall.tv_cells[:, 5, 5].any()
+    assert not low.agent_cells[5, 5]
+    np.testing.assert_array_equal(low.agent_cells, characters(rows) == FREE)
