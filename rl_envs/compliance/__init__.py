@@ -1,0 +1,80 @@
+"""Does a world keep its word? Everything the contract promises and a learner relies on, checked by playing.
+
+Stricter than the checks of other libraries, which look at one step or merely warn: whole episodes with their final
+observations, other processes and runners, snapshots, ownership of the arrays, and refusals. Needs NumPy alone; what the
+views of other libraries must keep is checked in `rl_envs.views.compliance`. This file must not know any world.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from rl_envs.compliance import refusals, sameness, statements
+from rl_envs.compliance.recorder import Record, WorldFactory, digest, play
+from rl_envs.compliance.requirement import require
+from rl_envs.compliance.sameness import Recipe
+from rl_envs.core.world import World
+from rl_envs.registry import make
+
+__all__ = ["check_registered", "check_world"]
+
+LONGEST_GAME = 600
+"""Env steps after which a check stops waiting for the time limit, unless told otherwise."""
+
+
+def check_world(
+    make_world: WorldFactory,
+    *,
+    recipe: Recipe | None = None,
+    num_worlds: int = 4,
+    seed: int = 7,
+    env_steps: int | None = None,
+) -> None:
+    """Play worlds in many ways and hold them to the contract.
+
+    Args:
+        make_world: builds worlds from `num_worlds` and `first_world`: a world's class, or a `functools.partial`.
+        recipe: `("package.module:callable", keyword arguments)` with which a second process builds the same worlds;
+            without it that comparison is left out.
+        num_worlds: B, at least 2.
+        seed: of the games.
+        env_steps: length of each game; by default past the time limit, so that episodes end and new ones begin.
+
+    Raises:
+        AssertionError: one sentence about the first broken rule.
+    """
+    world = make_world(num_worlds)
+    statements.check_declaration(world)
+    refusals.check_not_begun(world)
+    env_steps = env_steps or min(world.max_episode_steps + 3, LONGEST_GAME)
+    record = _inspected_game(world, seed, env_steps)
+    refusals.check_refusals(make_world(num_worlds), seed)
+    refusals.check_picture(make_world(num_worlds), seed)
+    sameness.check_no_global_chance(make_world(num_worlds), seed, env_steps)
+    sameness.check_ownership(make_world(num_worlds), record, seed)
+    sameness.check_undecided_actions(make_world(num_worlds), record, seed)
+    sameness.check_seed(make_world, record, seed)
+    sameness.check_neighbours(make_world, record, seed)
+    sameness.check_snapshot(make_world, make_world(num_worlds), seed, env_steps // 2, env_steps - env_steps // 2)
+    if recipe is not None:
+        sameness.check_other_process(recipe, digest(record), num_worlds, seed, env_steps)
+
+
+def check_registered(world_id: str, *, env_steps: int | None = None, **arguments: Any) -> None:
+    """`check_world` for a registered world, the second process included.
+
+    Raises:
+        AssertionError: one sentence about the first broken rule.
+    """
+    recipe = ("rl_envs.registry:make", {"world_id": world_id, **arguments})
+    check_world(functools.partial(make, world_id, **arguments), recipe=recipe, env_steps=env_steps)
+
+
+def _inspected_game(world: World, seed: int, env_steps: int) -> Record:
+    observations = world.reset(seed)
+    statements.check_observations(world, observations, world.num_worlds, "after reset")
+    book = statements.EpisodeBook(world, observations)
+    play(world, env_steps, listeners=[book])
+    require(book.ended or env_steps < world.max_episode_steps, "no episode ended although its time limit was passed")
+    return sameness.whole_game(world, seed, env_steps)

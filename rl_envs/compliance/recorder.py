@@ -1,0 +1,148 @@
+"""Playing a world and writing down everything it says, so that two games can be compared number for number.
+
+What is written is laid out `[B, ...]` throughout (also what the contract gives for ended worlds only), so that a record
+can be sliced to single worlds. Row numbers of texts are replaced by the texts: the numbers may depend on the order in
+which the texts turned up, the texts may not. This file must not know which rules are checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.world import StepResult, World
+
+Record: TypeAlias = list[Arrays]
+"""One dict of `[B, ...]` arrays for the reset and for each env step after it."""
+Listener: TypeAlias = Callable[[World, Actions, StepResult], None]
+
+
+class WorldFactory(Protocol):
+    """Whatever builds worlds: a world's class, or `functools.partial(make, world_id, ...)`."""
+
+    def __call__(self, num_worlds: int, first_world: int = 0) -> World:
+        """Build `num_worlds` worlds of which the first has this number in the run."""
+
+
+def random_actions(world: World) -> Actions:
+    """Uniform actions drawn from the world's own chance: the same wherever and beside whomever the world is played.
+
+    Returns:
+        [B, N] int64, or a dict of such arrays for factored actions.
+    """
+    spec = world.action_spec
+    sizes = spec if isinstance(spec, dict) else {"": spec}
+    uniforms = world.chance.policy_uniforms(world.num_agents * len(sizes))
+    parts = np.split(uniforms, len(sizes), axis=1)
+    drawn = {name: (part * size).astype(np.int64) for (name, size), part in zip(sizes.items(), parts, strict=True)}
+    return drawn if isinstance(spec, dict) else drawn[""]
+
+
+def with_texts(world: World, observations: Arrays) -> Arrays:
+    """The same observations with the token rows in place of row numbers, `[B, N, *rows, L]` int32."""
+    texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
+    return observations | texts
+
+
+def play(
+    world: World,
+    env_steps: int,
+    choose: Callable[[World], Actions] = random_actions,
+    listeners: Sequence[Listener] = (),
+) -> Record:
+    """Step a running world and write down what it says.
+
+    Args:
+        world: after `reset` or `restore`.
+        env_steps: how often to step it.
+        choose: the actions.
+        listeners: called after every step with the world, the actions and what `step` returned, before it is written.
+    """
+    record = []
+    for _ in range(env_steps):
+        actions = choose(world)
+        result = world.step(actions)
+        for listener in listeners:
+            listener(world, actions, result)
+        record.append(flat(world, result))
+    return record
+
+
+def flat(world: World, result: StepResult) -> Arrays:
+    """What one step returned as a dict of fresh `[B, ...]` arrays; entries of worlds that did not end are 0."""
+    observations, reward, terminated, truncated, info = result
+    row = {f"obs/{key}": value for key, value in with_texts(world, observations).items()}
+    row |= {"reward": reward, "terminated": terminated, "truncated": truncated, "duration": info["duration"]}
+    done = info["done_worlds"]
+    if len(done):
+        ended = {f"final_obs/{key}": value for key, value in with_texts(world, info["final_obs"]).items()}
+        ended |= {f"episode/{key}": value for key, value in info["episode"].items()}
+        row |= {key: _spread(value, done, world.num_worlds) for key, value in ended.items()}
+    return {key: np.array(value) for key, value in row.items()}
+
+
+def begin(world: World, seed: int) -> Record:
+    """Reset a world and write its first observations down."""
+    observations = with_texts(world, world.reset(seed))
+    return [{f"obs/{key}": np.array(value) for key, value in observations.items()}]
+
+
+def part(record: Record, worlds: slice) -> Record:
+    """The record of some of the worlds, as if they had been played alone."""
+    return [{key: value[worlds] for key, value in row.items()} for row in record]
+
+
+def joined(first: Record, second: Record) -> Record:
+    """Records of two runners side by side."""
+    return [
+        {key: _beside(a.get(key), b.get(key), a, b) for key in a.keys() | b.keys()}
+        for a, b in zip(first, second, strict=True)
+    ]
+
+
+def difference(first: Record, second: Record) -> str | None:
+    """Where two records part, in words; None where they are equal to the last bit."""
+    if len(first) != len(second):
+        return f"one has {len(first)} rows, the other {len(second)}"
+    for env_step, (a, b) in enumerate(zip(first, second, strict=True)):
+        for key in sorted(a.keys() | b.keys()):
+            if not _equal(a.get(key), b.get(key)):
+                return f"{key!r} differs at env step {env_step}"
+    return None
+
+
+def digest(record: Record) -> str:
+    """A short name of a record's exact content, the same in every process."""
+    content = hashlib.sha256()
+    for row in record:
+        for key in sorted(row):
+            content.update(f"{key} {row[key].dtype} {row[key].shape}".encode())
+            content.update(np.ascontiguousarray(row[key]).tobytes())
+    return content.hexdigest()
+
+
+def _spread(value: Array, rows: Array, num_worlds: int) -> Array:
+    whole = np.zeros((num_worlds, *np.shape(value)[1:]), np.asarray(value).dtype)
+    whole[rows] = value
+    return whole
+
+
+def _equal(first: Array | None, second: Array | None) -> bool:
+    """Equal to the last bit; a key that is missing because no world ended equals zeros."""
+    if first is None or second is None:
+        present = first if second is None else second
+        return present is not None and not present.any()
+    return first.dtype == second.dtype and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+
+
+def _beside(first: Array | None, second: Array | None, a: Arrays, b: Arrays) -> Array:
+    if first is None:
+        assert second is not None
+        first = np.zeros((len(a["reward"]), *second.shape[1:]), second.dtype)
+    elif second is None:
+        second = np.zeros((len(b["reward"]), *first.shape[1:]), first.dtype)
+    return np.concatenate([first, second])

@@ -1,0 +1,116 @@
+"""Rules about what a world must refuse, and that a refusal changes nothing; and about its pictures.
+
+This file must not compare one game with another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from rl_envs.compliance.recorder import begin, random_actions
+from rl_envs.compliance.requirement import require
+from rl_envs.core.spec import Actions, Array
+from rl_envs.core.world import World
+
+
+def check_not_begun(world: World) -> None:
+    """A fresh world refuses to step.
+
+    Raises:
+        AssertionError: it stepped.
+    """
+    actions = _zeros(world)
+    require(_raises(RuntimeError, lambda: world.step(actions)), "a step before reset must raise RuntimeError")
+
+
+def check_refusals(world: World, seed: int) -> None:
+    """Wrong actions, draws and states raise ValueError and leave the world as it was.
+
+    Raises:
+        AssertionError: one sentence about what was accepted, or changed.
+    """
+    begin(world, seed)
+    world.step(random_actions(world))
+    before = world.snapshot()
+    for fault, actions in _wrong_actions(world):
+        require(
+            _raises(ValueError, lambda wrong=actions: world.step(wrong)),  # type: ignore[misc]
+            f"actions {fault} must be refused by ValueError",
+        )
+        _require_unchanged(world, before, f"refusing actions {fault}")
+    draw = {"a draw nobody makes": np.zeros(world.num_worlds)}
+    require(
+        _raises(ValueError, lambda: world.step(random_actions(world), chance=draw)),
+        "an unknown recorded draw must be refused by ValueError",
+    )
+    _require_unchanged(world, before, "refusing an unknown recorded draw")
+    unknown = before | {"a state nobody has": np.zeros(world.num_worlds)}
+    require(_raises(ValueError, lambda: world.restore(unknown)), "an unknown state must be refused by ValueError")
+    _require_unchanged(world, before, "refusing an unknown state")
+
+
+def check_picture(world: World, seed: int) -> None:
+    """Worlds that can be drawn give uint8 `[H, W, 3]` and do not change by it.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    if type(world).render is World.render:
+        return
+    begin(world, seed)
+    for index in range(world.num_worlds):
+        before = world.snapshot()
+        picture = world.render(index)
+        require(
+            picture.dtype == np.uint8 and picture.ndim == 3 and picture.shape[2] == 3 and picture.size,
+            f"a picture must be uint8 [H, W, 3], got {picture.dtype} {picture.shape}",
+        )
+        _require_unchanged(world, before, "drawing")
+        world.step(random_actions(world))
+
+
+def _wrong_actions(world: World) -> Iterator[tuple[str, Actions]]:
+    good = _zeros(world)
+    for fault, spoil in _faults(world):
+        if isinstance(good, dict):
+            first = next(iter(good))
+            yield fault, good | {first: spoil(good[first])}
+        else:
+            yield fault, spoil(good)
+    if isinstance(good, dict):
+        yield "without one of their factors", {name: good[name] for name in list(good)[1:]}
+        yield "with a factor too many", good | {"a factor nobody has": next(iter(good.values()))}
+
+
+def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:
+    size = next(iter(world.action_spec.values())) if isinstance(world.action_spec, dict) else world.action_spec
+    return [
+        ("of the wrong shape", lambda zeros: zeros[:, :, None]),
+        ("of too many worlds", lambda zeros: np.concatenate([zeros, zeros])),
+        ("that are not integers", lambda zeros: zeros.astype(np.float64)),
+        ("beyond the last one", lambda zeros: zeros + size),
+        ("below zero", lambda zeros: zeros - 1),
+    ]
+
+
+def _zeros(world: World) -> Actions:
+    zeros = np.zeros((world.num_worlds, world.num_agents), np.int64)
+    return dict.fromkeys(world.action_spec, zeros) if isinstance(world.action_spec, dict) else zeros
+
+
+def _raises(kind: type[Exception], act: Callable[[], object]) -> bool:
+    try:
+        act()
+    except kind:
+        return True
+    except Exception:
+        return False
+    return False
+
+
+def _require_unchanged(world: World, before: dict[str, Array], what: str) -> None:
+    after = world.snapshot()
+    changed = sorted(key for key in before if not np.array_equal(before[key], after[key]))
+    require(not changed, f"{what} changes the world's {', '.join(changed)}")

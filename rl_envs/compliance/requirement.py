@@ -1,0 +1,13 @@
+"""How a broken rule is told: one AssertionError, one sentence."""
+
+from __future__ import annotations
+
+
+def require(holds: object, sentence: str) -> None:
+    """Raise `AssertionError(sentence)` unless the rule holds (also under `python -O`, unlike an assert).
+
+    Raises:
+        AssertionError: the rule is broken.
+    """
+    if not holds:
+        raise AssertionError(sentence)

@@ -1,0 +1,210 @@
+"""Rules about what may not matter: other worlds, runners, processes, snapshots, what the caller does with the arrays.
+
+Each check plays the same game twice under different circumstances and compares to the last bit. This file must not know
+what the world means by what it says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from rl_envs.compliance.recorder import (
+    Record,
+    WorldFactory,
+    begin,
+    difference,
+    flat,
+    joined,
+    part,
+    play,
+    random_actions,
+    with_texts,
+)
+from rl_envs.compliance.requirement import require
+from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.world import StepResult, World
+
+Recipe = tuple[str, Mapping[str, Any]]
+"""`("package.module:callable", keyword arguments)`: how another process builds the same worlds."""
+
+
+def whole_game(world: World, seed: int, env_steps: int) -> Record:
+    """Reset and play."""
+    return begin(world, seed) + play(world, env_steps)
+
+
+def require_same(first: Record, second: Record, rule: str) -> None:
+    """Raise with the rule and the place where the two records part."""
+    parted = difference(first, second)
+    require(parted is None, f"{rule}: {parted}")
+
+
+def check_seed(make_world: WorldFactory, record: Record, seed: int) -> None:
+    """The seed fixes the whole game, whatever was played before."""
+    world = make_world(len(record[0][next(iter(record[0]))]))
+    env_steps = len(record) - 1
+    require_same(record, whole_game(world, seed, env_steps), "the same seed gave another game")
+    begin(world, seed + 1)
+    play(world, 2)
+    require_same(record, whole_game(world, seed, env_steps), "a world that was played before replays another game")
+
+
+def check_neighbours(make_world: WorldFactory, record: Record, seed: int) -> None:
+    """A world plays the same game alone, among others and on another runner."""
+    num_worlds = len(record[0][next(iter(record[0]))])
+    env_steps = len(record) - 1
+    for index in (0, num_worlds - 1):
+        alone = whole_game(make_world(1, first_world=index), seed, env_steps)
+        require_same(
+            part(record, slice(index, index + 1)), alone, f"world {index} of {num_worlds} plays another game alone"
+        )
+    half = num_worlds // 2
+    runners = [make_world(half), make_world(num_worlds - half, first_world=half)]
+    halves = [whole_game(world, seed, env_steps) for world in runners]
+    require_same(record, joined(*halves), "split over two runners the worlds play other games")
+
+
+def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, env_steps: int) -> None:
+    """Another process with another hash seed plays the same game.
+
+    Args:
+        recipe: how it builds the worlds.
+        name: digest of the record here.
+        num_worlds: B.
+        seed: of the game.
+        env_steps: length of the game.
+    """
+    request = json.dumps([recipe[0], dict(recipe[1]), num_worlds, seed, env_steps])
+    here = os.environ.get("PYTHONHASHSEED", "random")
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONHASHSEED": "4321" if here != "4321" else "1234",
+    }
+    answer = subprocess.run(
+        [sys.executable, "-m", "rl_envs.compliance.elsewhere", request],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    require(answer.returncode == 0, f"the world does not play in another process: {answer.stderr[-500:]}")
+    require(answer.stdout.strip() == name, "another process with another hash seed plays another game")
+
+
+def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: int, after: int) -> None:
+    """A snapshot in the middle of an episode gives the same future in this world and in a fresh one; pickling too."""
+    begin(world, seed)
+    play(world, before)
+    snapshot = world.snapshot()
+    kept = {key: value.copy() for key, value in snapshot.items()}
+    copy = pickle.loads(pickle.dumps(world))
+    now = [_observed(world, world.observe())]
+    future = now + play(world, after)
+    for key, value in kept.items():
+        require(np.array_equal(snapshot[key], value), f"playing on changes {key!r} in a snapshot taken before")
+    fresh = make_world(world.num_worlds)
+    for place, restored in (("a fresh world", fresh), ("the same world", world)):
+        again = [_observed(restored, restored.restore(kept)), *play(restored, after)]
+        require_same(future, again, f"restored into {place} the snapshot has another future")
+    require_same(future, [_observed(copy, copy.observe()), *play(copy, after)], "pickled the world has another future")
+
+
+def check_ownership(world: World, record: Record, seed: int) -> None:
+    """What the world returns belongs to the caller: it is never the same memory twice, and spoiling it harms nobody."""
+    observations = world.reset(seed)
+    first = {f"obs/{key}": value.copy() for key, value in with_texts(world, observations).items()}
+    rows, before = [first], _spoil(observations)
+    for _ in range(len(record) - 1):
+        actions = random_actions(world)
+        given = pickle.dumps(actions)
+        result = world.step(actions)
+        require(pickle.dumps(actions) == given, "step changes the caller's actions")
+        rows.append(flat(world, result))
+        arrays = _arrays(result)
+        for key, array in arrays.items():
+            shared = [other for other, old in before.items() if np.may_share_memory(array, old)]
+            require(not shared, f"{key!r} shares memory with {shared} of the step before")
+        before = _spoil(arrays)
+    require_same(record, rows, "writing into returned arrays changes the game")
+
+
+def check_undecided_actions(world: World, record: Record, seed: int) -> None:
+    """Actions of agents that do not decide change nothing."""
+    if "decides" not in world.observation_spec:
+        return
+
+    def choose(world: World) -> Actions:
+        decides, actions = world.observe()["decides"], random_actions(world)
+        if isinstance(actions, dict):
+            return {name: _unless(decides, value, world.action_spec[name]) for name, value in actions.items()}  # type: ignore[index]
+        return _unless(decides, actions, world.action_spec)  # type: ignore[arg-type]
+
+    other = begin(world, seed) + play(world, len(record) - 1, choose)
+    require_same(record, other, "the action of an agent that does not decide changes the game")
+
+
+def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
+    """Resetting and stepping draw nothing from the process's generators."""
+    with _forbidden_generators():
+        begin(world, seed)
+        play(world, env_steps)
+
+
+def _unless(decides: Array, actions: Array, size: int) -> Array:
+    """The actions, mirrored wherever nobody decides."""
+    return np.where(decides, actions, size - 1 - actions)
+
+
+@contextmanager
+def _forbidden_generators() -> Iterator[None]:
+    import random
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the world draws from the process's global random numbers")
+
+    with (
+        mock.patch.multiple(random, **_drawers(random, "random", refuse)),
+        mock.patch.multiple(np.random, **_drawers(np.random, "random_sample", refuse)),
+    ):
+        yield
+
+
+def _drawers(module: Any, one_of_them: str, replacement: Any) -> dict[str, Any]:
+    """The module's functions that are methods of its hidden generator, except those that only read or set its state."""
+    generator = getattr(module, one_of_them).__self__
+    harmless = {"getstate", "get_state", "setstate", "set_state", "get_bit_generator", "set_bit_generator"}
+    return {
+        name: replacement
+        for name, function in vars(module).items()
+        if getattr(function, "__self__", None) is generator and name not in harmless
+    }
+
+
+def _observed(world: World, observations: Arrays) -> Arrays:
+    return {key: value.copy() for key, value in with_texts(world, observations).items()}
+
+
+def _arrays(result: StepResult) -> Arrays:
+    observations, reward, terminated, truncated, info = result
+    named = {f"observation {key}": value for key, value in observations.items()}
+    named |= {"reward": reward, "terminated": terminated, "truncated": truncated, "duration": info["duration"]}
+    for group in ("final_obs", "episode"):
+        named |= {f"{group} {key}": value for key, value in info.get(group, {}).items()}
+    return named
+
+
+def _spoil(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    for array in arrays.values():
+        if array.flags.writeable:
+            array[...] = ~array if array.dtype == np.bool_ else 77
+    return dict(arrays)

@@ -1,0 +1,213 @@
+"""Rules about what a world says: names, types, bounds, ends of episodes, texts.
+
+This file must not know how the world was built nor compare one game with another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.compliance.requirement import require
+from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
+from rl_envs.core.world import Info, StepResult, World
+
+
+def check_declaration(world: World) -> None:
+    """Names, specs and limits are of the declared kinds.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    names = world.agents
+    require(
+        isinstance(names, tuple) and names and all(isinstance(name, str) for name in names) and _unique(names),
+        f"agents must be a tuple of different names, got {names!r}",
+    )
+    sizes = world.action_spec.values() if isinstance(world.action_spec, dict) else [world.action_spec]
+    require(
+        sizes and all(isinstance(size, int) and size > 0 for size in sizes),
+        f"action_spec must be a positive number or a dict of positive numbers, got {world.action_spec!r}",
+    )
+    require(
+        isinstance(world.max_episode_steps, int) and world.max_episode_steps > 0,
+        f"max_episode_steps must be a positive int, got {world.max_episode_steps!r}",
+    )
+    both = sorted(set(world.observation_spec) & set(world.text_spec))
+    require(not both, f"keys {both} are declared both in observation_spec and in text_spec")
+    for key in RESERVED_KEYS:
+        spec = world.observation_spec.get(key)
+        require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool an agent")
+    require(_unique(world.metric_names), f"metric_names repeat themselves: {world.metric_names!r}")
+    require(
+        not {"return", "length"} & set(world.metric_names),
+        "metric_names must not contain return and length: every world reports those",
+    )
+
+
+def check_observations(world: World, observations: Arrays, num_rows: int, where: str) -> None:
+    """Every array is exactly as declared: keys, `[rows, N, *shape]`, type and bounds; texts lie in their tables.
+
+    Args:
+        world: who said it.
+        observations: dict of `[K, N, ...]`.
+        num_rows: K.
+        where: which observations these are, for the sentence.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    declared = set(world.observation_spec) | set(world.text_spec)
+    require(
+        set(observations) == declared,
+        f"{where}: observation keys are {sorted(observations)}, declared are {sorted(declared)}",
+    )
+    lead = (num_rows, world.num_agents)
+    for key, spec in world.observation_spec.items():
+        array = observations[key]
+        require(array.dtype == np.dtype(spec.dtype), f"{where}: {key!r} is {array.dtype}, declared is {spec.dtype}")
+        require(
+            array.shape == (*lead, *spec.shape),
+            f"{where}: {key!r} has shape {array.shape}, declared is {(*lead, *spec.shape)}",
+        )
+        require(
+            spec.contains(array),
+            f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}",
+        )
+    for key in world.text_spec:
+        _check_texts(world, key, observations[key], lead, where)
+
+
+def _check_texts(world: World, key: str, rows: Array, lead: tuple[int, int], where: str) -> None:
+    spec, table = world.text_spec[key], world.texts[key].table
+    require(
+        rows.dtype == np.int32 and rows.shape == (*lead, *spec.rows),
+        f"{where}: text rows {key!r} are {rows.dtype} {rows.shape}, must be int32 {(*lead, *spec.rows)}",
+    )
+    require(
+        rows.size == 0 or (rows.min() >= 0 and rows.max() < len(table)),
+        f"{where}: {key!r} points outside its table of {len(table)} texts: {_extent(rows)}",
+    )
+    used = table[np.unique(rows)]
+    require(
+        used.shape[1:] == (spec.length,) and (used.size == 0 or (used.min() >= 0 and used.max() < spec.vocabulary)),
+        f"{where}: a text of {key!r} leaves its vocabulary 0 .. {spec.vocabulary - 1}: {_extent(used)}",
+    )
+
+
+class EpisodeBook:
+    """Keeps its own account of every episode and holds the world to it; call it after each step.
+
+    Attributes:
+        ended: episodes seen to end.
+    """
+
+    def __init__(self, world: World, observations: Arrays) -> None:
+        shape = (world.num_worlds, world.num_agents)
+        self.ended = 0
+        self._returns = np.zeros(shape)
+        self._length = np.zeros(world.num_worlds, np.int64)
+        self._since = np.zeros(shape, np.int64)
+        self._has_decided = np.zeros(shape, bool)
+        self._before = observations
+
+    def __call__(self, world: World, actions: Actions, result: StepResult) -> None:
+        """Check one step.
+
+        Raises:
+            AssertionError: one sentence about the broken rule.
+        """
+        observations, reward, terminated, truncated, info = result
+        _check_results(world, reward, terminated, truncated, info)
+        self._returns += reward
+        self._length += 1
+        self._check_durations(world, info["duration"])
+        check_observations(world, observations, world.num_worlds, "after a step")
+        done = info["done_worlds"]
+        if done.size:
+            check_observations(world, info["final_obs"], done.size, "final observations")
+        self._check_lives(world, observations, done, info)
+        limit = world.max_episode_steps
+        require(
+            (self._length[truncated] == limit).all(),
+            f"a world was truncated after {self._length[truncated].tolist()} env steps, but its time limit is {limit}",
+        )
+        require(
+            (np.delete(self._length, done) < limit).all(), f"an episode outlasts the time limit of {limit} env steps"
+        )
+        if done.size:
+            self._check_totals(world, done, info["episode"])
+        self._before = {key: np.array(observations[key]) for key in RESERVED_KEYS if key in observations}
+
+    def _check_durations(self, world: World, duration: Array) -> None:
+        decided = self._before.get("decides", np.ones_like(self._has_decided))
+        self._has_decided |= decided
+        self._since = np.where(decided, 1, self._since + 1)
+        counts = self._has_decided & self._before.get("alive", np.ones_like(decided))
+        require(
+            duration.dtype == np.int32 and duration.shape == decided.shape,
+            f"info duration is {duration.dtype} {duration.shape}, must be int32 {decided.shape}",
+        )
+        require(
+            (duration == self._since)[counts].all(),
+            "info duration does not count the env steps since each agent's last decision",
+        )
+
+    def _check_lives(self, world: World, observations: Arrays, done: Array, info: Info) -> None:
+        if "alive" not in observations:
+            return
+        alive = observations["alive"].copy()
+        decides = observations.get("decides", np.zeros_like(alive)).copy()
+        if done.size:
+            alive[done] = info["final_obs"]["alive"]
+            decides[done] &= observations["alive"][done]
+        revived = alive & ~self._before["alive"]
+        require(not revived.any(), "an agent that had left the game is alive again within the same episode")
+        require(not (decides & ~observations["alive"]).any(), "an agent that has left the game is asked to decide")
+        playing_on = np.delete(alive.any(1), done)
+        require(playing_on.all(), "a world without living agents goes on")
+
+    def _check_totals(self, world: World, done: Array, episode: Arrays) -> None:
+        wanted = {"return", "length", *world.metric_names}
+        require(set(episode) == wanted, f'info["episode"] has keys {sorted(episode)}, promised are {sorted(wanted)}')
+        for name, value in episode.items():
+            shape = (done.size, world.num_agents) if name == "return" else (done.size,)
+            require(
+                value.dtype == np.float64 and value.shape == shape,
+                f"metric {name!r} is {value.dtype} {value.shape}, must be float64 {shape}",
+            )
+        require(
+            np.allclose(episode["return"], self._returns[done], rtol=1e-9, atol=1e-9),
+            "an episode's return is not the sum of its rewards",
+        )
+        require(
+            (episode["length"] == self._length[done]).all(), "an episode's length is not the number of its env steps"
+        )
+        self.ended += done.size
+        for account in (self._returns, self._length, self._since, self._has_decided):
+            account[done] = 0
+
+
+def _check_results(world: World, reward: Array, terminated: Array, truncated: Array, info: Info) -> None:
+    shape = (world.num_worlds, world.num_agents)
+    require(
+        reward.dtype == np.float64 and reward.shape == shape and np.isfinite(reward).all(),
+        f"reward must be finite float64 {shape}, got {reward.dtype} {reward.shape}",
+    )
+    for name, flag in (("terminated", terminated), ("truncated", truncated)):
+        require(
+            flag.dtype == np.bool_ and flag.shape == shape[:1],
+            f"{name} must be bool {shape[:1]}, got {flag.dtype} {flag.shape}",
+        )
+    require(not (terminated & truncated).any(), "a world is both terminated and truncated")
+    done = np.flatnonzero(terminated | truncated)
+    require(np.array_equal(info["done_worlds"], done), f"done_worlds is {info['done_worlds']}, but worlds {done} ended")
+    for key in ("final_obs", "episode"):
+        require((key in info) == bool(done.size), f"info must hold {key!r} exactly when a world ended")
+
+
+def _unique(names: tuple[str, ...]) -> bool:
+    return len(set(names)) == len(names)
+
+
+def _extent(array: Array) -> str:
+    return f"{array.min()} .. {array.max()}"
