@@ -1,0 +1,120 @@
+"""Rules of a run's folder: created or continued, never mixed, never shared."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tune_experiments.common import run_folder
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.run_folder import RunFolder, read_config
+
+CONFIG = {"learner": {"learning_rate": 0.1, "widths": (1, 2)}, "world": "furnmove-v0"}
+
+
+@pytest.fixture(autouse=True)
+def short_manifest(monkeypatch):
+    """Asking git and the driver each time would make these tests slow; one test below does ask."""
+    monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
+
+
+def test_a_new_folder_gets_config_and_manifest(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    out = tmp_path / "runs" / "a"
+    with RunFolder.open(out, CONFIG, "furnmove_sync", seeds=(0, 1)) as folder:
+        assert not folder.continued
+        assert folder.trial("sync_seed0").is_dir()
+    assert read_config(out) == (
+        "furnmove_sync",
+        {"learner": {"learning_rate": 0.1, "widths": [1, 2]}, "world": "furnmove-v0"},
+    )
+    (session,) = json.loads((out / "manifest.json").read_text())["sessions"]
+    assert session["seeds"] == [0, 1]
+    assert session["versions"]["numpy"]
+    assert session["hardware"]["cores"] >= 1
+    assert session["git"] is None or len(session["git"]["commit"]) == 40
+
+
+def test_the_same_run_continues_and_adds_a_session(tmp_path):
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync", seeds=(0,)).close()
+    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync", seeds=(0, 1)) as folder:
+        assert folder.continued
+    sessions = json.loads((tmp_path / "manifest.json").read_text())["sessions"]
+    assert [session["seeds"] for session in sessions] == [[0], [0, 1]]
+
+
+def test_another_configuration_is_refused_with_the_fields_that_differ(tmp_path):
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    before = (tmp_path / "config.json").read_bytes()
+    other = {**CONFIG, "learner": {"learning_rate": 0.2, "widths": (1, 2)}}
+    with pytest.raises(UserError, match=r"learner\.learning_rate: 0\.1 -> 0\.2\); repeat the old flags"):
+        RunFolder.open(tmp_path, other, "furnmove_sync")
+    assert (tmp_path / "config.json").read_bytes() == before
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()  # the refusal gave the lock back
+
+
+def test_another_experiment_is_refused(tmp_path):
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    with pytest.raises(UserError, match="belongs to experiment furnmove_sync, not matrix_game"):
+        RunFolder.open(tmp_path, CONFIG, "matrix_game")
+
+
+def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(UserError, match=r"holds other files \(thesis.tex"):
+        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".lock") == ["thesis.tex"]
+
+
+def test_a_damaged_config_is_one_sentence(tmp_path):
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(UserError, match=r"config\.json is no JSON"):
+        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+    with pytest.raises(UserError, match="is no run folder"):
+        read_config(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("out", ["file/below", "file"])
+def test_a_file_in_the_way_is_one_sentence(tmp_path, out):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match="cannot be written"):
+        RunFolder.open(tmp_path / out, CONFIG, "furnmove_sync")
+
+
+def test_a_place_where_nobody_may_write_is_one_sentence():
+    with pytest.raises(UserError, match=r"cannot be written .*give --out"):
+        RunFolder.open(Path("/proc/concord/run"), CONFIG, "furnmove_sync")
+
+
+def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
+    if os.geteuid() != 0:  # the superuser may write everywhere
+        tmp_path.chmod(0o555)
+        with pytest.raises(UserError, match="Permission denied"):
+            RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+        tmp_path.chmod(0o755)
+
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(run_folder, "write_json", read_only)
+    with pytest.raises(UserError, match="Read-only file system"):
+        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+
+
+def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
+    ready, release = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+        os.write(ready[1], b"x")
+        os.read(release[0], 1)
+        os._exit(9)  # no clean-up, as by kill -9
+    os.read(ready[0], 1)
+    with pytest.raises(UserError, match=f"in use by process {child}"):
+        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+    os.write(release[1], b"x")
+    os.waitpid(child, 0)
+    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
+        assert folder.continued

@@ -1,0 +1,200 @@
+"""The folder of one run: created or continued, owned by one process at a time, never mixed with another run.
+
+    DIR/config.json      schema_version, experiment, config
+    DIR/manifest.json    one entry a session: versions, git, command, hardware, seeds
+    DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
+
+This file must not know what an experiment trains, and it is free of Ray.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tune_experiments.common.config_json import first_differences
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_json
+from tune_experiments.common.manifest import describe_session
+
+__all__ = ["RunFolder", "read_config"]
+
+SCHEMA_VERSION = 1
+CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".lock"
+
+
+@dataclass
+class RunFolder:
+    """An open run folder; `close` it, or leave its `with` block, to let another process have it.
+
+    Attributes:
+        path: The folder.
+        continued: Whether it held this run already.
+    """
+
+    path: Path
+    continued: bool
+    _lock: int | None = field(repr=False)
+
+    @classmethod
+    def open(cls, out: Path, config_json: Mapping[str, Any], experiment: str, seeds: Sequence[int] = ()) -> RunFolder:
+        """Create the folder of a run, or continue it.
+
+        Args:
+            out: The folder.
+            config_json: What `config_to_json` gave.
+            experiment: Name of the script.
+            seeds: For the manifest alone; more seeds may be added to a run.
+
+        Raises:
+            UserError: not writable, in use, foreign, of another experiment or another configuration.
+        """
+        out = Path(out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            lock = _take_lock(out)
+        except OSError as error:
+            raise _refusal(out, error) from error
+        try:
+            continued = _claim(out, config_json, experiment)
+            _add_session(out, experiment, seeds)
+            for name in ("trials", "plots", "videos"):
+                (out / name).mkdir(exist_ok=True)
+        except OSError as error:
+            os.close(lock)
+            raise _refusal(out, error) from error
+        except UserError:
+            os.close(lock)
+            raise
+        return cls(out, continued, lock)
+
+    @property
+    def results(self) -> Path:
+        """Where the numbers go."""
+        return self.path / "results.jsonl"
+
+    @property
+    def plots(self) -> Path:
+        """Where the pictures go."""
+        return self.path / "plots"
+
+    @property
+    def videos(self) -> Path:
+        """Where the episodes go."""
+        return self.path / "videos"
+
+    def trial(self, name: str) -> Path:
+        """The folder of one trial (created)."""
+        folder = self.path / "trials" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def close(self) -> None:
+        """Give the lock back. The system does it too when the process dies, however it dies."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_config(out: Path) -> tuple[str, dict[str, Any]]:
+    """The experiment's name and the JSON of its configuration.
+
+    Raises:
+        UserError: no run folder, or a damaged one.
+    """
+    path = Path(out) / CONFIG_FILE
+    if not path.is_file():
+        raise UserError(f"{out} is no run folder, for it has no {CONFIG_FILE}; give the --out of a run")
+    document = _read_object(path)
+    experiment, config = document.get("experiment"), document.get("config")
+    if document.get("schema_version") != SCHEMA_VERSION:
+        raise UserError(
+            f"{path} has schema version {document.get('schema_version')!r}, not {SCHEMA_VERSION}; use another --out"
+        )
+    if not isinstance(experiment, str) or not isinstance(config, dict):
+        raise UserError(f"{path} names no experiment and configuration; use another --out")
+    return experiment, config
+
+
+def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
+    """Write config.json into a new folder, or check that an old one is of the same run."""
+    if not (out / CONFIG_FILE).exists():
+        foreign = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
+        if foreign:
+            raise UserError(
+                f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder"
+            )
+        write_json(
+            out / CONFIG_FILE, {"schema_version": SCHEMA_VERSION, "experiment": experiment, "config": config_json}
+        )
+        return False
+    old_experiment, old_config = read_config(out)
+    if old_experiment != experiment:
+        raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; give --out another folder")
+    # Through JSON, so that tuples and lists are the same.
+    changed = first_differences(old_config, json.loads(json.dumps(config_json)))
+    if changed:
+        raise UserError(
+            f"{out} was started with another configuration ({'; '.join(changed)}); "
+            f"repeat the old flags to continue it or give --out another folder"
+        )
+    return True
+
+
+def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> None:
+    path = out / MANIFEST_FILE
+    sessions = _read_object(path).get("sessions", []) if path.exists() else []
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "experiment": experiment,
+        "sessions": [*sessions, describe_session(seeds)],
+    }
+    write_json(path, document)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is no JSON ({error}); restore it or give --out another folder") from error
+    if not isinstance(document, dict):
+        raise UserError(f"{path} is no JSON object; restore it or give --out another folder")
+    return document
+
+
+def _take_lock(out: Path) -> int:
+    """An exclusive lock that the system takes back when its owner dies."""
+    descriptor = os.open(out / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+        os.close(descriptor)
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        raise UserError(
+            f"{out} is in use by process {owner}; wait for it, end it, or give --out another folder"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def _refusal(out: Path, error: OSError) -> UserError:
+    said = error.strerror or str(error)
+    return UserError(f"{out} cannot be written ({said}); give --out a folder that you may write to")
