@@ -53,9 +53,8 @@ def validate_room(room: Room) -> None:
 def check_name(name: object) -> None:
     """Refuse names that are not plain enough for tables and file names."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise RoomError(
-            f"name is {str(name)[:80]!r}: use 1 to 64 letters, digits, '_', '-', '.'; begin with a letter or digit"
-        )
+        shown = repr(name[:80]) if isinstance(name, str) else f"no text but {type(name).__name__}"
+        raise RoomError(f"name is {shown}: use 1 to 64 letters, digits, '_', '-', '.'; begin with a letter or digit")
 
 
 def ringed(drawing: Sequence[str]) -> list[str]:

@@ -45,7 +45,7 @@ def save_room(room: Room, path: str | os.PathLike[str]) -> None:
     """Write a room so that `load_room` gives back an equal one; a crash leaves the old file or the new one.
 
     Raises:
-        RoomError: the room cannot be played.
+        RoomError: the room cannot be played, or the file cannot be written.
     """
     validate_room(room)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
@@ -53,8 +53,14 @@ def save_room(room: Room, path: str | os.PathLike[str]) -> None:
         document["television"] = [_mask_drawing(mask) for mask in room.tv_cells]
     target = Path(path)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    unfinished.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(target)
+    try:
+        unfinished.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(target)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise RoomError(
+            f"room file {target}: cannot be written ({error.strerror}): check that its folder exists"
+        ) from None
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -192,6 +192,11 @@ def test_an_unplayable_room_is_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(RoomError, match=r"nowhere.*cannot be written"):
+        save_room(room_by_name("floorplan229"), tmp_path / "nowhere" / "room.json")
+
+
 def test_masks_that_disagree_with_the_drawing_are_refused():
     room = room_by_name("test_room_01", "laptop")
     floor = room.agent_cells.copy()
