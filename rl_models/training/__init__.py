@@ -1,1 +1,1 @@
-"""Learning without Ray: checkpoints and the thin loop that tests, benchmarks and measurements share."""
+"""Collecting, learning and keeping what was learned, without Ray. `rllib/` runs the same pieces on a cluster."""

@@ -5,8 +5,6 @@ it, a small recording of our own beside this file is replayed, so a change of th
 """
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +12,9 @@ import pytest
 from rl_envs.furnmove.actions import coordination_matrix, is_coordinated
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.world import FurnMove
+from tests.golden.cases import own_or_golden
 
-OWN = Path(__file__).parent / "recordings"
-GOLDEN = Path(os.environ["GOLDEN_DIR"]) / "furnmove" if "GOLDEN_DIR" in os.environ else None
-
-
-def recordings():
-    files = sorted(OWN.glob("traj_n*.npz")) + (sorted(GOLDEN.glob("traj_n*.npz")) if GOLDEN else [])
-    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files]
-
+RECORDINGS = own_or_golden("traj_n*.npz")
 
 def room_of(data):
     masks = data["agent_mask"].astype(bool), data["tv_masks"].astype(bool)
@@ -77,7 +69,7 @@ class Replay:
             yield time, rows, index, actions, before, after, reward, terminated, truncated, info, obs
 
 
-@pytest.mark.parametrize("path", recordings())
+@pytest.mark.parametrize("path", RECORDINGS)
 def test_every_recorded_step_is_reproduced_exactly(path):
     replay = Replay(path)
     data = replay.data
@@ -107,7 +99,7 @@ def test_every_recorded_step_is_reproduced_exactly(path):
                 np.testing.assert_array_equal(obs["view"][row], seen)
 
 
-@pytest.mark.parametrize("path", recordings())
+@pytest.mark.parametrize("path", RECORDINGS)
 def test_episode_metrics_are_those_the_authors_report(path):
     replay = Replay(path)
     data = replay.data

@@ -1,0 +1,1 @@
+"""Distributions over joint actions of a team."""

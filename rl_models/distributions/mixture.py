@@ -1,0 +1,156 @@
+"""Mixture of product policies: pi(a_1 ... a_N) = sum_j alpha_j prod_i pi^i_j(a_i) (A Cordial Sync, section 4.2).
+
+With one component it is the ordinary product of marginals, so SYNC and marginal policies share this class. All agents
+draw the component from a shared random stream, then act independently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class MixtureOfMarginals:
+    """Joint policy of N agents.
+
+    Attributes:
+        log_weights: [..., M] float, log alpha, normalised over M.
+        log_marginals: [..., N, M, A] float, log pi^i_j, normalised over A.
+    """
+
+    log_weights: Tensor
+    log_marginals: Tensor
+
+    @classmethod
+    def from_logits(cls, mixture_logits: Tensor, policy_logits: Tensor) -> MixtureOfMarginals:
+        """Normalise logits: mixture [..., M], policy [..., N, M, A]."""
+        return cls(mixture_logits.log_softmax(-1), policy_logits.log_softmax(-1))
+
+    @property
+    def num_agents(self) -> int:
+        """N."""
+        return self.log_marginals.shape[-3]
+
+    def first(self, steps: int) -> MixtureOfMarginals:
+        """The policy at the first `steps` steps of a batch shape [B, T]."""
+        return MixtureOfMarginals(self.log_weights[:, :steps], self.log_marginals[:, :steps])
+
+    def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw joint actions by inverse CDF.
+
+        Args:
+            uniforms: [..., 1 + N] in [0, 1): the shared draw of the component, then one draw an agent.
+
+        Returns:
+            actions [..., N] int64; component [...] int64.
+        """
+        component = _inverse_cdf(self.log_weights, uniforms[..., 0])
+        actions = _inverse_cdf(self._of_component(component), uniforms[..., 1:])
+        return actions, component
+
+    def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
+        """Exact log-probability of joint actions [..., N] int64, summed over components: [...].
+
+        With `decides` [..., N] bool it is the probability of the deciding agents' actions alone.
+        """
+        chosen = self._chosen(actions)
+        if decides is not None:
+            chosen = chosen * decides[..., None]
+        return torch.logsumexp(self.log_weights + chosen.sum(-2), dim=-1)
+
+    def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
+        """Each agent's log alpha_j + log pi^i_j(a_i) for the component j that was drawn, [..., N].
+
+        This is the authors' per-agent form: through it alpha receives the sum of all agents' advantages.
+        """
+        chosen = self._chosen(actions).gather(-1, _as_last(component, self.num_agents)).squeeze(-1)
+        return chosen + self.log_weights.gather(-1, component[..., None])
+
+    def log_joint_at(self, joint_actions: Tensor) -> Tensor:
+        """Log-probabilities of E given joint actions a sample.
+
+        Args:
+            joint_actions: [..., E, N] int64.
+
+        Returns:
+            [..., E]. Costs E * M * N, however large A**N is.
+        """
+        total = self.log_weights[..., None]
+        for agent in range(self.num_agents):
+            index = joint_actions[..., None, :, agent].expand(*total.shape[:-1], -1)
+            total = total + self.log_marginals[..., agent, :, :].gather(-1, index)
+        return torch.logsumexp(total, dim=-2)
+
+    def log_joint(self) -> Tensor:
+        """Log of the whole joint tensor, [..., A, ..., A] with N action axes."""
+        total = self.log_weights[..., None]
+        for agent in range(self.num_agents):
+            total = (total[..., None] + self.log_marginals[..., agent, :, None, :]).flatten(-2)
+        actions = self.log_marginals.shape[-1]
+        return torch.logsumexp(total, dim=-2).unflatten(-1, (actions,) * self.num_agents)
+
+    def joint(self) -> Tensor:
+        """The joint tensor Pi, [..., A, ..., A]."""
+        return self.log_joint().exp()
+
+    def marginals(self) -> Tensor:
+        """Each agent's own marginal policy, [..., N, A]: sum_j alpha_j pi^i_j."""
+        return torch.logsumexp(self.log_weights[..., None, :, None] + self.log_marginals, dim=-2).exp()
+
+    def component_entropy(self) -> Tensor:
+        """Entropy of (component, own action) for each agent, [..., N]: H(alpha) + sum_j alpha_j H(pi^i_j).
+
+        The entropy bonus of the authors' SYNC without CORDIAL.
+        """
+        weights = self.log_weights.exp()
+        of_weights = -(weights * self.log_weights).sum(-1, keepdim=True)
+        of_components = -(self.log_marginals.exp() * self.log_marginals).sum(-1)
+        return of_weights + (weights[..., None, :] * of_components).sum(-1)
+
+    def marginal_entropy(self) -> Tensor:
+        """Entropy of each agent's own marginal policy, [..., N]."""
+        marginals = self.marginals()
+        return torch.special.entr(marginals).sum(-1)
+
+    def l1_to_own_product(self) -> Tensor:
+        """L1 distance between Pi and the product of its own marginals, [...].
+
+        Half of it is the total variation that the authors' code reports. The paper speaks of the nearest rank-one
+        tensor; this is an upper bound of that distance.
+        """
+        joint = self.joint()
+        marginals = self.marginals()
+        product = marginals[..., 0, :]
+        for agent in range(1, self.num_agents):
+            product = product[..., None] * marginals[..., agent, :].reshape(*marginals.shape[:-2], *[1] * agent, -1)
+        axes = tuple(range(-self.num_agents, 0))
+        return (joint - product).abs().sum(axes)
+
+    def tvd(self) -> Tensor:
+        """Total variation distance to the product of own marginals, [...]; 0 for one component."""
+        return 0.5 * self.l1_to_own_product()
+
+    def _chosen(self, actions: Tensor) -> Tensor:
+        """[..., N, M], log pi^i_j(a_i)."""
+        index = actions[..., None, None].expand(*self.log_marginals.shape[:-1], 1)
+        return self.log_marginals.gather(-1, index).squeeze(-1)
+
+    def _of_component(self, component: Tensor) -> Tensor:
+        """[..., N, A], log marginals of the drawn component."""
+        index = component[..., None, None, None].expand(*self.log_marginals.shape[:-2], 1, self.log_marginals.shape[-1])
+        return self.log_marginals.gather(-2, index).squeeze(-2)
+
+
+def _as_last(component: Tensor, num_agents: int) -> Tensor:
+    return component[..., None, None].expand(*component.shape, num_agents, 1)
+
+
+def _inverse_cdf(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """Index of the interval of the cumulative distribution that holds `uniform`: [..., K], [...] -> [...] int64."""
+    cumulative = log_probabilities.exp().cumsum(-1)
+    # Rounding can leave the last cumulative value a little under 1 or over the total: scale by it.
+    index = (cumulative <= (uniform * cumulative[..., -1])[..., None].to(cumulative.dtype)).sum(-1)
+    return index.clamp_(max=log_probabilities.shape[-1] - 1)

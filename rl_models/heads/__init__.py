@@ -1,0 +1,1 @@
+"""Heads: features in, distributions and values out."""

@@ -1,0 +1,36 @@
+"""Initial weights as A Cordial Sync's code sets them (Glorot-uniform everywhere, a gain on convolutions)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+
+def glorot_(module: nn.Module) -> None:
+    """Glorot-uniform weights and zero biases for linear, convolutional and recurrent layers, in place.
+
+    Convolutions are scaled by sqrt(2) for the ReLU that follows them.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.xavier_uniform_(layer.weight, gain=math.sqrt(2.0))
+            _zero(layer.bias)
+        elif isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            _zero(layer.bias)
+        elif isinstance(layer, nn.LSTMCell):
+            for name, parameter in layer.named_parameters():
+                nn.init.zeros_(parameter) if name.startswith("bias") else nn.init.xavier_uniform_(parameter)
+
+
+def normalise_rows_(weight: torch.Tensor, norm: float) -> None:
+    """Scale every row of `weight` ([out, in]) to the given Euclidean norm, in place."""
+    with torch.no_grad():
+        weight.mul_(norm / weight.norm(dim=1, keepdim=True))
+
+
+def _zero(bias: torch.Tensor | None) -> None:
+    if bias is not None:
+        nn.init.zeros_(bias)

@@ -1,0 +1,1 @@
+"""Losses and return estimates: pure functions of distributions, actions, advantages and masks."""

@@ -1,0 +1,39 @@
+"""Surrogate losses of PPO and IMPALA, the value loss, and means over the steps that count.
+
+Shapes are [B, T] for a team's joint form and [B, T, N] for the per-agent form; the formulas do not care.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Mean over entries where `mask` (same shape, bool) is true; over all without one; 0 if none counts."""
+    if mask is None:
+        return x.mean()
+    return (x * mask).sum() / mask.sum().clamp(min=1)
+
+
+def standardise(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Subtract the mean and divide by the standard deviation of the entries that count."""
+    mean = masked_mean(x, mask)
+    return (x - mean) / (masked_mean((x - mean) ** 2, mask).sqrt() + 1e-8)
+
+
+def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:
+    """Clipped surrogate loss (Schulman et al. 2017, eq. 7), a scalar to minimise."""
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+    return -masked_mean(torch.minimum(ratio * advantages, clipped * advantages), mask)
+
+
+def policy_gradient(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
+    """-log pi(a) * advantage, a scalar to minimise; advantages are constants."""
+    return -masked_mean(log_prob * advantages.detach(), mask)
+
+
+def value_error(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Mean squared error of the values, without a factor of one half."""
+    return masked_mean((values - targets.detach()) ** 2, mask)

@@ -1,0 +1,1 @@
+"""Networks: observations in, features and recurrent state out. They know no head, loss or algorithm."""

@@ -1,0 +1,28 @@
+"""What every network returns. A head needs nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from torch import Tensor
+
+State: TypeAlias = dict[str, Tensor]
+"""Recurrent state, name -> [B, N, ...]; empty for networks without memory."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """Output of a network over a window of T steps.
+
+    Attributes:
+        features: [B, T, N, F] float32.
+        state: recurrent state after the last step.
+        messages: [B, T, N, message features], the last thing each agent said, where agents talk.
+        extras: anything worth showing (attention maps, masks), name -> [B, T, ...].
+    """
+
+    features: Tensor
+    state: State
+    messages: Tensor | None = None
+    extras: dict[str, Tensor] = field(default_factory=dict)

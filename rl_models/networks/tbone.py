@@ -1,0 +1,127 @@
+"""TBONE: agents that see a grid, remember, and talk twice a step (A Cordial Sync, section 4.1 and appendix A.4).
+
+All agents share the weights; a learned vector tells them apart. The belief after both rounds of talk replaces the
+LSTM's output as the recurrent state, so the recurrence runs step by step; everything before it is computed for all
+T steps at once. Input key: `view`. Parameters with the paper's widths and SYNC's heads (m = 13, N = 2): 3,180,051.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.layers.channel_embedding import ChannelEmbedding
+from rl_models.layers.communication import CommunicationRound
+from rl_models.layers.initialisation import glorot_
+from rl_models.networks.features import Features, State
+
+
+@dataclass(frozen=True)
+class TboneConfig:
+    """Widths of TBONE; the defaults are the paper's for SYNC."""
+
+    cell_features: int = 8
+    """Embedding of a grid cell."""
+    convolutions: tuple[int, int, int, int] = (32, 64, 128, 256)
+    """Channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance sizes."""
+    agent_features: int = 8
+    """Vector that tells the agents apart."""
+    hidden: int = 512
+    """Width of belief and LSTM."""
+    message_features: int = 16
+    """Width of a message."""
+    communicates: bool = True
+    """False: agents hear themselves in place of the others (the paper's no-communication baseline)."""
+
+
+class Tbone(nn.Module):
+    """Grid -> convolutions -> LSTM -> talk -> reply, for N agents of one team."""
+
+    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
+        """Build the network.
+
+        Args:
+            config: widths.
+            num_agents: N.
+            view: (C, 15, 15), one agent's observation.
+        """
+        super().__init__()
+        self.num_agents = num_agents
+        self.hidden = config.hidden
+        self.features = config.hidden
+        self.message_features = config.message_features
+        self.embedding = ChannelEmbedding(view[0], config.cell_features)
+        self.convolutions = _convolutions(config.cell_features, config.convolutions)
+        self.agent_vectors = nn.Parameter(torch.rand(num_agents, config.agent_features))
+        seen = config.convolutions[-1] + config.agent_features
+        self.lstm = nn.LSTMCell(seen, config.hidden)
+        rounds = [
+            CommunicationRound(num_agents, config.hidden, config.message_features, config.communicates)
+            for _ in range(2)
+        ]
+        self.talk, self.reply = rounds
+        glorot_(self)
+        for communication_round in rounds:
+            communication_round.initialise_()
+
+    def initial_state(self, batch: int) -> State:
+        """Zero belief and memory, each [B, N, hidden]."""
+        shape = (batch, self.num_agents, self.hidden)
+        device = self.agent_vectors.device
+        return {"belief": torch.zeros(shape, device=device), "memory": torch.zeros(shape, device=device)}
+
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Run T steps.
+
+        Args:
+            obs: `view` [B, T, N, C, 15, 15] uint8.
+            state: as `initial_state`, before the first step.
+            is_first: [B, T] bool, an episode begins at this step: the state is cleared before it.
+
+        Returns:
+            features [B, T, N, hidden] and the messages of the reply round.
+        """
+        gates = self._input_gates(obs["view"])
+        belief, memory = state["belief"], state["memory"]
+        starts = is_first.any(0).tolist()
+        beliefs, messages = [], []
+        for step, an_episode_starts in enumerate(starts):
+            if an_episode_starts:
+                keep = (~is_first[:, step])[:, None, None]
+                belief, memory = belief * keep, memory * keep
+            belief, memory, message = self._step(gates[:, step], belief, memory)
+            beliefs.append(belief)
+            messages.append(message)
+        state = {"belief": belief, "memory": memory}
+        return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1))
+
+    def _input_gates(self, view: Tensor) -> Tensor:
+        """[B, T, N, 4 hidden], the part of the LSTM's gates that does not depend on its state."""
+        batch, time = view.shape[:2]
+        seen = self.convolutions(self.embedding(view.flatten(0, 2))).view(batch, time, self.num_agents, -1)
+        identity = self.agent_vectors.expand(batch, time, -1, -1)
+        inputs = torch.cat([seen, identity], dim=-1)
+        return nn.functional.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih + self.lstm.bias_hh)
+
+    def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        gates = gates + nn.functional.linear(belief, self.lstm.weight_hh)
+        write, forget, content, show = gates.chunk(4, dim=-1)
+        memory = torch.sigmoid(forget) * memory + torch.sigmoid(write) * torch.tanh(content)
+        belief = torch.sigmoid(show) * torch.tanh(memory)
+        belief, _ = self.talk(belief)
+        belief, message = self.reply(belief)
+        return belief, memory, message
+
+
+def _convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Sequential:
+    """15 x 15 -> 15 x 15 -> 7 x 7 -> 3 x 3 -> 1 x 1, a ReLU after each."""
+    first, second, third, fourth = channels
+    layers = (
+        nn.Conv2d(inputs, first, 3, padding=1),
+        nn.Conv2d(first, second, 3, stride=2),
+        nn.Conv2d(second, third, 3, stride=2),
+        nn.Conv2d(third, fourth, 3),
+    )
+    return nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU())], nn.Flatten())

@@ -1,0 +1,70 @@
+"""A team's mind: one network, one head for the joint policy, one for the values.
+
+`forward` is the only way from observations to a policy: acting calls it with T = 1 and training with whole
+fragments, so both compute the same thing. This file knows no world and no algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.networks.features import Features, State
+
+
+@dataclass(frozen=True)
+class TeamOutput:
+    """What a team thinks over a window of T steps.
+
+    Attributes:
+        policy: joint policy with batch shape [B, T].
+        values: [B, T, N] float32.
+        state: recurrent state after the last step.
+        extras: anything worth showing, name -> [B, T, ...].
+    """
+
+    policy: MixtureOfMarginals
+    values: Tensor
+    state: State
+    extras: dict[str, Tensor]
+
+
+class TeamNetwork(Protocol):
+    """What a network must offer to be part of a team."""
+
+    num_agents: int
+
+    def initial_state(self, batch: int) -> State:
+        """State before the first step of an episode, name -> [B, N, ...]."""
+
+    def __call__(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Features over [B, T]."""
+
+
+class TeamPolicy(nn.Module):
+    """Network, policy head and value head of a team of N agents."""
+
+    def __init__(self, network: TeamNetwork, policy_head: nn.Module, value_head: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+        self.policy_head = policy_head
+        self.value_head = value_head
+        self.num_agents = network.num_agents
+
+    def initial_state(self, batch: int) -> State:
+        """Recurrent state before an episode, name -> [B, N, ...]."""
+        return self.network.initial_state(batch)
+
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
+        """Joint policy and values at T consecutive steps.
+
+        Args:
+            obs: name -> [B, T, N, ...].
+            state: recurrent state before the first of them.
+            is_first: [B, T] bool, an episode begins at this step.
+        """
+        features = self.network(obs, state, is_first)
+        return TeamOutput(self.policy_head(features), self.value_head(features), features.state, features.extras)

@@ -1,0 +1,42 @@
+"""Ready-made teams: which network with which heads. An experiment names one by its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from rl_models.heads.joint_policy import MarginalHead, SyncHead, ValueHead
+from rl_models.networks.tbone import Tbone, TboneConfig
+from rl_models.team_policy import TeamPolicy
+
+
+@dataclass(frozen=True)
+class TboneTeamConfig:
+    """A TBONE team with SYNC (several components) or marginal (one component) policies."""
+
+    network: TboneConfig = field(default_factory=TboneConfig)
+    components: int = 13
+    """Mixture components m; 1 is the marginal policy."""
+
+
+def tbone_team(
+    config: TboneTeamConfig, num_agents: int, view: tuple[int, int, int], actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a TBONE team with weights drawn from `seed`, without touching torch's global generator.
+
+    Args:
+        config: what to build.
+        num_agents: N.
+        view: (C, 15, 15), one agent's observation `view`.
+        actions: A.
+        seed: of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Tbone(config.network, num_agents, view)
+        head: nn.Module = MarginalHead(network.features, actions)
+        if config.components > 1:
+            head = SyncHead(network.features, actions, config.components, num_agents, network.message_features)
+        return TeamPolicy(network, head, ValueHead(network.features))

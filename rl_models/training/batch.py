@@ -1,0 +1,50 @@
+"""Fragments as tensors: the flat dictionary that objectives read and that RLlib can slice along worlds.
+
+Keys: `obs/NAME` [B, T + 1, N, ...], `is_first` [B, T + 1], the fragment's steps and ends under their own names, and
+`texts/KEY` [D, L] for token tables, which belong to no world and are never sliced.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from rl_models.networks.features import State
+from rl_models.training.fragment import Fragment
+
+Batch: TypeAlias = dict[str, Tensor]
+
+
+def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
+    """Tensors of a fragment; on the CPU they share its memory."""
+    batch = {f"obs/{key}": torch.from_numpy(value) for key, value in fragment.obs.items()}
+    batch["is_first"] = torch.from_numpy(fragment.is_first)
+    batch |= {key: torch.from_numpy(value) for key, value in {**fragment.steps, **fragment.ends}.items()}
+    batch |= {f"texts/{key}": torch.from_numpy(value) for key, value in fragment.texts.items()}
+    batch["versions"] = torch.from_numpy(fragment.versions)
+    return {key: value.to(device) for key, value in batch.items()}
+
+
+def take(batch: Batch, worlds: Tensor | slice) -> Batch:
+    """The same steps of some of the worlds."""
+    return {key: value if key.startswith("texts/") else value[worlds] for key, value in batch.items()}
+
+
+def observations(batch: Batch, steps: int) -> dict[str, Tensor]:
+    """The first `steps` observations, name -> [B, steps, N, ...], with token tables under `texts/KEY`."""
+    obs = {key[len("obs/") :]: value[:, :steps] for key, value in batch.items() if key.startswith("obs/")}
+    return obs | {key: value for key, value in batch.items() if key.startswith("texts/")}
+
+
+def initial_state(batch: Batch) -> State:
+    """Recurrent state before the first step."""
+    return {key[len("state/") :]: value for key, value in batch.items() if key.startswith("state/")}
+
+
+def decides(batch: Batch) -> Tensor | None:
+    """[B, T, N] bool, which agents chose an action and were in the game; None where all always do."""
+    steps = batch["reward"].shape[1]
+    masks = [batch[key][:, :steps] for key in ("obs/decides", "obs/alive") if key in batch]
+    return torch.stack(masks).all(0) if masks else None

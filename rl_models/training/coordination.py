@@ -1,0 +1,63 @@
+"""CORDIAL as an extra loss, and the paper's coordination metrics as a probe (A Cordial Sync, sections 4.3 and 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rl_models.losses.cordial import CoordinationSet
+from rl_models.losses.policy_gradient import masked_mean
+from rl_models.team_policy import TeamOutput
+from rl_models.training.batch import Batch
+from rl_models.training.objective import Statistics
+from rl_models.training.schedule import Progress, Schedule
+
+OBSERVATION = "coordination"
+"""Observation key with the number of the coordination matrix that holds now, the same for every agent."""
+
+
+@dataclass(frozen=True)
+class CoordinationLoss:
+    """beta(t) * CORDIAL, averaged over steps; logs the invalid probability in any case.
+
+    Attributes:
+        coordination: the coordination sets.
+        beta: the weight's schedule; constant 0 only logs.
+    """
+
+    coordination: CoordinationSet
+    beta: Schedule
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """Weighted loss and numbers to log."""
+        steps = batch["reward"].shape[1]
+        which = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
+        beta = self.beta.at(progress)
+        with torch.set_grad_enabled(beta > 0 and torch.is_grad_enabled()):
+            log_probabilities = self.coordination.log_probabilities(output.policy, which)
+            cordial = masked_mean(self.coordination.cordial(log_probabilities, which), None)
+        invalid = self.coordination.invalid_probability(log_probabilities.detach(), which).mean()
+        statistics: Statistics = {
+            "loss/cordial": cordial.detach(),
+            "coefficient/cordial": beta,
+            "coordination/invalid_probability": invalid,
+        }
+        return beta * cordial, statistics
+
+
+@dataclass(frozen=True)
+class CoordinationProbe:
+    """Invalid probability and TVD of every step, as the paper's tables report them."""
+
+    coordination: CoordinationSet
+
+    def __call__(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """[B, 1] each."""
+        which = obs[OBSERVATION][:, :, 0].to(output.values.device)
+        log_probabilities = self.coordination.log_probabilities(output.policy, which)
+        return {
+            "invalid_probability": self.coordination.invalid_probability(log_probabilities, which),
+            "tvd": output.policy.tvd(),
+        }

@@ -1,0 +1,78 @@
+"""Evaluation: the first episodes of B fixed worlds, actions sampled, policy metrics averaged as the paper does.
+
+Counting only the first K episodes of every world keeps short episodes from being over-represented. Metrics of the
+policy (invalid probability, TVD) are averaged over the steps of an episode, then over episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.training.fragment import Array
+from rl_models.training.rollout import Collector
+
+Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
+"""Reads a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); returns name -> [B, 1, ...] to be averaged."""
+
+
+class Evaluation(Collector):
+    """A collector that plays fixed episodes and keeps metrics instead of fragments."""
+
+    def __init__(self, world: Any, policy: TeamPolicy, probe: Probe | None = None) -> None:
+        super().__init__(world, policy, fragment_length=1, needs_values=False)
+        self._probe = probe
+        self._sums: dict[str, Array] = {}
+
+    @torch.inference_mode()
+    def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
+        """Play the first episodes of every world.
+
+        Args:
+            seed: with the world's arguments it fixes every start, whatever the policy.
+            episodes_per_world: K.
+
+        Returns:
+            metric name -> [B * K] float64 (`return`: [B * K, N]), in the order in which episodes ended.
+        """
+        self.reset(seed)
+        worlds = self.world.num_worlds
+        counted, rows = np.zeros(worlds, int), []
+        length = np.zeros(worlds)
+        self._sums = {}
+        while counted.min() < episodes_per_world:
+            _, steps, _ = self._buffers()
+            self._step(steps, 0)
+            length += 1
+            if not self._is_first.any():
+                continue
+            done = np.flatnonzero(self._is_first)
+            fresh = counted[done] < episodes_per_world
+            means = {name: total[done] / _like(length[done], total) for name, total in self._sums.items()}
+            episode = self.pop_episodes() | means
+            rows.append({name: value[fresh] for name, value in episode.items()})
+            counted[done] += 1
+            length[done] = 0
+            for total in self._sums.values():
+                total[done] = 0
+        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+
+    def _think(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
+        output = super()._think(obs, state, is_first)
+        if self._probe is not None and len(is_first) == self.world.num_worlds:
+            tensors = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
+            for name, value in self._probe(output, tensors).items():
+                total = self._sums.setdefault(name, np.zeros((len(value), *value.shape[2:])))
+                total += value[:, 0].cpu().numpy()
+        return output
+
+    def _value_final_observations(self, out: Array, truncated: Array, info: dict[str, Any]) -> None:
+        """Values are not needed here."""
+
+
+def _like(length: Array, total: Array) -> Array:
+    return length.reshape(-1, *[1] * (total.ndim - 1))

@@ -1,0 +1,106 @@
+"""Fragment: T steps of B worlds as plain arrays, the unit that travels from env runners to learners.
+
+It is deliberately no dict, list or tuple: RLlib passes what `sample()` returns through dm_tree, which would flatten
+those. `len` counts worlds, because RLlib shards fragments over learners by slicing `fragment[:k]` along `len`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Fragment:
+    """T consecutive steps of B worlds.
+
+    Attributes:
+        obs: name -> [B, T + 1, N, ...]; the last one is what followed the last step.
+        is_first: [B, T + 1] bool, an episode begins with this observation.
+        steps: name -> [B, T, ...]: `reward` [.., N] float32, `terminated`, `truncated` bool, `duration` [.., N],
+            `log_prob`, `component`, `agent_log_prob` [.., N], `values` [.., N], `final_values` [.., N] (value of the
+            final observation where truncated) and `actions` [.., N] int, or `actions/NAME` for each factor.
+        ends: name -> [B, N, ...]: `last_values` and `state/NAME`, the recurrent state before the first step.
+        texts: observation key -> [D, L], the token rows that this key's numbers point at.
+        versions: [B] int64, how often the policy that acted had been updated.
+    """
+
+    __slots__ = ("ends", "is_first", "obs", "steps", "texts", "versions")
+
+    def __init__(
+        self,
+        obs: dict[str, Array],
+        is_first: Array,
+        steps: dict[str, Array],
+        ends: dict[str, Array],
+        texts: dict[str, Array] | None = None,
+        versions: Array | None = None,
+    ) -> None:
+        self.obs = obs
+        self.is_first = is_first
+        self.steps = steps
+        self.ends = ends
+        self.texts = texts or {}
+        self.versions = versions if versions is not None else np.zeros(len(is_first), np.int64)
+
+    def __len__(self) -> int:
+        """B, the number of worlds."""
+        return len(self.is_first)
+
+    def __getitem__(self, worlds: slice) -> Fragment:
+        """The same steps of fewer worlds."""
+        return Fragment(
+            {key: value[worlds] for key, value in self.obs.items()},
+            self.is_first[worlds],
+            {key: value[worlds] for key, value in self.steps.items()},
+            {key: value[worlds] for key, value in self.ends.items()},
+            self.texts,
+            self.versions[worlds],
+        )
+
+    def slice(self, worlds: slice, len_lookback_buffer: int | None = None) -> Fragment:
+        """RLlib's name for `fragment[worlds]`; there is no look-back, state travels in `ends`."""
+        return self[worlds]
+
+    def env_steps(self) -> int:
+        """B * T joint steps."""
+        return len(self) * (self.is_first.shape[1] - 1)
+
+    def agent_steps(self) -> int:
+        """Env steps times agents."""
+        return self.env_steps() * self.steps["reward"].shape[-1]
+
+    @staticmethod
+    def join(fragments: Iterable[Fragment]) -> Fragment:
+        """Fragments of equal T side by side; rows of token tables are renumbered."""
+        fragments = list(fragments)
+        if len(fragments) == 1:
+            return fragments[0]
+        texts, observations = _join_texts(fragments)
+        return Fragment(
+            _concatenate(observations),
+            np.concatenate([fragment.is_first for fragment in fragments]),
+            _concatenate([fragment.steps for fragment in fragments]),
+            _concatenate([fragment.ends for fragment in fragments]),
+            texts,
+            np.concatenate([fragment.versions for fragment in fragments]),
+        )
+
+
+def _concatenate(parts: list[dict[str, Array]]) -> dict[str, Array]:
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def _join_texts(fragments: list[Fragment]) -> tuple[dict[str, Array], list[dict[str, Array]]]:
+    """Stack the token tables and shift each fragment's row numbers behind those of the fragments before it."""
+    observations = [dict(fragment.obs) for fragment in fragments]
+    for key in fragments[0].texts:
+        first_row = 0
+        for fragment, obs in zip(fragments, observations, strict=True):
+            obs[key] = obs[key] + np.asarray(first_row, obs[key].dtype)
+            first_row += len(fragment.texts[key])
+    return _concatenate([fragment.texts for fragment in fragments]), observations

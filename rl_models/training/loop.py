@@ -1,0 +1,92 @@
+"""The whole of training in one process without Ray: collect, loss, step.
+
+Unit tests, benchmarks and GPU measurements use it; RLlib's runners and learners are made of the same pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.batch import Batch, take, to_batch
+from rl_models.training.fragment import Fragment
+from rl_models.training.objective import Objective, Statistics
+from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+
+
+@dataclass
+class Learner:
+    """Updates a policy from fragments.
+
+    Attributes:
+        policy: what is trained.
+        objective: what is minimised.
+        settings: with which optimiser.
+        micro_batch: most worlds in one backward pass; larger minibatches accumulate gradients. 0: no limit.
+        progress: how far training has come.
+    """
+
+    policy: TeamPolicy
+    objective: Objective
+    settings: OptimiserSettings
+    micro_batch: int = 0
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        """Build the optimiser."""
+        self.optimiser = make_optimiser(self.settings, self.policy.parameters())
+
+    def update(self, fragments: list[Fragment]) -> Statistics:
+        """All epochs over the fragments; the statistics of the last minibatch."""
+        joined = Fragment.join(fragments)
+        batch = self.objective.prepare(to_batch(joined, next(self.policy.parameters()).device))
+        count_progress(self.progress, joined)
+        statistics: Statistics = {}
+        for _ in range(self.objective.epochs):
+            for worlds in torch.randperm(len(joined)).chunk(self.objective.minibatches):
+                minibatch = batch if self.objective.minibatches == 1 else take(batch, worlds)
+                statistics = self._minibatch(minibatch, len(worlds))
+        return statistics
+
+    def _minibatch(self, batch: Batch, worlds: int) -> Statistics:
+        self.optimiser.zero_grad(set_to_none=True)
+        size = self.micro_batch or worlds
+        for first in range(0, worlds, size):
+            part = take(batch, slice(first, first + size)) if size < worlds else batch
+            loss, statistics = self.objective.loss(self.policy, part, self.progress)
+            (loss * (min(size, worlds - first) / worlds)).backward()
+        return statistics | self._step()
+
+    def _step(self) -> Statistics:
+        rate = set_learning_rate(self.optimiser, self.settings, self.progress)
+        norm, is_finite = clip_gradients(self.settings, gradients_of(self.policy))
+        if is_finite:
+            self.optimiser.step()
+        self.progress.updates += 1
+        return {"learner/gradient_norm": norm, "coefficient/learning_rate": rate}
+
+
+def gradients_of(module: nn.Module) -> list[torch.Tensor]:
+    """Gradients of a module's parameters, in order."""
+    return [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+
+
+def count_progress(progress: Progress, fragment: Fragment, learners: int = 1) -> None:
+    """Count what this learner is about to learn from, times the learners that share the work."""
+    progress.env_steps += fragment.env_steps() * learners
+    ended = fragment.steps["terminated"] | fragment.steps["truncated"]
+    progress.episodes += int(ended.sum()) * learners
+
+
+def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Statistics:
+    """Collect and learn in turns until the budget is spent; the last statistics."""
+    statistics: Statistics = {}
+    while learner.progress.env_steps < budget_env_steps:
+        statistics = learner.update([collector.collect()])
+        collector.version = learner.progress.updates
+    return statistics

@@ -1,0 +1,166 @@
+"""What is minimised: PPO or IMPALA over a team's joint policy, plus declared extra losses.
+
+Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once, for the
+Ray-free loop and for RLlib's learners alike.
+
+Joint form: one ratio of joint probabilities, and the sum of all agents' advantages. That sum is the advantage of the
+team's summed reward under the sum of the agents' values, because GAE and V-trace are linear in rewards and values; so
+each value still learns from its own agent's reward. Per-agent form: each agent's ratio of log alpha_j + log pi^i_j for
+the component j that was drawn, with its own advantage, as A Cordial Sync's code has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from torch import Tensor
+
+from rl_models.losses import policy_gradient as pg
+from rl_models.losses.returns import Steps, following_values, gae, vtrace
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.training.batch import Batch, decides, initial_state, observations
+from rl_models.training.schedule import Progress, Schedule
+
+Statistics = dict[str, Tensor | float]
+EntropyKind = Literal["component", "marginal"]
+
+
+class ExtraLoss(Protocol):
+    """A declared addition to the algorithm's loss."""
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """Weighted scalar to add, and numbers to log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Objective:
+    """What PPO and IMPALA have in common."""
+
+    gamma: float = 0.99
+    lambda_: float = 0.95
+    value_weight: float = 0.25
+    entropy_weight: Schedule = field(default_factory=lambda: Schedule.constant(0.0))
+    entropy_kind: EntropyKind = "component"
+    is_joint: bool = True
+    extra_losses: tuple[ExtraLoss, ...] = ()
+
+    def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
+        """[B, T, 1] joint or [B, T, N] per agent."""
+        if self.is_joint:
+            return output.policy.log_prob(batch["actions"], decides(batch))[..., None]
+        return output.policy.component_log_prob(batch["actions"], batch["component"])
+
+    def _sampling_log_prob(self, batch: Batch) -> Tensor:
+        return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
+
+    def _advantages(self, advantages: Tensor) -> Tensor:
+        """[B, T, N] -> what the ratio is multiplied with, [B, T, 1] or [B, T, N]."""
+        return advantages.sum(-1, keepdim=True) if self.is_joint else advantages
+
+    def _mask(self, batch: Batch) -> Tensor | None:
+        mask = decides(batch)
+        return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
+
+    def _steps(self, batch: Batch, next_values: Tensor) -> Steps:
+        running = ~batch["terminated"][..., None]
+        ended = (batch["terminated"] | batch["truncated"])[..., None]
+        discounts = self.gamma ** batch["duration"].float() * running
+        return Steps(batch["reward"], discounts, (~ended).float().expand_as(discounts), next_values)
+
+    def _complete(
+        self, output: TeamOutput, batch: Batch, progress: Progress, policy_loss: Tensor, value_loss: Tensor
+    ) -> tuple[Tensor, Statistics]:
+        """Add the entropy bonus and the extra losses."""
+        entropies = (
+            output.policy.component_entropy if self.entropy_kind == "component" else output.policy.marginal_entropy
+        )
+        weight = self.entropy_weight.at(progress)
+        entropy = pg.masked_mean(entropies().sum(-1, keepdim=True), self._mask(batch) if self.is_joint else None)
+        loss = policy_loss + self.value_weight * value_loss - weight * entropy
+        statistics: Statistics = {
+            "loss/policy": policy_loss.detach(),
+            "loss/value": value_loss.detach(),
+            "policy/entropy": entropy.detach(),
+            "coefficient/entropy": weight,
+        }
+        for extra in self.extra_losses:
+            addition, more = extra(output, batch, progress)
+            loss = loss + addition
+            statistics |= more
+        return loss, statistics | {"loss/total": loss.detach()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ppo(_Objective):
+    """Proximal policy optimisation with GAE from the values recorded while acting."""
+
+    needs_values = True
+    clip: float = 0.2
+    epochs: int = 2
+    minibatches: int = 4
+    standardises_advantages: bool = True
+
+    def prepare(self, batch: Batch) -> Batch:
+        """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs."""
+        values = batch["values"]
+        truncated = batch["truncated"][..., None].expand_as(values)
+        next_values = following_values(values, batch["last_values"], batch["final_values"], truncated)
+        advantages = gae(self._steps(batch, next_values), values, self.lambda_)
+        joint = self._advantages(advantages)
+        if self.standardises_advantages:
+            joint = pg.standardise(joint, self._mask(batch))
+        return batch | {"advantages": joint, "value_targets": advantages + values}
+
+    def loss(self, policy: TeamPolicy, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a prepared batch, and numbers to log."""
+        steps = batch["reward"].shape[1]
+        output = policy(observations(batch, steps), initial_state(batch), batch["is_first"][:, :steps])
+        log_ratio = self._log_prob(output, batch) - self._sampling_log_prob(batch)
+        surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
+        value_loss = pg.value_error(output.values, batch["value_targets"], decides(batch))
+        loss, statistics = self._complete(output, batch, progress, surrogate, value_loss)
+        ratio = log_ratio.detach().exp()
+        statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip).float().mean()
+        statistics["policy/ratio_error"] = (ratio - 1).abs().max()
+        return loss, statistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impala(_Objective):
+    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations."""
+
+    needs_values = False
+    lambda_: float = 1.0
+    clip_rho: float = 1.0
+    clip_c: float = 1.0
+    epochs: int = 1
+    minibatches: int = 1
+    sums_losses: bool = False
+    """Sum over B and T instead of the mean: TorchBeast's constants mean this."""
+
+    def prepare(self, batch: Batch) -> Batch:
+        """Nothing: V-trace depends on the present policy."""
+        return batch
+
+    def loss(self, policy: TeamPolicy, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise, and numbers to log."""
+        steps = batch["reward"].shape[1]
+        whole = policy(observations(batch, steps + 1), initial_state(batch), batch["is_first"])
+        values = whole.values[:, :-1]
+        output = TeamOutput(whole.policy.first(steps), values, whole.state, whole.extras)
+        log_prob = self._log_prob(output, batch)
+        log_ratio = (log_prob - self._sampling_log_prob(batch)).detach()
+        truncated = batch["truncated"][..., None].expand_as(values)
+        following = following_values(values, whole.values[:, -1], batch["final_values"], truncated).detach()
+        targets, advantages = vtrace(
+            self._steps(batch, following), values, log_ratio.expand_as(values), self.clip_rho, self.clip_c
+        )
+        policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
+        value_loss = pg.value_error(values, targets, decides(batch))
+        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
+        statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
+        return loss * (batch["reward"][..., 0].numel() if self.sums_losses else 1), statistics
+
+
+Objective = Ppo | Impala

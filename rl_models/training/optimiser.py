@@ -1,0 +1,68 @@
+"""Optimisers by name with a scheduled learning rate, gradient clipping and a check that gradients are finite.
+
+RLlib 2.60 silently ignores `opt_type` and always builds Adam; its learners use this file instead.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.training.schedule import Progress, Schedule
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserSettings:
+    """Which optimiser, with which constants."""
+
+    kind: Literal["adam", "rmsprop"] = "adam"
+    learning_rate: Schedule = field(default_factory=lambda: Schedule.constant(1e-3))
+    epsilon: float = 1e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Adam's decay rates; RMSProp uses the second as its alpha."""
+    amsgrad: bool = False
+    clip: float = 1.0
+    """Largest gradient: of the global Euclidean norm, or of each entry."""
+    clip_by: Literal["norm", "value"] = "norm"
+
+
+def make_optimiser(settings: OptimiserSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Build the optimiser over those parameters that require a gradient."""
+    trainable = [parameter for parameter in parameters if parameter.requires_grad]
+    rate = settings.learning_rate.at(Progress())
+    if settings.kind == "rmsprop":
+        return torch.optim.RMSprop(trainable, lr=rate, alpha=settings.betas[1], eps=settings.epsilon)
+    return torch.optim.Adam(trainable, lr=rate, betas=settings.betas, eps=settings.epsilon, amsgrad=settings.amsgrad)
+
+
+def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSettings, progress: Progress) -> float:
+    """Apply the schedule; returns the rate."""
+    rate = settings.learning_rate.at(progress)
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    return rate
+
+
+def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tuple[float, bool]:
+    """Clip in place. Returns the global norm before clipping, and whether every gradient is finite.
+
+    Non-finite gradients are set to zero, and the caller must skip the step: one bad batch must not end a run.
+    """
+    norm = float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))) if gradients else 0.0
+    if norm != norm or norm == float("inf"):
+        logger.warning("a gradient is not finite (norm %s): this update is skipped", norm)
+        torch._foreach_zero_(gradients)
+        return norm, False
+    if settings.clip_by == "value":
+        for gradient in gradients:
+            gradient.clamp_(-settings.clip, settings.clip)
+    elif norm > settings.clip:
+        torch._foreach_mul_(gradients, settings.clip / (norm + 1e-6))
+    return norm, True

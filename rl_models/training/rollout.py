@@ -1,0 +1,175 @@
+"""The time loop: a policy acts in a batched world and what happens is written into preallocated fragments.
+
+The world is anything with the interface of `rl_envs.World`; it is never imported here. Actions are sampled by inverse
+CDF from the world's own counter-based uniforms, so what an agent does depends on its world's key alone, not on how
+many worlds or runners there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rl_models.networks.features import State
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.training.fragment import Array, Fragment
+
+
+class Collector:
+    """Plays B worlds with one team policy, T steps at a time.
+
+    Attributes:
+        episodes: metric name -> list of arrays of the episodes that ended since `pop_episodes`.
+    """
+
+    def __init__(self, world: Any, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
+        """Prepare to play.
+
+        Args:
+            world: B worlds.
+            policy: who acts; its device is where observations are sent.
+            fragment_length: T.
+            needs_values: record V of the observation after the last step (PPO); V-trace computes its own.
+        """
+        self.world = world
+        self.policy = policy
+        self.fragment_length = fragment_length
+        self.needs_values = needs_values
+        self.version = 0
+        self.episodes: list[dict[str, Array]] = []
+        self._obs: dict[str, Array] = {}
+        self._is_first = np.ones(world.num_worlds, bool)
+        self._state: State = {}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the policy lives."""
+        return next(self.policy.parameters()).device
+
+    def reset(self, seed: int) -> None:
+        """Begin new episodes in every world."""
+        self._obs = self.world.reset(seed)
+        self._is_first = np.ones(self.world.num_worlds, bool)
+        self._state = self.policy.initial_state(self.world.num_worlds)
+
+    @torch.inference_mode()
+    def collect(self) -> Fragment:
+        """Play T steps in every world."""
+        state_before = {f"state/{name}": _numpy(value) for name, value in self._state.items()}
+        texts = self._begin_texts()
+        obs, steps, is_first = self._buffers()
+        for step in range(self.fragment_length):
+            _write(obs, step, self._obs)
+            is_first[:, step] = self._is_first
+            self._step(steps, step)
+        _write(obs, self.fragment_length, self._obs)
+        is_first[:, -1] = self._is_first
+        ends = state_before
+        if self.needs_values:
+            ends["last_values"] = _numpy(self._think(self._obs, self._state, self._is_first).values[:, 0])
+        versions = np.full(self.world.num_worlds, self.version, np.int64)
+        return Fragment(obs, is_first, steps, ends, {key: self.world.texts[key].table for key in texts}, versions)
+
+    def pop_episodes(self) -> dict[str, Array]:
+        """Metrics of the episodes that ended since the last call, name -> [K] or [K, N]; empty if none did."""
+        episodes, self.episodes = self.episodes, []
+        return {name: np.concatenate([part[name] for part in episodes]) for name in episodes[0]} if episodes else {}
+
+    def snapshot(self) -> dict[str, Array]:
+        """Everything that the next fragment depends on besides the weights."""
+        world = {f"world/{name}": value for name, value in self.world.snapshot().items()}
+        state = {f"state/{name}": _numpy(value).copy() for name, value in self._state.items()}
+        return world | state | {"is_first": self._is_first.copy(), "version": np.array(self.version)}
+
+    def restore(self, snapshot: dict[str, Array]) -> None:
+        """Continue exactly where `snapshot` was taken."""
+        parts = {"world/": {}, "state/": {}}  # type: dict[str, dict[str, Array]]
+        for name, value in snapshot.items():
+            for prefix, part in parts.items():
+                if name.startswith(prefix):
+                    part[name.removeprefix(prefix)] = value
+        self._obs = self.world.restore(parts["world/"])
+        # Copied, because arrays read from a file can be read-only.
+        self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
+        self._is_first = np.array(snapshot["is_first"], bool)
+        self.version = int(snapshot["version"])
+
+    def _step(self, steps: dict[str, Array], step: int) -> None:
+        output = self._think(self._obs, self._state, self._is_first)
+        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(1 + self.world.num_agents))
+        actions, component = output.policy.sample(uniforms[:, None].to(self.device))
+        decides = self._obs.get("decides")
+        mask = torch.from_numpy(decides)[:, None].to(self.device) if decides is not None else None
+        record = {
+            "actions": actions,
+            "component": component,
+            "log_prob": output.policy.log_prob(actions, mask),
+            "agent_log_prob": output.policy.component_log_prob(actions, component),
+            "values": output.values,
+        }
+        for name, tensor in record.items():
+            steps[name][:, step] = _numpy(tensor[:, 0])
+        self._obs, reward, terminated, truncated, info = self.world.step(steps["actions"][:, step])
+        for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
+            steps[name][:, step] = array
+        steps["duration"][:, step] = info["duration"]
+        self._state = output.state
+        self._is_first = terminated | truncated
+        if info["done_worlds"].size:
+            self.episodes.append(info["episode"])
+            self._value_final_observations(steps["final_values"][:, step], truncated, info)
+
+    def _value_final_observations(self, out: Array, truncated: Array, info: dict[str, Any]) -> None:
+        """Write V of the observation at which an episode was merely stopped."""
+        done = info["done_worlds"]
+        stopped = np.flatnonzero(truncated[done])
+        if stopped.size:
+            rows = done[stopped]
+            obs = {key: value[stopped] for key, value in info["final_obs"].items()}
+            state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
+            out[rows] = _numpy(self._think(obs, state, np.zeros(len(rows), bool)).values[:, 0])
+
+    def _think(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
+        device = self.device
+        tensors = {key: torch.from_numpy(value)[:, None].to(device) for key, value in obs.items()}
+        for key, store in self.world.texts.items():
+            tensors[f"texts/{key}"] = torch.from_numpy(store.table).to(device)
+        return self.policy(tensors, state, torch.from_numpy(is_first)[:, None].to(device))
+
+    def _begin_texts(self) -> list[str]:
+        """Drop texts that nothing shows any more, so that a fragment's tables stay small."""
+        keys = list(self.world.texts)
+        if keys:
+            self.world.compact_texts()
+            self._obs = self._obs | {key: value for key, value in self.world.observe().items() if key in keys}
+        return keys
+
+    def _buffers(self) -> tuple[dict[str, Array], dict[str, Array], Array]:
+        worlds, agents, time = self.world.num_worlds, self.world.num_agents, self.fragment_length
+        obs = {key: np.empty((worlds, time + 1, *v.shape[1:]), v.dtype) for key, v in self._obs.items()}
+        per_agent, per_team = (worlds, time, agents), (worlds, time)
+        steps: dict[str, Array] = {
+            "actions": np.empty(per_agent, np.int64),
+            "component": np.empty(per_team, np.int64),
+            "log_prob": np.empty(per_team, np.float32),
+            "agent_log_prob": np.empty(per_agent, np.float32),
+            "values": np.empty(per_agent, np.float32),
+            "final_values": np.zeros(per_agent, np.float32),
+            "reward": np.empty(per_agent, np.float32),
+            "terminated": np.empty(per_team, bool),
+            "truncated": np.empty(per_team, bool),
+            "duration": np.empty(per_agent, np.int32),
+        }
+        return obs, steps, np.empty((worlds, time + 1), bool)
+
+
+def _write(buffers: dict[str, Array], step: int, obs: dict[str, Array]) -> None:
+    for key, value in obs.items():
+        buffers[key][:, step] = value
+
+
+def _numpy(tensor: Tensor) -> Array:
+    return tensor.cpu().numpy()

@@ -1,0 +1,14 @@
+"""Which recordings the golden tests replay: our own small ones, and those of GOLDEN_DIR where it is set."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+OWN = Path(__file__).parent / "recordings"
+GOLDEN = Path(os.environ["GOLDEN_DIR"]) / "furnmove" if "GOLDEN_DIR" in os.environ else None
+
+
+def own_or_golden(pattern):
+    files = sorted(OWN.glob(pattern)) + (sorted(GOLDEN.glob(pattern)) if GOLDEN else [])
+    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files]
