@@ -57,8 +57,9 @@ def is_playable(room: Room) -> bool:
     """Whether the stand has places enough and the television can be carried through nearly all of the room."""
     if stand_cells(room).any(0).sum() < MIN_STAND_PLACES:
         return False
-    poses = int(holdable_poses(room).sum())
-    return poses >= MIN_POSES and int(carry_poses(room).sum()) >= MIN_CARRY_SHARE * poses
+    poses = holdable_poses(room)
+    count = int(poses.sum())
+    return count >= MIN_POSES and int(largest_part(poses).sum()) >= MIN_CARRY_SHARE * count
 
 
 def _full_room(rng: np.random.Generator, name: str) -> Room | None:

@@ -21,43 +21,35 @@ from rl_envs.furnmove.room import Mask, Room
 _SIDE = 2 * HOLD_REACH + 1
 
 
-def spread(cells: Mask) -> Mask:
-    """Cells of `cells` and their neighbours to the north, east, south and west: [..., H, W] bool, same shape."""
-    grown = cells.copy()
-    grown[..., 1:, :] |= cells[..., :-1, :]
-    grown[..., :-1, :] |= cells[..., 1:, :]
-    grown[..., 1:] |= cells[..., :-1]
-    grown[..., :-1] |= cells[..., 1:]
-    return grown
-
-
 def largest_part(cells: Mask) -> Mask:
-    """The largest connected part of a mask, [..., H, W] bool, same shape.
+    """The largest connected part of a mask, [H, W] or [4, H, W] bool, same shape; the first of equals.
 
     With a leading axis of four rotations, poses that differ by a quarter turn are neighbours too.
     """
-    best, left = np.zeros_like(cells), cells.copy()
-    while left.sum() > best.sum():
-        part = _part_around(left, int(left.argmax()))
-        left &= ~part
-        if part.sum() > best.sum():
-            best = part
-    return best
+    # The mask becomes one long integer, a bit a cell. Shifting it moves all cells at once, and a closed row and column
+    # at the end keep what leaves one row from entering the next. A tenth of the cost of shifting arrays.
+    framed = np.pad(cells, [(0, 0)] * (cells.ndim - 2) + [(0, 1), (0, 1)])
+    row, plane = framed.shape[-1], framed.shape[-1] * framed.shape[-2]
+    shifts = (1, row) if cells.ndim == 2 else (1, row, plane, (ROTATIONS - 1) * plane)
+    left = int.from_bytes(np.packbits(framed, bitorder="little").tobytes(), "little")
+    best = 0
+    while left.bit_count() > best.bit_count():
+        part = _part_around(left & -left, left, shifts)
+        left ^= part
+        best = max(best, part, key=int.bit_count)
+    bits = np.frombuffer(best.to_bytes((framed.size + 7) // 8, "little"), np.uint8)
+    found = np.unpackbits(bits, count=framed.size, bitorder="little").view(np.bool_)
+    return found.reshape(framed.shape)[..., :-1, :-1].copy()
 
 
-def _part_around(cells: Mask, start: int) -> Mask:
-    """Flood `cells` from one of them, given by its flat index."""
-    part = np.zeros_like(cells)
-    part.flat[start] = True
-    size, grown = 0, 1
-    while grown > size:
-        size = grown
-        for _ in range(4):  # counting costs as much as spreading, so count after every fourth ring
-            wider = spread(part)
-            if cells.ndim == 3:
-                wider |= np.roll(part, 1, axis=0) | np.roll(part, -1, axis=0)
-            part = wider & cells
-        grown = int(part.sum())
+def _part_around(start: int, cells: int, shifts: tuple[int, ...]) -> int:
+    """The connected part of `cells` that holds `start`; bits as far apart as one of the shifts are neighbours."""
+    part, grown = 0, start
+    while grown != part:
+        part = grown
+        for shift in shifts:
+            grown |= part << shift | part >> shift
+        grown &= cells
     return part
 
 
