@@ -1,0 +1,52 @@
+"""Rules of the progress display: a table that lives in a terminal, sparse plain lines elsewhere."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tune_experiments.common import progress
+from tune_experiments.common.progress import Progress
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        now = 0.0
+
+    monkeypatch.setattr(progress.time, "monotonic", lambda: Clock.now)
+    return Clock
+
+
+def shown(terminal: bool, clock, updates: int) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=terminal, width=120)
+    with Progress(["sync_seed0", "marginal_seed0"], 10_000, console=console) as display:
+        for i in range(1, updates + 1):
+            clock.now = float(i)
+            display.update("sync_seed0", {"env_steps": 100 * i, "episode/return": 1.5 * i, "episode/success": 0.25})
+        display.finish("marginal_seed0", "failed: no CPU")
+    return stream.getvalue()
+
+
+def test_without_a_terminal_a_line_comes_every_ten_seconds_and_at_the_end(clock):
+    lines = shown(False, clock, 25).splitlines()
+    assert lines[0] == "sync_seed0  100/10,000 (1%)  -/s  return 1.5  success 0.25  ETA -"
+    assert lines[1] == "sync_seed0  1,100/10,000 (11%)  100/s  return 16.5  success 0.25  ETA 1:29"
+    assert len(lines) == 4
+    assert lines[-1].endswith("failed: no CPU")
+
+
+def test_in_a_terminal_there_is_one_line_a_trial(clock):
+    last_frame = shown(True, clock, 25).rsplit("trial", 1)[-1]
+    assert "2,500/10,000 (25%)" in last_frame
+    assert "failed: no CPU" in last_frame
+
+
+def test_a_row_without_a_number_keeps_the_last_one_and_a_given_speed_is_believed(clock):
+    stream = io.StringIO()
+    with Progress(["a"], 7200, console=Console(file=stream)) as display:
+        display.update("a", {"env_steps": 0, "episode/success": 0.5, "env_steps_per_second": 1.0})
+        clock.now = 11.0
+        display.update("a", {"env_steps": 0, "episode/success": None})
+    assert stream.getvalue().splitlines()[-1] == "a  0/7,200 (0%)  1/s  return -  success 0.5  ETA 2:00:00"

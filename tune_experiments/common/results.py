@@ -1,0 +1,122 @@
+"""`results.jsonl`: one line per number that a run ends with. Tables are made from these lines alone.
+
+A line of one seed carries the interval over its episodes; a line with seed null is over seeds. This file must not know
+what a metric means.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tune_experiments.common.config_json import config_from_json
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_atomically
+
+__all__ = ["Result", "append", "read", "replace_rows"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number.
+
+    Attributes:
+        experiment: Name of the script.
+        table: The table that it belongs to, e.g. "unseen rooms".
+        method: The row, e.g. "sync".
+        world: Id of the world.
+        split: "train", "valid" or "test".
+        seed: Seed of the training run; None for a number over seeds.
+        metric: Snake case of the paper's words, e.g. "success".
+        value: The number.
+        ci_low: Lower end of its 95 % interval, None without one.
+        ci_high: Upper end.
+        n_episodes: How many episodes it is the mean of; None where no episode was played.
+        env_steps: Env steps that the method had trained for.
+    """
+
+    experiment: str
+    table: str
+    method: str
+    world: str
+    split: str
+    seed: int | None
+    metric: str
+    value: float
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n_episodes: int | None = None
+    env_steps: int | None = None
+
+    @property
+    def trial(self) -> tuple[str, str, str, str, str, int | None]:
+        """What was evaluated: everything that identifies the line but its metric."""
+        return self.experiment, self.table, self.method, self.world, self.split, self.seed
+
+
+def append(path: Path, results: Iterable[Result]) -> None:
+    """Add lines at the end; all or none of them. `replace_rows` is safe to repeat, this is not.
+
+    Raises:
+        UserError: the file is damaged.
+        ValueError: a value that is not finite.
+    """
+    _write(path, [*_read_if_there(path), *results])
+
+
+def read(path: Path) -> list[Result]:
+    """All lines, in order.
+
+    Raises:
+        UserError: no such file, or a line that is no result, by its number.
+    """
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; run the experiment first")
+    # Split at newlines alone: a text may hold the other characters that splitlines takes for line ends.
+    lines = path.read_bytes().split(b"\n")
+    return [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def replace_rows(path: Path, results: Sequence[Result]) -> None:
+    """Put these lines in place of every line of the same trials, so that a repeated evaluation doubles nothing.
+
+    Raises:
+        UserError: the file is damaged.
+        ValueError: a value that is not finite.
+    """
+    trials = {result.trial for result in results}
+    _write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
+
+
+def _read_if_there(path: Path) -> list[Result]:
+    return read(path) if path.exists() else []
+
+
+def _write(path: Path, results: Sequence[Result]) -> None:
+    for result in results:
+        for name in ("value", "ci_low", "ci_high"):
+            number = getattr(result, name)
+            if number is not None and not math.isfinite(number):
+                raise ValueError(
+                    f"{name} of {result.metric} of {result.method} is {number}; results are finite numbers"
+                )
+    write_atomically(path, "".join(json.dumps(_plain(result)) + "\n" for result in results))
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    """Plain Python numbers, for metrics arrive as NumPy scalars too."""
+    row = dataclasses.asdict(result)
+    return {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
+
+
+def _parse(path: Path, number: int, line: bytes) -> Result:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} line {number} is no JSON ({error}); delete that line and evaluate again") from error
+    return config_from_json(Result, data, f"{path} line {number}")
