@@ -31,7 +31,7 @@ from rl_envs.compliance.recorder import (
     with_texts,
 )
 from rl_envs.compliance.requirement import require
-from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
 from rl_envs.core.world import StepResult, World
 
 Recipe = tuple[str, Mapping[str, Any]]
@@ -139,12 +139,14 @@ def check_ownership(world: World, record: Record, seed: int) -> None:
 
 
 def check_undecided_actions(world: World, record: Record, seed: int) -> None:
-    """Actions of agents that do not decide change nothing."""
-    if "decides" not in world.observation_spec:
+    """Actions of agents that do not decide, or are out of the game, change nothing."""
+    marks = [key for key in RESERVED_KEYS if key in world.observation_spec]
+    if not marks:
         return
 
     def choose(world: World) -> Actions:
-        decides, actions = world.observe()["decides"], random_actions(world)
+        observations, actions = world.observe(), random_actions(world)
+        decides = np.logical_and.reduce([observations[key] for key in marks])
         if isinstance(actions, dict):
             return {name: _unless(decides, value, world.action_spec[name]) for name, value in actions.items()}  # type: ignore[index]
         return _unless(decides, actions, world.action_spec)  # type: ignore[arg-type]
@@ -161,8 +163,8 @@ def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
 
 
 def _unless(decides: Array, actions: Array, size: int) -> Array:
-    """The actions, mirrored wherever nobody decides."""
-    return np.where(decides, actions, size - 1 - actions)
+    """The actions, but the next number wherever nobody decides."""
+    return np.where(decides, actions, (actions + 1) % size)
 
 
 @contextmanager

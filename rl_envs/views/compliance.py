@@ -1,0 +1,159 @@
+"""Do a world's views keep the word of the libraries they serve, and ours?
+
+The libraries' own checks are run first; then what they let pass: whole episodes, exact key sets, agents in the world's
+order, spaces that contain the final observations, and refusal of steps after the end. Imports RLlib only when called.
+This file must not know any particular world.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from gymnasium.utils.env_checker import check_env, data_equivalence
+from pettingzoo.test import parallel_api_test
+from pettingzoo.test.seed_test import parallel_seed_test
+
+from rl_envs.compliance.requirement import require
+from rl_envs.registry import make
+from rl_envs.views.gymnasium import TeamEnv, TeamVectorEnv
+from rl_envs.views.pettingzoo import ParallelView
+
+_ENV_STEPS = 1000
+
+
+def check_views(world_id: str, **arguments: Any) -> None:
+    """Run every library's own check and our stricter one on all views of a registered world.
+
+    Args:
+        world_id: id in the registry.
+        arguments: of the world.
+
+    Raises:
+        AssertionError: one sentence about the broken rule (or the library's own error).
+    """
+    check_team_view(TeamEnv(world_id, **arguments))
+    check_vector_view(TeamVectorEnv(world_id, num_envs=3, **arguments))
+    check_parallel_view(ParallelView(world_id, **arguments), ParallelView(world_id, **arguments))
+    check_rllib_views(world_id, arguments)
+
+
+def check_team_view(env: TeamEnv) -> None:
+    """Gymnasium's check, then whole episodes of the team view.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", module="gymnasium")
+        for harmless in ("alternative render modes", "maximum and minimum values are equal"):
+            warnings.filterwarnings("ignore", message=f".*{harmless}.*")
+        check_env(env, skip_render_check=not env.game.can_draw)
+    env.action_space.seed(3)
+    for seed in (3, None):
+        observation, _ = env.reset(seed=seed)
+        ended = False
+        while not ended:
+            require(env.observation_space.contains(observation), "the team's space does not contain its observation")
+            observation, _, terminated, truncated, info = env.step(env.action_space.sample())
+            ended = terminated or truncated
+        require(env.observation_space.contains(observation), "the team's space does not contain a final observation")
+        require("episode" in info, "the last info of an episode lacks its metrics")
+        _require_refused(lambda: env.step(env.action_space.sample()))
+
+
+def check_vector_view(env: TeamVectorEnv) -> None:
+    """Episodes of the batched view: spaces, masks and final observations as Gymnasium documents them.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    observation, _ = env.reset(seed=3)
+    env.action_space.seed(3)
+    for _ in range(min(env.world.max_episode_steps + 1, _ENV_STEPS)):
+        require(env.observation_space.contains(observation), "the batch's space does not contain its observation")
+        observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        require(reward.shape == (env.num_envs,), "the batch's reward must be [B]")
+        done = terminated | truncated
+        require(("final_obs" in info) == done.any(), "final_obs must come exactly when a world ended")
+        if done.any():
+            require((info["_final_obs"] == done).all(), "the mask of final_obs does not name the ended worlds")
+            for world in done.nonzero()[0]:
+                final = info["final_obs"][world]
+                require(env.single_observation_space.contains(final), "a final observation leaves its space")
+
+
+def check_parallel_view(env: ParallelView, twin: ParallelView) -> None:
+    """PettingZoo's checks, then whole episodes with exact key sets, and a twin that must do the same.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", module="pettingzoo")
+        parallel_api_test(env, num_cycles=_ENV_STEPS)
+        twins = iter([env, twin])
+        parallel_seed_test(lambda: next(twins), num_cycles=_ENV_STEPS)
+    for both in (3, None):
+        begun = env.reset(seed=both)
+        require(data_equivalence(begun, twin.reset(seed=both), exact=True), "the same seed begins another episode")
+        while env.agents:
+            live = list(env.agents)
+            actions = {name: env.action_space(name).sample() for name in live}
+            answers = env.step(actions)
+            require(data_equivalence(answers, twin.step(actions), exact=True), "the same seed gives another episode")
+            _check_answers(live, answers, env.observation_spaces, env.possible_agents)
+            terminated, truncated = answers[2:4]
+            left = [name for name in live if not (terminated[name] or truncated[name])]
+            require(env.agents == left, f"live agents are {env.agents}, but {left} go on")
+        _require_refused(lambda: env.step({}))
+
+
+def check_rllib_views(world_id: str, arguments: dict[str, Any]) -> None:
+    """RLlib's check, then whole episodes with exact key sets and an `__all__` that is right.
+
+    Raises:
+        AssertionError: one sentence about the broken rule.
+    """
+    from ray.rllib.utils.pre_checks.env import check_multiagent_environments
+
+    from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv
+
+    config = {"world": world_id, "arguments": arguments}
+    require(TeamGymEnv(config).reset(seed=1), "the team view gives RLlib no observation")
+    env = TeamMultiAgentEnv(config)
+    check_multiagent_environments(env)
+    names = list(make(world_id, **arguments).agents)
+    for index, name in enumerate(names):
+        env.get_action_space(name).seed(index)
+    require(env.possible_agents == names, f"RLlib's agents are {env.possible_agents}, the world's {names}")
+    for seed in (3, None):
+        observations, _ = env.reset(seed=seed)
+        live = list(observations)
+        while live:
+            answers = env.step({name: env.get_action_space(name).sample() for name in live})
+            flags = [dict(answers[2]), dict(answers[3])]
+            over = [flag.pop("__all__") for flag in flags]
+            _check_answers(live, (*answers[:2], *flags, answers[4]), env.observation_spaces, names)
+            live = [name for name in live if not (flags[0][name] or flags[1][name])]
+            require(sum(over) == (not live), "`__all__` must be true in one dict exactly when nobody goes on")
+        _require_refused(lambda: env.step({}))
+
+
+def _check_answers(live: list[str], answers: Any, observation_spaces: Any, order: list[str]) -> None:
+    for kind, answer in zip(("observations", "rewards", "terminated", "truncated", "infos"), answers, strict=True):
+        require(list(answer) == live, f"{kind} are for {list(answer)}, but the live agents are {live}")
+    require(live == [name for name in order if name in live], f"agents {live} are not in the world's order")
+    observations, rewards, terminated, truncated, _ = answers
+    for name in live:
+        require(observation_spaces[name].contains(observations[name]), f"{name}'s space lacks its observation")
+        require(type(rewards[name]) is float, f"{name}'s reward is no float")
+        require(not (terminated[name] and truncated[name]), f"{name} both terminated and truncated")
+
+
+def _require_refused(step: Any) -> None:
+    try:
+        step()
+    except RuntimeError:
+        return
+    raise AssertionError("an ended environment must refuse step by RuntimeError")

@@ -1,0 +1,176 @@
+"""Worlds as Gymnasium environments: the whole team is one player.
+
+`TeamEnv` is one world with ordinary episodes, `TeamVectorEnv` all B worlds of a batch at once. This file must not know
+any particular world.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.world import World
+from rl_envs.registry import make
+from rl_envs.views.game import Game
+from rl_envs.views.spaces import observation_space, team_action_space
+
+
+class TeamEnv(gymnasium.Env):
+    """One world in which one player moves all N agents.
+
+    Observations are dicts of `[N, ...]` arrays, actions `[N]` (or a dict of those), the reward the sum over the agents.
+    `info` holds `agent_rewards` [N] and `duration` [N], and at an episode's end `episode`. An episode that is over
+    refuses `step`; `reset()` without a seed goes on with the world's own chance.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012 (Gymnasium's form)
+
+    def __init__(self, world: World | str, render_mode: str | None = None, **arguments: Any) -> None:
+        """Show a world.
+
+        Args:
+            world: a world with one game in it, or the id of a registered one.
+            render_mode: `rgb_array`, or none.
+            arguments: keyword arguments of a registered world.
+
+        Raises:
+            ValueError: an unknown id, more than one world, or a render mode that is none.
+        """
+        self.game = Game(world, arguments)
+        self.render_mode = _checked_mode(render_mode, self.game.can_draw)
+        self.world = self.game.world
+        self.observation_space = observation_space(self.world, (self.world.num_agents,))
+        self.action_space = team_action_space(self.world.action_spec, self.world.num_agents)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
+        """Begin an episode; `options` are not used."""
+        super().reset(seed=seed)
+        return self.game.begin(seed), {}
+
+    def step(self, action: Actions) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
+        """One env step of the whole team.
+
+        Raises:
+            RuntimeError: the episode is over.
+            ValueError: actions of the wrong shape, type or range.
+        """
+        turn = self.game.play(action)
+        info: dict[str, Any] = {"agent_rewards": turn.reward, "duration": turn.duration}
+        if turn.is_last:
+            info["episode"] = turn.episode
+        return turn.observations, float(turn.reward.sum()), turn.terminated, turn.truncated, info
+
+    def render(self) -> Array | None:  # type: ignore[override]
+        """[H, W, 3] uint8 in mode `rgb_array`, else None."""
+        return self.game.picture() if self.render_mode == "rgb_array" else None
+
+
+class TeamVectorEnv(VectorEnv):
+    """B worlds at once, natively: an ended world begins its next episode in the same step (`AutoresetMode.SAME_STEP`).
+
+    Observations are dicts of `[B, N, ...]` arrays, rewards [B] sums over the agents. `info` holds `agent_rewards`
+    [B, N] and `duration` [B, N]; where worlds ended also `final_obs` ([B] objects, a dict of `[N, ...]` or None) and
+    `final_info` (`episode`: name -> [B, ...]), each with Gymnasium's mask of the worlds that it speaks of beside it
+    under the same name with a leading underscore.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium's form)
+        "render_modes": ["rgb_array"],
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
+
+    def __init__(
+        self, world: World | str, num_envs: int | None = None, render_mode: str | None = None, **arguments: Any
+    ) -> None:
+        """Show a batch of worlds.
+
+        Args:
+            world: ready worlds, or the id of a registered one.
+            num_envs: B, of a registered one.
+            render_mode: `rgb_array`, or none.
+            arguments: keyword arguments of a registered one.
+
+        Raises:
+            ValueError: an unknown id, or arguments for worlds that are already built.
+        """
+        if isinstance(world, str):
+            world = make(world, num_worlds=num_envs or 1, **arguments)
+        elif arguments or num_envs not in (None, world.num_worlds):
+            raise ValueError("these worlds are already built; they take neither num_envs nor arguments")
+        self.world = world
+        self.num_envs = world.num_worlds
+        self.render_mode = _checked_mode(render_mode, type(world).render is not World.render)
+        self.single_observation_space = observation_space(world, (world.num_agents,))
+        self.single_action_space = team_action_space(world.action_spec, world.num_agents)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._has_begun = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:  # type: ignore[override]
+        """Begin an episode in every world, or in those of `options["reset_mask"]` ([B] bool).
+
+        Raises:
+            ValueError: a list of seeds; one seed fixes all worlds of a batch.
+        """
+        if isinstance(seed, (list, tuple)):
+            raise ValueError("one seed fixes all the worlds of a batch; give a single number")
+        super().reset(seed=seed)
+        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        if seed is not None or not self._has_begun:
+            observations = self.world.reset(self.np_random_seed if seed is None else seed)  # type: ignore[arg-type]
+        else:
+            observations = self.world.next_episode(np.flatnonzero(mask))
+        self._has_begun = True
+        return self._with_texts(observations), {}
+
+    def step(self, actions: Actions) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
+        """One env step of every world.
+
+        Raises:
+            ValueError: actions of the wrong shape, type or range.
+        """
+        observations, reward, terminated, truncated, info = self.world.step(actions)
+        everywhere = np.ones(self.num_envs, bool)
+        told: dict[str, Any] = {"agent_rewards": reward, "_agent_rewards": everywhere}
+        told |= {"duration": info["duration"], "_duration": everywhere.copy()}
+        if info["done_worlds"].size:
+            told |= self._final(info["done_worlds"], self._with_texts(info["final_obs"]), info["episode"])
+        return self._with_texts(observations), reward.sum(1), terminated, truncated, told
+
+    def render(self) -> tuple[Array, ...] | None:  # type: ignore[override]
+        """One [H, W, 3] uint8 a world in mode `rgb_array`, else None."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.world.render(index) for index in range(self.num_envs))
+
+    def _with_texts(self, observations: Arrays) -> Arrays:
+        texts = {key: self.world.texts[key].look_up(observations[key]) for key in self.world.text_spec}
+        return observations | texts
+
+    def _final(self, done: Array, observations: Arrays, episode: Arrays) -> dict[str, Any]:
+        mask = np.zeros(self.num_envs, bool)
+        mask[done] = True
+        final = np.full(self.num_envs, None, object)
+        for row, world in enumerate(done):
+            final[world] = {key: value[row] for key, value in observations.items()}
+        metrics: dict[str, Any] = {}
+        for name, value in episode.items():
+            metrics[name] = np.zeros((self.num_envs, *value.shape[1:]))
+            metrics[name][done] = value
+            metrics[f"_{name}"] = mask.copy()
+        final_info = {"episode": metrics, "_episode": mask.copy()}
+        return {"final_obs": final, "_final_obs": mask, "final_info": final_info, "_final_info": mask.copy()}
+
+
+def _checked_mode(render_mode: str | None, can_draw: bool) -> str | None:
+    if render_mode not in (None, "rgb_array"):
+        raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
+    if render_mode and not can_draw:
+        raise ValueError("this world has no picture; leave render_mode out")
+    return render_mode

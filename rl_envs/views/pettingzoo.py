@@ -1,0 +1,90 @@
+"""A world as a PettingZoo parallel environment. This file must not know any particular world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.world import World
+from rl_envs.views.game import Game
+from rl_envs.views.roster import Roster
+from rl_envs.views.spaces import agent_action_space, observation_space
+
+
+class ParallelView(ParallelEnv):
+    """One world whose agents act at the same time, named and ordered as the world has them.
+
+    An agent that is out of the game terminates and leaves `agents`; an episode that is over refuses `step`. Agents that
+    do not decide at this moment stay in `agents`: their observation says so (`decides`), and their action is ignored
+    and may be left out.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4, "is_parallelizable": True}  # noqa: RUF012
+
+    def __init__(self, world: World | str, render_mode: str | None = None, **arguments: Any) -> None:
+        """Show a world.
+
+        Args:
+            world: a world with one game in it, or the id of a registered one.
+            render_mode: `rgb_array`, or none.
+            arguments: keyword arguments of a registered world.
+
+        Raises:
+            ValueError: an unknown id, more than one world, or a render mode that is none.
+        """
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
+        self.render_mode = render_mode
+        self._roster = Roster(Game(world, arguments))
+        self.world = self._roster.world
+        self.metadata = {**type(self).metadata, "name": type(self.world).__name__}
+        self.possible_agents = list(self.world.agents)
+        self.agents: list[str] = []
+        self.observation_spaces = {name: observation_space(self.world) for name in self.possible_agents}
+        self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.possible_agents}
+        size = spaces.flatdim(observation_space(self.world, (len(self.possible_agents),)))
+        self.state_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def observation_space(self, agent: str) -> spaces.Space:
+        """Space of this agent's observation, the same object at every call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space:
+        """Space of this agent's actions, the same object at every call."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Arrays], dict[str, dict[str, Any]]]:
+        """Begin an episode; without a seed the next one of the world's own chance. `options` are not used."""
+        observations = self._roster.begin(seed)
+        self.agents = list(self._roster.live)
+        return observations, {name: {} for name in self.agents}
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """One env step; the answers are for the agents that were in the game before it.
+
+        Raises:
+            RuntimeError: the episode is over.
+            ValueError: an action too many, too few, or out of range.
+        """
+        turn = self._roster.play(actions)
+        self.agents = list(self._roster.live)
+        return turn.observations, turn.rewards, turn.terminated, turn.truncated, turn.infos
+
+    def state(self) -> Array:
+        """What all agents together see, flattened, [state] float32."""
+        return np.concatenate([np.ravel(value).astype(np.float32) for value in self._roster.last.values()])
+
+    def render(self) -> Array | None:
+        """[H, W, 3] uint8 in mode `rgb_array`, else None."""
+        return self._roster.game.picture() if self.render_mode == "rgb_array" else None
+
+    def close(self) -> None:
+        """Nothing to let go of."""

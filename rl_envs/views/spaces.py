@@ -1,0 +1,51 @@
+"""Specs as Gymnasium spaces, with exactly the worlds' types, shapes and bounds.
+
+Ids stay integer boxes rather than discrete spaces, so that an observation is the world's own array and no library turns
+it into something else behind the user's back. Composed text is shown as the token rows themselves, since an outsider
+has no table to look row numbers up in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from gymnasium import spaces
+
+from rl_envs.core.spec import ActionSpec, ArraySpec, TextSpec
+from rl_envs.core.world import World
+
+
+def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> spaces.Box:
+    """Space of one observation key.
+
+    Args:
+        spec: what the key holds; a text becomes its tokens, `[*rows, L]` int32.
+        lead: axes in front of one agent's shape, as (N,) for a team.
+    """
+    if isinstance(spec, TextSpec):
+        return spaces.Box(0, spec.vocabulary - 1, (*lead, *spec.rows, spec.length), np.int32)
+    if spec.dtype == "bool":  # a box of bools takes its bounds as bools, and only as arrays
+        shape = (*lead, *spec.shape)
+        return spaces.Box(np.zeros(shape, bool), np.ones(shape, bool), shape, np.bool_)  # type: ignore[arg-type]
+    return spaces.Box(spec.low, spec.high, (*lead, *spec.shape), np.dtype(spec.dtype).type)
+
+
+def observation_space(world: World, lead: tuple[int, ...] = ()) -> spaces.Dict:
+    """Space of one agent's observation; with `lead=(N,)` of the whole team's."""
+    declared: Mapping[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
+    return spaces.Dict({key: array_space(spec, lead) for key, spec in declared.items()})
+
+
+def agent_action_space(spec: ActionSpec) -> spaces.Space:
+    """One agent's actions: Discrete, or a Dict of Discrete where the action is factored."""
+    if isinstance(spec, dict):
+        return spaces.Dict({name: spaces.Discrete(size) for name, size in spec.items()})
+    return spaces.Discrete(spec)
+
+
+def team_action_space(spec: ActionSpec, num_agents: int) -> spaces.Space:
+    """All N agents' actions: MultiDiscrete [N], or a Dict of those where the action is factored."""
+    if isinstance(spec, dict):
+        return spaces.Dict({name: spaces.MultiDiscrete([size] * num_agents) for name, size in spec.items()})
+    return spaces.MultiDiscrete([spec] * num_agents)
