@@ -58,7 +58,7 @@ def check_world(
     sameness.check_neighbours(make_world, record, seed)
     sameness.check_snapshot(make_world, make_world(num_worlds), seed, env_steps // 2, env_steps - env_steps // 2)
     if recipe is not None:
-        sameness.check_other_process(recipe, digest(record), num_worlds, seed, env_steps)
+        sameness.check_other_process(recipe, digest(world, record), num_worlds, seed, env_steps)
 
 
 def check_registered(world_id: str, *, env_steps: int | None = None, **arguments: Any) -> None:

@@ -18,7 +18,8 @@ def main(request: str) -> None:
     recipe, arguments, num_worlds, seed, env_steps = json.loads(request)
     module, name = recipe.split(":")
     factory = getattr(importlib.import_module(module), name)
-    print(digest(whole_game(factory(num_worlds=num_worlds, **arguments), seed, env_steps)))
+    world = factory(num_worlds=num_worlds, **arguments)
+    print(digest(world, whole_game(world, seed, env_steps)))
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ def difference(first: Record, second: Record) -> str | None:
     return None
 
 
-def digest(record: Record) -> str:
-    """A short name of a record's exact content, the same in every process."""
-    content = hashlib.sha256()
+def digest(world: World, record: Record) -> str:
+    """A short name of the agents' order and a record's exact content, the same in every process."""
+    content = hashlib.sha256(" ".join(world.agents).encode())
     for row in record:
         for key in sorted(row):
             content.update(f"{key} {row[key].dtype} {row[key].shape}".encode())

@@ -1,0 +1,141 @@
+"""Counter-based chance: uniform, unrelated to its neighbours, the same everywhere, and never silently changed."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rl_envs.core.chance import POLICY_DRAWS, Chance, mix, world_keys
+
+N = 4096
+
+
+def along(axis):
+    """[N, ...] uniforms that differ in one of: seed, world, episode, step, draw."""
+    if axis == "seed":
+        return np.array([Chance(seed, 0, 1).uniforms(1)[0, 0] for seed in range(N)])
+    if axis == "world":
+        return Chance(5, 0, N).uniforms(1)[:, 0]
+    if axis == "draw":
+        return Chance(5, 0, 1).uniforms(N)[0]
+    chance = Chance(5, 0, N)
+    chance.key[:] = chance.key[0]
+    getattr(chance, axis)[:] = np.arange(N)
+    return chance.uniforms(1)[:, 0]
+
+
+AXES = ("seed", "world", "episode", "step", "draw")
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_uniforms_are_uniform_along_every_counter(axis):
+    counts = np.histogram(along(axis), bins=32, range=(0, 1))[0]
+    chi_squared = ((counts - N / 32) ** 2 / (N / 32)).sum()
+    assert 8 < chi_squared < 65  # 31 degrees of freedom: beyond this once in some thousand generators
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("lag", [1, 2, 8, 256])
+def test_neighbours_are_uncorrelated(axis, lag):
+    uniforms = along(axis)
+    correlation = np.corrcoef(uniforms[:-lag], uniforms[lag:])[0, 1]
+    assert abs(correlation) < 4 / np.sqrt(N - lag)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_neighbouring_pairs_fill_the_square(axis):
+    uniforms = along(axis)
+    counts = np.histogram2d(uniforms[::2], uniforms[1::2], bins=6, range=((0, 1), (0, 1)))[0]
+    expected = N / 2 / 36
+    assert ((counts - expected) ** 2 / expected).sum() < 75  # 35 degrees of freedom
+
+
+def test_low_bits_are_as_good_as_high_ones():
+    uniforms = Chance(5, 0, 64).uniforms(64)
+    low = (uniforms * 2.0**53).astype(np.uint64) & np.uint64(1)
+    assert low.mean() == pytest.approx(0.5, abs=4 * 0.5 / 64)
+
+
+def test_worlds_do_not_depend_on_their_neighbours():
+    together = Chance(11, 0, 8).uniforms(5)
+    for world in range(8):
+        np.testing.assert_array_equal(Chance(11, world, 1).uniforms(5)[0], together[world])
+    np.testing.assert_array_equal(Chance(11, 4, 4).uniforms(5), together[4:])
+
+
+def test_a_draw_does_not_depend_on_how_many_are_asked_for_or_when():
+    chance = Chance(2, 0, 6)
+    chance.step[:] = 3
+    all_at_once = chance.uniforms(10)
+    np.testing.assert_array_equal(chance.uniforms(4, first_draw=6), all_at_once[:, 6:])
+    np.testing.assert_array_equal(chance.uniforms(10, rows=np.array([4, 1])), all_at_once[[4, 1]])
+
+
+def test_policy_draws_are_not_the_worlds_draws():
+    chance = Chance(2, 0, 1)
+    worlds, policies = chance.uniforms(1000)[0], chance.policy_uniforms(1000)[0]
+    assert not set(worlds) & set(policies)
+    np.testing.assert_array_equal(policies, chance.uniforms(1000, first_draw=POLICY_DRAWS)[0])
+
+
+def test_the_clock_moves_one_world_to_its_next_episode_and_all_to_the_next_step():
+    chance = Chance(0, 0, 3)
+    chance.next_step()
+    chance.next_episode(np.array([1]))
+    assert chance.episode.tolist() == [0, 1, 0]
+    assert chance.step.tolist() == [1, 0, 1]
+
+
+def test_mix_is_one_to_one_and_leaves_its_input_alone():
+    numbers = np.arange(N, dtype=np.uint64)
+    assert len(set(mix(numbers).tolist())) == N
+    np.testing.assert_array_equal(numbers, np.arange(N))
+
+
+def test_mix_is_the_published_splitmix64():
+    """First outputs of SplitMix64 from seed 0: the finaliser of multiples of the golden gamma."""
+    with np.errstate(over="ignore"):
+        states = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    assert mix(states).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 2**70 + 3])
+def test_any_integer_is_a_seed(seed):
+    assert (Chance(seed, 0, 2).uniforms(3) < 1).all()
+
+
+# Trained agents, golden recordings and continued runs depend on these numbers: they never change.
+PINNED_KEYS = {
+    (0, 0, 3): [13408389281445334777, 2704679061094735174, 14168388208608117069],
+    (12345, 7, 2): [7508595406351153567, 16851431606641923291],
+}
+PINNED_START = ["0x1.b5b2b6b714bd2p-1", "0x1.94afb95cfdf7dp-1", "0x1.890330421c858p-4", "0x1.015a31595ad68p-4"]
+PINNED_LATER = ["0x1.3cafea0d1a0bcp-3", "0x1.ff07d34278229p-1", "0x1.cf540b603fa02p-2", "0x1.6c4948ae01fcap-2"]
+PINNED_POLICY = ["0x1.73b1dcfbee21cp-1", "0x1.9e819a6970154p-2", "0x1.6d3b561e326cep-1"]
+
+
+@pytest.mark.parametrize(("worlds", "keys"), PINNED_KEYS.items())
+def test_keys_are_pinned(worlds, keys):
+    assert world_keys(*worlds).tolist() == keys
+
+
+def pinned_moments():
+    """Uniforms of world 0 and 1 at the start, and after one world has begun another episode."""
+    chance = Chance(0, 0, 3)
+    start = [float(x).hex() for x in chance.uniforms(2)[:2].ravel()]
+    chance.next_step()
+    chance.next_episode(np.array([1]))
+    chance.next_step()
+    later = [float(x).hex() for x in chance.uniforms(2)[:2].ravel()]
+    return start, later, [float(x).hex() for x in chance.policy_uniforms(1).ravel()]
+
+
+def test_uniforms_are_pinned():
+    assert pinned_moments() == (PINNED_START, PINNED_LATER, PINNED_POLICY)
+
+
+def test_uniforms_are_the_same_in_another_process():
+    code = "from tests.core.test_chance import pinned_moments; print(pinned_moments())"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == str(pinned_moments())
