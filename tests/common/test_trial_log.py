@@ -141,6 +141,13 @@ def test_numbers_of_every_kind_survive_and_the_file_stays_json(tmp_path):
     assert "c" not in back
 
 
+def test_a_trial_without_a_row_has_an_empty_log_and_a_missing_one_is_an_error(tmp_path):
+    TrialLog(tmp_path).close()
+    assert read_metrics(tmp_path / "metrics.jsonl") == []
+    with pytest.raises(UserError, match="does not exist"):
+        read_metrics(tmp_path / "elsewhere" / "metrics.jsonl")
+
+
 def test_a_damaged_line_in_the_middle_is_named(tmp_path):
     log = TrialLog(tmp_path)
     log.append(row(10))

@@ -41,7 +41,7 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
     """The whole rows of a metrics.jsonl, in order; a torn last line (a crash in the middle of a write) is left out.
 
     Raises:
-        UserError: a damaged line that is not the last.
+        UserError: no such file, or a damaged line that is not the last.
     """
     return [row for _, row in _lines_and_rows(path)]
 
@@ -56,6 +56,7 @@ class TrialLog:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._metrics = self.folder / METRICS_FILE
+        self._metrics.touch()  # a trial without a row yet is no missing trial
         self._events: EventFile | None = None
         self._last_env_steps = -1
 
@@ -102,10 +103,8 @@ class TrialLog:
     def rewind(self, to_env_steps: int) -> None:
         """Forget everything after `to_env_steps` and write the TensorBoard events anew from what remains."""
         self.close()
-        kept = []
-        if self._metrics.exists():
-            kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
-            write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))
+        kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
+        write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))
         for path in self._images():
             if int(path.stem) > to_env_steps:
                 path.unlink()
@@ -160,6 +159,8 @@ class TrialLog:
 
 
 def _lines_and_rows(path: Path) -> list[tuple[bytes, dict[str, float]]]:
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; give the metrics.jsonl of a trial")
     # A whole file ends with a newline, so the piece after the last newline is empty or torn.
     lines = path.read_bytes().split(b"\n")[:-1]
     pairs = []

@@ -1,0 +1,46 @@
+"""An episode as an animated GIF. This file must not know what the frames show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+__all__ = ["write_gif"]
+
+PALETTE_SIZE = 256
+# The palette of a long episode is made from so many of its frames.
+FRAMES_FOR_PALETTE = 16
+
+
+def write_gif(
+    frames: Sequence[np.ndarray], path: Path, frame_seconds: float = 0.15, last_frame_seconds: float = 1.5
+) -> Path:
+    """Write `[T][H, W, 3] uint8` frames as a looping GIF that rests on its last frame.
+
+    All frames share one palette, so that nothing flickers and unchanged pixels cost nothing.
+
+    Raises:
+        ValueError: no frames, or frames of different shapes.
+    """
+    if not len(frames) or any(frame.shape != frames[0].shape for frame in frames):
+        raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
+    palette = _palette(frames)
+    # Rendered worlds are flat colours: dithering would speckle them and swell the file.
+    images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    milliseconds = [round(1000 * frame_seconds)] * (len(images) - 1) + [round(1000 * last_frame_seconds)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # disposal=1 lets each frame be stored as its difference from the one before.
+    images[0].save(
+        path, save_all=True, append_images=images[1:], duration=milliseconds, loop=0, optimize=True, disposal=1
+    )
+    return path
+
+
+def _palette(frames: Sequence[np.ndarray]) -> Image.Image:
+    """One palette for the whole episode, from frames spread evenly over it, the last among them."""
+    chosen = np.unique(np.linspace(0, len(frames) - 1, min(len(frames), FRAMES_FOR_PALETTE)).round().astype(int))
+    sheet = Image.fromarray(np.concatenate([frames[i] for i in chosen]))
+    return sheet.quantize(PALETTE_SIZE, method=Image.Quantize.MEDIANCUT)
