@@ -107,7 +107,7 @@ def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: in
     play(world, before)
     snapshot = world.snapshot()
     kept = {key: value.copy() for key, value in snapshot.items()}
-    copy = pickle.loads(pickle.dumps(world))
+    copy = _pickled(world)
     now = [_observed(world, world.observe())]
     future = now + play(world, after)
     for key, value in kept.items():
@@ -190,6 +190,13 @@ def _drawers(module: Any, one_of_them: str, replacement: Any) -> dict[str, Any]:
         for name, function in vars(module).items()
         if getattr(function, "__self__", None) is generator and name not in harmless
     }
+
+
+def _pickled(world: World) -> World:
+    try:
+        return pickle.loads(pickle.dumps(world))
+    except Exception as fault:
+        raise AssertionError(f"the world does not pickle: {fault}") from fault
 
 
 def _observed(world: World, observations: Arrays) -> Arrays:

@@ -95,15 +95,10 @@ def _check_texts(world: World, key: str, rows: Array, lead: tuple[int, int], whe
 
 
 class EpisodeBook:
-    """Keeps its own account of every episode and holds the world to it; call it after each step.
-
-    Attributes:
-        ended: episodes seen to end.
-    """
+    """Keeps its own account of every episode and holds the world to it; call it after each step."""
 
     def __init__(self, world: World, observations: Arrays) -> None:
         shape = (world.num_worlds, world.num_agents)
-        self.ended = 0
         self._returns = np.zeros(shape)
         self._length = np.zeros(world.num_worlds, np.int64)
         self._since = np.zeros(shape, np.int64)
@@ -182,7 +177,6 @@ class EpisodeBook:
         require(
             (episode["length"] == self._length[done]).all(), "an episode's length is not the number of its env steps"
         )
-        self.ended += done.size
         for account in (self._returns, self._length, self._since, self._has_decided):
             account[done] = 0
 

@@ -1,0 +1,467 @@
+"""Worlds that each break one rule of the contract, beside the sentence with which the check must tell it."""
+
+import os
+
+import numpy as np
+
+from rl_envs.core.spec import ArraySpec
+from tests.toy_worlds import CELLS, Errands
+
+BROKEN = []
+"""(class of a broken world, regular expression of the sentence)."""
+
+
+def breaks(sentence):
+    """Class decorator: this world must fail with this sentence."""
+
+    def add(world):
+        BROKEN.append((world, sentence))
+        return world
+
+    return add
+
+
+def with_attribute(name, value, sentence):
+    """A world that declares one attribute wrongly."""
+
+    class Misdeclared(Errands):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            setattr(self, name, value)
+
+    Misdeclared.__name__ = f"Misdeclared_{name}_{len(BROKEN)}"
+    breaks(sentence)(Misdeclared)
+
+
+def observing(change, sentence):
+    """A world whose observations are changed by `change(world, observations, rows)`."""
+
+    class Misobserved(Errands):
+        def _observe(self, rows):
+            observations = super()._observe(rows)
+            change(self, observations, rows)
+            return observations
+
+    Misobserved.__name__ = f"Misobserved_{change.__name__}"
+    breaks(sentence)(Misobserved)
+
+
+def stepping(change, sentence):
+    """A world whose step results are changed by `change(world, result as a list)`."""
+
+    class Misstepped(Errands):
+        def step(self, actions, chance=None):
+            result = list(super().step(actions, chance))
+            change(self, result)
+            return tuple(result)
+
+    Misstepped.__name__ = f"Misstepped_{change.__name__}"
+    breaks(sentence)(Misstepped)
+
+
+# ------------------------------------------------------------------------------------------------- declaration
+
+with_attribute("agents", ("walker", "walker"), "agents must be a tuple of different names")
+with_attribute("agents", ["walker_0", "walker_1"], "agents must be a tuple of different names")
+with_attribute("action_spec", {"go": 3, "say": 0}, "action_spec must be a positive number")
+with_attribute("max_episode_steps", None, "max_episode_steps must be a positive int")
+with_attribute("text_spec", Errands.text_spec | {"cell": Errands.text_spec["sentences"]}, "declared both in")
+with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}, "'decides' must be one bool an agent")
+with_attribute("metric_names", ("success", "success"), "metric_names repeat themselves")
+with_attribute("metric_names", ("success", "length"), "must not contain return and length")
+
+
+# ------------------------------------------------------------------------------------------------- observations
+
+
+def undeclared_key(world, observations, rows):
+    observations["weather"] = observations["cell"]
+
+
+def wrong_dtype(world, observations, rows):
+    observations["cell"] = observations["cell"].astype(np.int64)
+
+
+def wrong_shape(world, observations, rows):
+    observations["cell"] = observations["cell"][..., None]
+
+
+def out_of_bounds_at_last(world, observations, rows):
+    over = world.state["episode_length"][rows] >= 1
+    last = (world.state["cell"][rows] == CELLS - 1).all(1) & over
+    observations["cell"][last] = CELLS
+
+
+def row_outside_table(world, observations, rows):
+    observations["sentences"] += 1000
+
+
+def wide_rows(world, observations, rows):
+    observations["sentences"] = observations["sentences"].astype(np.int64)
+
+
+def token_outside_vocabulary(world, observations, rows):
+    world.texts["sentences"]._rows[observations["sentences"].flat[0]][0] = 99
+
+
+observing(undeclared_key, "after reset: observation keys are .*'weather'")
+observing(wrong_dtype, "'cell' is int64, declared is uint8")
+observing(wrong_shape, r"'cell' has shape \(4, 2, 1\), declared is \(4, 2\)")
+observing(out_of_bounds_at_last, r"final observations: 'cell' leaves its bounds 0 \.\. 4: .* 5")
+observing(row_outside_table, "'sentences' points outside its table")
+observing(wide_rows, "text rows 'sentences' are int64")
+observing(token_outside_vocabulary, r"a text of 'sentences' leaves its vocabulary 0 \.\. 31")
+
+
+# -------------------------------------------------------------------------------------- results and episodes
+
+
+def short_rewards(world, result):
+    result[1] = result[1].astype(np.float32)
+
+
+def infinite_rewards(world, result):
+    result[1] = result[1] * np.inf
+
+
+def whole_number_ends(world, result):
+    result[2] = result[2].astype(np.uint8)
+
+
+def ends_twice(world, result):
+    result[3] = result[3] | result[2]
+
+
+def forgets_done_worlds(world, result):
+    result[4]["done_worlds"] = np.zeros(0, int)
+
+
+def no_final_observations(world, result):
+    result[4].pop("final_obs", None)
+
+
+def no_success_metric(world, result):
+    result[4].get("episode", {}).pop("success", None)
+
+
+def metric_by_agent(world, result):
+    if "episode" in result[4]:
+        result[4]["episode"]["success"] = result[4]["episode"]["return"]
+
+
+def wrong_return(world, result):
+    if "episode" in result[4]:
+        result[4]["episode"]["return"] += 1
+
+
+def wrong_length(world, result):
+    if "episode" in result[4]:
+        result[4]["episode"]["length"] -= 1
+
+
+def constant_duration(world, result):
+    result[4]["duration"][:] = 1
+
+
+def wide_duration(world, result):
+    result[4]["duration"] = result[4]["duration"].astype(np.int64)
+
+
+stepping(short_rewards, "reward must be finite float64")
+stepping(infinite_rewards, "reward must be finite float64")
+stepping(whole_number_ends, "terminated must be bool")
+stepping(ends_twice, "both terminated and truncated")
+stepping(forgets_done_worlds, "done_worlds is")
+stepping(no_final_observations, "info must hold 'final_obs' exactly when a world ended")
+stepping(no_success_metric, r'info\["episode"\] has keys .* promised are .*success')
+stepping(metric_by_agent, "metric 'success' is float64")
+stepping(wrong_return, "return is not the sum of its rewards")
+stepping(wrong_length, "length is not the number of its env steps")
+stepping(constant_duration, "duration does not count the env steps since each agent's last decision")
+stepping(wide_duration, "info duration is int64")
+
+
+@breaks("truncated after .* but its time limit is 9")
+class StopsEarly(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward, over, stopped | (~over & (self.state["episode_length"] >= 1))
+
+
+@breaks("an episode outlasts the time limit of 9 env steps")
+class NeverStops(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward, over & False, stopped & False
+
+    def _begin(self, rows):
+        self.state["cell"][rows] = 0
+
+
+@breaks("alive again within the same episode")
+class Revives(Errands):
+    def _advance(self, actions, recorded):
+        gone = ~self.state["alive"]
+        result = super()._advance(actions, recorded)
+        self.state["alive"] |= gone
+        return result
+
+
+@breaks("an agent that has left the game is asked to decide")
+class AsksTheDead(Errands):
+    def _observe(self, rows):
+        observations = super()._observe(rows)
+        observations["decides"] = self.state["steps_left"][rows] == 0
+        return observations
+
+
+@breaks("a world without living agents goes on")
+class GhostTown(Errands):
+    def _advance(self, actions, recorded):
+        recorded = {"gust": np.ones((self.num_worlds, self.num_agents), bool)}
+        reward, over, stopped = super()._advance(actions, recorded)
+        over &= self.state["alive"].any(1)
+        return reward, over, stopped & ~over
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+
+
+@breaks("a step before reset must raise RuntimeError")
+class AlwaysRunning(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.reset(0)
+
+
+def accepting(name, mend, sentence):
+    """A world that mends wrong actions instead of refusing them."""
+
+    class Lenient(Errands):
+        def _in_range(self, actions, size):
+            return super()._in_range(mend(np.asarray(actions), size), size)
+
+    Lenient.__name__ = f"Accepts_{name}"
+    breaks(sentence)(Lenient)
+
+
+accepting("shapes", lambda actions, size: actions.reshape(actions.shape[:2]), "of the wrong shape must be refused")
+accepting("batches", lambda actions, size: actions[:4], "of too many worlds must be refused")
+accepting(
+    "floats",
+    lambda actions, size: actions.astype(int) if actions.dtype == float else actions,
+    "that are not integers must be refused",
+)
+accepting("high", lambda actions, size: np.minimum(actions, size - 1), "beyond the last one must be refused")
+accepting("low", lambda actions, size: np.maximum(actions, 0), "below zero must be refused")
+
+
+@breaks("without one of their factors must be refused")
+class FillsInFactors(Errands):
+    def _checked(self, actions):
+        zeros = np.zeros((self.num_worlds, self.num_agents), int)
+        return super()._checked(dict.fromkeys(self.action_spec, zeros) | actions)
+
+
+@breaks("with a factor too many must be refused")
+class DropsFactors(Errands):
+    def _checked(self, actions):
+        return super()._checked({name: actions[name] for name in self.action_spec if name in actions})
+
+
+@breaks("an unknown recorded draw must be refused")
+class IgnoresDraws(Errands):
+    def _check_recorded(self, recorded):
+        pass
+
+
+@breaks("refusing actions of the wrong shape changes the world's chance_step")
+class TicksBeforeItLooks(Errands):
+    def step(self, actions, chance=None):
+        self._require_game()
+        self.chance.next_step()
+        return super().step(actions, chance)
+
+
+@breaks("an unknown state must be refused")
+class RestoresAnything(Errands):
+    def restore(self, state):
+        return super().restore({key: value for key, value in state.items() if "nobody" not in key})
+
+
+@breaks(r"a picture must be uint8 \[H, W, 3\], got float64")
+class PaintsInFractions(Errands):
+    def render(self, index=0):
+        return super().render(index) / 255
+
+
+@breaks("drawing changes the world's cell")
+class PaintsTheWorld(Errands):
+    def render(self, index=0):
+        self.state["cell"][index] = 2
+        return super().render(index)
+
+
+# ---------------------------------------------------------------------------------------------------- sameness
+
+
+@breaks("draws from the process's global random numbers")
+class UsesNumpyRandom(Errands):
+    def _begin(self, rows):
+        self.state["cell"][rows] = np.random.randint(2, size=(len(rows), self.num_agents))
+
+
+@breaks("draws from the process's global random numbers")
+class UsesRandom(Errands):
+    def _advance(self, actions, recorded):
+        import random
+
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + random.random(), over, stopped
+
+
+@breaks("the same seed gave another game")
+class Unseeded(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + np.random.default_rng().random(), over, stopped
+
+
+@breaks("a world that was played before replays another game")
+class Remembers(Errands):
+    games = 0
+
+    def reset(self, seed):
+        self.games += 1
+        return super().reset(seed)
+
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + self.games, over, stopped
+
+
+@breaks("world 3 of 4 plays another game alone")
+class LooksAtNeighbours(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + np.arange(self.num_worlds)[:, None], over, stopped
+
+
+@breaks("split over two runners the worlds play other games")
+class LooksAtTheRunner(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + (self.first_world == 2), over, stopped
+
+
+@breaks("'obs/cell' shares memory|'observation cell' shares memory")
+class OneBuffer(Errands):
+    def _observe(self, rows):
+        observations = super()._observe(rows)
+        if len(rows) == self.num_worlds:
+            if not hasattr(self, "buffer"):
+                self.buffer = np.zeros_like(observations["cell"])
+            self.buffer[...] = observations["cell"]
+            observations["cell"] = self.buffer
+        return observations
+
+
+@breaks("writing into returned arrays changes the game")
+class GivesItselfAway(Errands):
+    def _observe(self, rows):
+        observations = super()._observe(rows)
+        if len(rows) == self.num_worlds:
+            observations["alive"] = self.state["alive"] = self.state["alive"].copy()
+        return observations
+
+
+@breaks("step changes the caller's actions")
+class WritesIntoActions(Errands):
+    def _advance(self, actions, recorded):
+        result = super()._advance(actions, recorded)
+        actions["go"][...] = 0
+        return result
+
+
+@breaks("the action of an agent that does not decide changes the game")
+class ListensToEverybody(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + 0.01 * actions["say"], over, stopped
+
+
+@breaks("playing on changes '.*' in a snapshot taken before")
+class LiveSnapshot(Errands):
+    def snapshot(self):
+        return super().snapshot() | {"chance_step": self.chance.step}
+
+
+class Hides(Errands):
+    """Keeps a part of its state outside of `state`: the number of env steps played, by world."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.hidden = np.zeros(self.num_worlds)
+
+    def reset(self, seed):
+        self.hidden[:] = 0
+        return super().reset(seed)
+
+    def _advance(self, actions, recorded):
+        self.hidden += 1
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + self.hidden[:, None], over, stopped
+
+
+breaks("restored into a fresh world the snapshot has another future")(Hides)
+
+
+@breaks("restored into the same world the snapshot has another future")
+class DoesNotForget(Errands):
+    """Restoring leaves what was played before in place."""
+
+    restored = 0
+
+    def restore(self, state):
+        self.restored += self._is_running
+        return super().restore(state)
+
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + self.restored, over, stopped
+
+
+@breaks("the world does not pickle")
+class HoldsALambda(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.tool = lambda: None
+
+
+@breaks("pickled the world has another future")
+class PicklesBadly(Errands):
+    def __getstate__(self):
+        return self.__dict__ | {"state": {name: np.zeros_like(value) for name, value in self.state.items()}}
+
+
+@breaks("another process with another hash seed plays another game")
+class HashesNames(Errands):
+    def _advance(self, actions, recorded):
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + hash("a name") / 2**64, over, stopped
+
+
+@breaks("another process with another hash seed plays another game")
+class OrdersAgentsBySet(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if os.environ.get("PYTHONHASHSEED") == "4321":  # what a set would do at some hash seeds
+            self.agents = self.agents[::-1]
+
+
+@breaks("the world does not play in another process")
+class OnlyAtHome(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if os.environ.get("PYTHONHASHSEED") == "4321":
+            raise OSError("no room here")
