@@ -115,14 +115,12 @@ def check_rllib_views(world_id: str, arguments: dict[str, Any]) -> None:
     Raises:
         AssertionError: one sentence about the broken rule.
     """
-    from ray.rllib.utils.pre_checks.env import check_multiagent_environments
-
-    from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv
+    from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv, check_by_rllib
 
     config = {"world": world_id, "arguments": arguments}
     require(TeamGymEnv(config).reset(seed=1), "the team view gives RLlib no observation")
     env = TeamMultiAgentEnv(config)
-    check_multiagent_environments(env)
+    check_by_rllib(env)
     names = list(make(world_id, **arguments).agents)
     for index, name in enumerate(names):
         env.get_action_space(name).seed(index)

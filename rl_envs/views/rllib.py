@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
+from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.views.game import Game
@@ -89,6 +90,15 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     def render(self) -> Array | None:  # type: ignore[override]
         """[H, W, 3] uint8 of the present state; None where the world has no picture."""
         return self._roster.game.picture() if self.render_mode == "rgb_array" else None
+
+
+def check_by_rllib(env: MultiAgentEnv) -> None:
+    """RLlib's own check of an environment; it plays one env step.
+
+    Raises:
+        ValueError: RLlib's sentence about what is wrong.
+    """
+    check_multiagent_environments(env)
 
 
 def _named(config: Mapping[str, Any]) -> Any:

@@ -1,0 +1,89 @@
+"""Arrows point one way: worlds and minds know neither each other nor their trainers; heavy libraries stay in place."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("rl_envs", "rl_models", "tune_experiments", "cluster")
+FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+VIEW_LIBRARIES = {"gymnasium", "pettingzoo"}
+
+
+def imports(path, text):
+    """Every module that a file names in an import statement anywhere in it, relative ones made absolute."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = list(path.parent.parts[: len(path.parent.parts) - node.level + 1]) if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {module} | {f"{module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def forbidden_in(path):
+    """Top-level packages that this file may not import."""
+    place = path.as_posix()
+    if place.startswith("rl_envs/"):
+        banned = {"torch", "rl_models", "tune_experiments", "cluster"}
+        banned |= set() if place == "rl_envs/views/rllib.py" else {"ray"}
+        banned |= set() if place.startswith("rl_envs/views/") else VIEW_LIBRARIES
+        return banned | (set() if path.name == "render.py" else {"PIL"})
+    if place.startswith("rl_models/"):
+        banned = {"rl_envs", "tune_experiments", "cluster"}
+        return banned | (set() if place.startswith("rl_models/rllib/") else {"ray"})
+    if place.startswith("tune_experiments/"):
+        return {"cluster"}
+    return set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.as_posix())
+def test_no_arrow_points_back(path):
+    names = imports(path, (ROOT / path).read_text())
+    wrong = sorted(name for name in names if name.split(".")[0] in forbidden_in(path))
+    assert not wrong, f"{path} must not import {wrong}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parts[0] == "rl_envs" and "views" not in path.parts], ids=str
+)
+def test_no_world_imports_its_views(path):
+    wrong = sorted(name for name in imports(path, (ROOT / path).read_text()) if name.startswith("rl_envs.views"))
+    assert not wrong, f"{path} must not import {wrong}"
+
+
+def test_importing_the_worlds_brings_in_numpy_alone():
+    code = (
+        "import sys, rl_envs, rl_envs.compliance, rl_envs.matrix_game.world\n"
+        "heavy = {'torch', 'ray', 'gymnasium', 'pettingzoo', 'rl_envs.views', 'rl_models', 'tune_experiments'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_the_walk_sees_every_kind_of_import():
+    text = "import a.b\nfrom c import d\ndef f():\n    from . import e\n    from ..g import h\n"
+    found = imports(Path("rl_envs/core/x.py"), text)
+    assert found == {"a.b", "c", "c.d", "rl_envs.core", "rl_envs.core.e", "rl_envs.g", "rl_envs.g.h"}
+
+
+@pytest.mark.parametrize(
+    ("place", "module"),
+    [
+        ("rl_envs/core/world.py", "torch"),
+        ("rl_envs/core/world.py", "PIL"),
+        ("rl_envs/views/gymnasium.py", "ray"),
+        ("rl_envs/rtfm/world.py", "gymnasium"),
+        ("rl_models/heads/value.py", "rl_envs"),
+        ("rl_models/heads/value.py", "ray"),
+        ("tune_experiments/furnmove_sync.py", "cluster"),
+    ],
+)
+def test_the_rule_forbids(place, module):
+    assert module in forbidden_in(Path(place))
