@@ -1,0 +1,100 @@
+"""The worlds in stock RLlib: ordered agents, a right `__all__`, pictures, and its env runners (one import of Ray)."""
+
+import numpy as np
+import pytest
+
+from rl_envs.registry import WORLDS, register
+from tests.toy_worlds import Errands
+
+rllib = pytest.importorskip("rl_envs.views.rllib")
+STILL = {"go": 0, "say": 0}
+
+
+@pytest.fixture(autouse=True)
+def toy_id(monkeypatch):
+    monkeypatch.setattr("rl_envs.registry.WORLDS", dict(WORLDS))
+    register("toy-v0", "tests.toy_worlds:Errands")
+
+
+def test_agents_are_the_worlds_in_its_order():
+    env = rllib.TeamMultiAgentEnv({"world": "toy-v0", "arguments": {"num_agents": 3}})
+    assert env.agents == env.possible_agents == ["walker_0", "walker_1", "walker_2"]
+    assert list(env.reset(seed=0)[0]) == env.agents
+
+
+def test_all_is_true_once_when_some_agents_terminate_and_others_truncate():
+    env = rllib.TeamMultiAgentEnv({"world": Errands(num_agents=2, max_episode_steps=1, gusts=1.0)})
+    env.reset(seed=0)
+    env.world.restore({"cell": np.array([[0, 2]])})
+    env._roster.last = env._roster.game._alone(env.world.observe())
+    _, _, terminated, truncated, _ = env.step({"walker_0": {"go": 1, "say": 0}, "walker_1": STILL})
+    assert terminated == {"walker_0": True, "walker_1": False, "__all__": False}
+    assert truncated == {"walker_0": False, "walker_1": True, "__all__": True}
+    with pytest.raises(RuntimeError, match="call reset"):
+        env.step({})
+
+
+def test_all_is_false_while_anybody_goes_on():
+    env = rllib.TeamMultiAgentEnv({"world": Errands(num_agents=2, gusts=1.0)})
+    env.reset(seed=0)
+    env.world.restore({"cell": np.array([[0, 2]])})
+    env._roster.last = env._roster.game._alone(env.world.observe())
+    _, _, terminated, truncated, _ = env.step({"walker_0": {"go": 1, "say": 0}, "walker_1": STILL})
+    assert terminated == {"walker_0": True, "walker_1": False, "__all__": False}
+    assert truncated["__all__"] is False
+    assert list(env.step({"walker_1": STILL})[0]) == ["walker_1"]
+
+
+def test_it_draws_where_the_world_can():
+    env = rllib.TeamMultiAgentEnv({"world": "toy-v0"})
+    env.reset(seed=0)
+    assert env.render().dtype == np.uint8
+    assert rllib.TeamMultiAgentEnv({"world": "matrix_game-v0"}).render() is None
+
+
+def test_a_config_must_name_a_world():
+    for view in (rllib.TeamMultiAgentEnv, rllib.TeamGymEnv):
+        with pytest.raises(ValueError, match="must name a world"):
+            view({"arguments": {}})
+
+
+def test_the_team_view_takes_rllibs_config():
+    env = rllib.TeamGymEnv({"world": "matrix_game-v0", "arguments": {"adversary": 0}})
+    env.reset(seed=0)
+    assert env.step(np.array([1, 1]))[1] == 2.0
+
+
+@pytest.mark.parametrize("num_agents", [1, 3])
+def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
+    from rl_envs.views.compliance import check_rllib_views
+
+    check_rllib_views("toy-v0", {"num_agents": num_agents})
+
+
+def rllib_config(env, view):
+    """PPO's config with a module that is never asked, runnable in this process without a cluster."""
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+    from ray.rllib.core.rl_module.torch import TorchRLModule
+
+    config = PPOConfig().environment(view, env_config=env, disable_env_checking=True)
+    config = config.env_runners(num_env_runners=0, num_envs_per_env_runner=2).rl_module(
+        rl_module_spec=RLModuleSpec(module_class=TorchRLModule)
+    )
+    if view is rllib.TeamMultiAgentEnv:
+        config = config.multi_agent(policies={"walker"}, policy_mapping_fn=lambda *_: "walker")
+    return config
+
+
+@pytest.mark.parametrize("view", ["TeamMultiAgentEnv", "TeamGymEnv"])
+def test_stock_env_runners_collect_whole_episodes_from_it(view):
+    from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+    from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+
+    kind = {"TeamMultiAgentEnv": MultiAgentEnvRunner, "TeamGymEnv": SingleAgentEnvRunner}[view]
+    arguments = {"num_agents": 3, "max_episode_steps": 6, "gusts": 0.5}
+    runner = kind(config=rllib_config({"world": "toy-v0", "arguments": arguments}, getattr(rllib, view)))
+    episodes = runner.sample(num_episodes=6, random_actions=True)
+    assert len(episodes) >= 6
+    assert all(episode.is_done for episode in episodes)
+    assert max(len(episode) for episode in episodes) <= 6

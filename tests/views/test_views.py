@@ -1,0 +1,274 @@
+"""The worlds through other libraries' doors: names, ends of episodes, seeds, refusals and pictures."""
+
+import pickle
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from rl_envs.core.spec import ArraySpec, TextSpec
+from rl_envs.matrix_game.world import MatrixGame
+from rl_envs.registry import WORLDS, register
+from rl_envs.views.compliance import check_parallel_view, check_team_view, check_vector_view
+from rl_envs.views.gymnasium import TeamEnv, TeamVectorEnv
+from rl_envs.views.pettingzoo import ParallelView
+from rl_envs.views.spaces import agent_action_space, array_space, team_action_space
+from tests.toy_worlds import CELLS, Errands
+
+STILL = {"go": 0, "say": 0}
+
+
+@pytest.fixture(autouse=True)
+def toy_id(monkeypatch):
+    monkeypatch.setattr("rl_envs.registry.WORLDS", dict(WORLDS))
+    register("toy-v0", "tests.toy_worlds:Errands")
+
+
+def team_action(n, go=0, say=0):
+    return {"go": np.full(n, go), "say": np.full(n, say)}
+
+
+# ---------------------------------------------------------------------------------------------------- spaces
+
+
+@pytest.mark.parametrize(
+    ("spec", "lead", "shape", "dtype"),
+    [
+        (ArraySpec((5, 7), "uint8", 0, 3, ""), (2,), (2, 5, 7), np.uint8),
+        (ArraySpec((), "int16", -4, 9, ""), (), (), np.int16),
+        (ArraySpec((3,), "float32", -1, 1, ""), (4,), (4, 3), np.float32),
+        (ArraySpec((), "bool", 0, 1, ""), (2,), (2,), np.bool_),
+        (TextSpec(6, 100, "", rows=(2,)), (3,), (3, 2, 6), np.int32),
+    ],
+)
+def test_a_space_has_exactly_the_declared_type_shape_and_bounds(spec, lead, shape, dtype):
+    space = array_space(spec, lead)
+    assert space.shape == shape
+    assert space.dtype == dtype
+    low, high = (0, spec.vocabulary - 1) if isinstance(spec, TextSpec) else (spec.low, spec.high)
+    assert (space.low == low).all()
+    assert (space.high == high).all()
+    assert space.contains(space.sample())
+
+
+def test_actions_are_discrete_or_factored():
+    assert agent_action_space(4) == spaces.Discrete(4)
+    assert agent_action_space({"go": 3, "say": 5})["say"] == spaces.Discrete(5)
+    assert team_action_space(4, 3) == spaces.MultiDiscrete([4, 4, 4])
+    assert team_action_space({"go": 3}, 2)["go"] == spaces.MultiDiscrete([3, 3])
+
+
+# ------------------------------------------------------------------------------------------------- team view
+
+
+def test_the_team_is_one_player_and_earns_the_sum():
+    env = TeamEnv(MatrixGame(adversary=2))
+    env.reset(seed=0)
+    _, reward, terminated, truncated, info = env.step(np.array([0, 0]))
+    assert (reward, terminated, truncated) == (2.0, True, False)
+    assert info["agent_rewards"].tolist() == [1.0, 1.0]
+    assert info["episode"]["outcome"] == 1.0
+    assert info["episode"]["return"].tolist() == [1.0, 1.0]
+
+
+def test_an_ended_episode_stays_as_it_ended_until_reset():
+    env = TeamEnv("toy-v0", render_mode="rgb_array", gusts=0.0, num_agents=1)
+    env.reset(seed=0)
+    for _ in range(CELLS):
+        observation, _, terminated, _, _ = env.step(team_action(1, go=1))
+        if terminated:
+            break
+    assert terminated
+    assert observation["cell"].tolist() == [CELLS - 1]
+    assert env.render()[0, -1].tolist() == [255, 255, 255], "the picture still shows the end"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="call reset"):
+            env.step(team_action(1))
+    assert env.reset()[0]["cell"] < 2
+
+
+def test_a_view_refuses_to_step_before_the_first_reset():
+    with pytest.raises(RuntimeError, match="call reset"):
+        TeamEnv("toy-v0").step(team_action(2))
+
+
+def starts(env, seeds):
+    return [env.reset(seed=seed)[0]["cell"].tolist() for seed in seeds]
+
+
+def test_reset_without_a_seed_goes_on_with_the_worlds_own_chance():
+    env = TeamEnv("toy-v0", num_agents=4)
+    episodes = starts(env, [5, None, None, None, None, None])
+    assert len({str(episode) for episode in episodes}) > 2, "every episode is another one"
+    assert starts(env, [5, None, None, None, None, None]) == episodes
+    batch = Errands(1, num_agents=4)
+    batch.reset(5)
+    assert [batch.next_episode()["cell"][0].tolist() for _ in range(5)] == episodes[1:]
+
+
+def test_an_episode_cut_short_and_one_played_out_are_followed_by_the_same_one():
+    cut, played = (TeamEnv("toy-v0", num_agents=4, max_episode_steps=2, gusts=0.0) for _ in range(2))
+    cut.reset(seed=1)
+    played.reset(seed=1)
+    while not played.game.is_over:
+        played.step(team_action(4))
+    assert starts(cut, [None]) == starts(played, [None])
+
+
+def test_unseeded_copies_play_different_games():
+    games = {str(starts(TeamEnv("toy-v0", num_agents=4), [None] * 4)) for _ in range(4)}
+    assert len(games) > 1
+
+
+def test_a_ready_world_can_be_shown_but_not_changed_and_not_many():
+    with pytest.raises(ValueError, match=r"cannot take \['gusts'\]"):
+        TeamEnv(Errands(), gusts=0.5)
+    with pytest.raises(ValueError, match="TeamVectorEnv shows many"):
+        TeamEnv(Errands(2))
+
+
+@pytest.mark.parametrize("view", [TeamEnv, TeamVectorEnv])
+def test_pictures_are_promised_only_by_worlds_that_have_them(view):
+    with pytest.raises(ValueError, match="no picture"):
+        view("matrix_game-v0", render_mode="rgb_array")
+    with pytest.raises(ValueError, match="render_mode must be"):
+        view("toy-v0", render_mode="human")
+
+
+@pytest.mark.parametrize("view", [TeamEnv, ParallelView])
+def test_views_pickle_in_the_middle_of_an_episode(view):
+    env = view("toy-v0")
+    env.reset(seed=0)
+    copy = pickle.loads(pickle.dumps(env))
+    actions = {name: STILL for name in env.agents} if view is ParallelView else team_action(2)
+    assert str(copy.step(actions)) == str(env.step(actions))
+
+
+# ----------------------------------------------------------------------------------------------- vector view
+
+
+def test_the_batch_resets_in_the_same_step_and_keeps_what_gymnasium_promises():
+    env = TeamVectorEnv("toy-v0", num_envs=3, num_agents=2, max_episode_steps=4, gusts=0.0)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    env.reset(seed=0)
+    env.world.restore({"cell": np.array([[4, 3], [0, 0], [0, 0]]), "episode_length": np.array([0, 3, 0])})
+    action = {"go": np.ones((3, 2), int), "say": np.zeros((3, 2), int)}
+    observation, reward, terminated, truncated, info = env.step(action)
+    assert terminated.tolist() == [True, False, False]
+    assert truncated.tolist() == [False, True, False]
+    assert reward.tolist() == info["agent_rewards"].sum(1).tolist()
+    assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, True, False]
+    assert info["final_obs"][0]["cell"].tolist() == [4, 4]
+    assert info["final_obs"][2] is None
+    assert info["final_info"]["episode"]["success"].tolist() == [1.0, 0.0, 0.0]
+    assert info["final_info"]["episode"]["return"].shape == (3, 2)
+    assert (observation["cell"][:2] < 2).all()
+
+
+def test_the_batch_can_be_reset_in_part():
+    env = TeamVectorEnv(Errands(3))
+    env.reset(seed=0)
+    env.step({"go": np.ones((3, 2), int), "say": np.zeros((3, 2), int)})
+    env.reset(options={"reset_mask": np.array([False, True, False])})
+    assert env.world.chance.episode.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match="one seed fixes all"):
+        env.reset(seed=[1, 2, 3])
+
+
+def test_the_batch_is_drawn_world_by_world():
+    env = TeamVectorEnv("toy-v0", num_envs=2, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert [picture.dtype for picture in env.render()] == [np.uint8, np.uint8]
+
+
+def test_gymnasiums_episode_statistics_work_on_the_batch():
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(TeamVectorEnv("toy-v0", num_envs=2, max_episode_steps=3))
+    env.reset(seed=0)
+    action = {"go": np.zeros((2, 2), int), "say": np.zeros((2, 2), int)}
+    for _ in range(3):
+        info = env.step(action)[-1]
+    assert info["episode"]["l"].max() <= 3
+
+
+# --------------------------------------------------------------------------------------------- parallel view
+
+
+def test_agents_that_are_out_of_the_game_leave():
+    env = ParallelView(Errands(num_agents=3, gusts=1.0))
+    env.reset(seed=0)
+    env.world.restore({"cell": np.array([[0, 1, 2]])})
+    env._roster.last = env._roster.game._alone(env.world.observe())
+    _, rewards, terminated, truncated, _ = env.step({name: {"go": 1, "say": 0} for name in env.agents})
+    assert terminated == {"walker_0": True, "walker_1": False, "walker_2": False}
+    assert not any(truncated.values())
+    assert list(rewards) == ["walker_0", "walker_1", "walker_2"]
+    assert env.agents == ["walker_1", "walker_2"]
+    observations, *_ = env.step({name: STILL for name in env.agents})
+    assert list(observations) == ["walker_1", "walker_2"]
+
+
+def test_who_decides_must_act_and_who_is_absent_must_not():
+    env = ParallelView(Errands(num_agents=2, gusts=0.0))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"missing for \['walker_1'\]"):
+        env.step({"walker_0": STILL})
+    with pytest.raises(ValueError, match=r"not wanted for \['stranger'\]"):
+        env.step({"walker_0": STILL, "walker_1": STILL, "stranger": STILL})
+    env.step({"walker_0": {"go": 2, "say": 0}, "walker_1": STILL})
+    env.step({"walker_1": STILL})  # walker_0 is under way and may be left out
+
+
+def test_texts_are_shown_as_tokens():
+    env = ParallelView("toy-v0")
+    observations, _ = env.reset(seed=0)
+    for observation in observations.values():
+        assert observation["sentences"].shape == (2, 4)
+        assert (observation["sentences"][:, 1] == 10).all()
+
+
+def test_the_state_is_what_all_agents_see():
+    env = ParallelView("toy-v0")
+    env.reset(seed=0)
+    assert env.state_space.contains(env.state())
+
+
+def test_a_parallel_view_draws():
+    env = ParallelView("toy-v0", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().dtype == np.uint8
+    with pytest.raises(ValueError, match="render_mode"):
+        ParallelView("toy-v0", render_mode="human")
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_all_views_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
+    check_team_view(TeamEnv("toy-v0", num_agents=num_agents, render_mode="rgb_array"))
+    check_vector_view(TeamVectorEnv("toy-v0", num_envs=3, num_agents=num_agents))
+    check_parallel_view(*(ParallelView("toy-v0", num_agents=num_agents) for _ in range(2)))
+
+
+ORDER = """
+from rl_envs import register
+from rl_envs.views.pettingzoo import ParallelView
+register("toy-v0", "tests.toy_worlds:Errands")
+env = ParallelView("toy-v0", num_agents=4)
+print(list(env.reset(seed=0)[0]), env.agents, env.possible_agents)
+"""
+
+
+def test_the_order_of_agents_does_not_depend_on_the_hash_seed():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", ORDER],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(path for path in sys.path if path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
