@@ -52,7 +52,7 @@ def test_a_space_has_exactly_the_declared_type_shape_and_bounds(spec, lead, shap
     low, high = (0, spec.vocabulary - 1) if isinstance(spec, TextSpec) else (spec.low, spec.high)
     assert (space.low == low).all()
     assert (space.high == high).all()
-    assert space.contains(space.sample())
+    assert space.contains(np.asarray(space.sample()))
 
 
 def test_actions_are_discrete_or_factored():
