@@ -8,8 +8,11 @@ import torch
 from torch import nn
 
 from rl_models.heads.joint_policy import MarginalHead, SyncHead, ValueHead
+from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import Tbone, TboneConfig
 from rl_models.team_policy import TeamPolicy
+
+_CONSTANT_FEATURES = 8
 
 
 @dataclass(frozen=True)
@@ -39,4 +42,23 @@ def tbone_team(
         head: nn.Module = MarginalHead(network.features, actions)
         if config.components > 1:
             head = SyncHead(network.features, actions, config.components, num_agents, network.message_features)
+        return TeamPolicy(network, head, ValueHead(network.features))
+
+
+def constant_team(components: int, num_agents: int, actions: int, seed: int = 0) -> TeamPolicy:
+    """Build a team that looks at nothing, for one-step games, without touching torch's global generator.
+
+    Args:
+        components: mixture components m; 1 is the marginal policy.
+        num_agents: N.
+        actions: A.
+        seed: of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        talk = _CONSTANT_FEATURES if components > 1 else 0
+        network = ConstantNetwork(num_agents, _CONSTANT_FEATURES, talk)
+        head: nn.Module = MarginalHead(network.features, actions)
+        if components > 1:
+            head = SyncHead(network.features, actions, components, num_agents, talk)
         return TeamPolicy(network, head, ValueHead(network.features))

@@ -1,4 +1,6 @@
-"""Return estimates with right bootstrapping: GAE (Schulman et al. 2016, eq. 16) and V-trace (Espeholt et al. 2018, eq. 1).
+"""Return estimates with right bootstrapping.
+
+GAE is Schulman et al. 2016, eq. 16; V-trace is Espeholt et al. 2018, eq. 1.
 
 Both read the value that follows each step from `next_values`, which already is V of the final observation where an
 episode was truncated and V of the fragment's last observation at its end. So neither a time limit nor the end of a
@@ -63,7 +65,8 @@ def vtrace(
         steps: what happened.
         values: [B, T, ...] of the present value function; taken as constants.
         log_ratios: [B, T, ...] log of present over sampling probability of the actions; taken as constants.
-        clip_rho, clip_c: the paper's rho-bar and c-bar.
+        clip_rho: the paper's rho-bar.
+        clip_c: the paper's c-bar.
 
     Returns:
         targets [B, T, ...] and advantages [B, T, ...] already weighted by rho.

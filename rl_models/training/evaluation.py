@@ -17,7 +17,7 @@ from rl_models.training.fragment import Array
 from rl_models.training.rollout import Collector
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
-"""Reads a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); returns name -> [B, 1, ...] to be averaged."""
+"""From a step's output ([B, 1] batch) and observations ([B, 1, N, ...]) to name -> [B, 1, ...], to be averaged."""
 
 
 class Evaluation(Collector):
