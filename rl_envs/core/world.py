@@ -124,8 +124,8 @@ class World(ABC):
             terminated: [B] bool, the game is over.
             truncated: [B] bool, it was merely stopped; the future has value.
             info: `duration` [B, N] int32, env steps since the agent's last decision; `done_worlds` [K] worlds that
-                ended; and for those `final_obs` (dict of `[K, N, ...]`), `final_state` and `episode` (`return` [K, N], `length` [K]
-                and the world's own metrics, [K] float64 each).
+                ended; and for those `final_obs` (dict of `[K, N, ...]`), `final_state` and `episode` (`return` [K, N],
+                `length` [K] and the world's own metrics, [K] float64 each).
 
         Raises:
             RuntimeError: before `reset` or `restore`.
@@ -155,6 +155,18 @@ class World(ABC):
     def observe(self) -> Arrays:
         """The present observations again, as fresh arrays."""
         return self._observe(np.arange(self.num_worlds))
+
+    def compact_texts(self) -> None:
+        """Forget every text that this world no longer needs; row numbers seen so far lose their meaning.
+
+        A world that keeps row numbers keeps them in `state[key]`, and they are renumbered there; one that composes its
+        texts anew at every observation needs none. Call `observe` for observations that point at the new rows.
+        """
+        for key, store in self.texts.items():
+            kept = self.state.get(key, np.empty(0, np.int32))
+            renumbered = store.compact(kept)
+            if key in self.state:
+                self.state[key] = renumbered.astype(kept.dtype)
 
     def snapshot(self) -> Arrays:
         """Everything the future depends on: name -> `[B, ...]` copy. `restore` of it is exact."""

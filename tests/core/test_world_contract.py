@@ -254,3 +254,35 @@ def test_equal_texts_share_a_row():
     world = calm(10)
     rows = world.observe()["sentences"]
     assert len(np.unique(rows)) == len(np.unique(world.texts["sentences"].look_up(rows).reshape(-1, 4), axis=0)) == 2
+
+
+def test_compacting_texts_keeps_what_is_shown_and_drops_the_rest():
+    world = calm(3)
+    for word in range(4):
+        before = world.step(acts(world, REST, say=word))[0]
+    texts, size = world.texts["sentences"].look_up(before["sentences"]), len(world.texts["sentences"].table)
+    world.compact_texts()
+    after = world.observe()
+    np.testing.assert_array_equal(world.texts["sentences"].look_up(after["sentences"]), texts)
+    assert len(world.texts["sentences"].table) == len(np.unique(texts.reshape(-1, texts.shape[-1]), axis=0)) < size
+
+
+def test_compacting_texts_renumbers_the_rows_that_a_world_keeps():
+    class Letters(Errands):
+        """Keeps the rows of what was said instead of composing them at every observation."""
+
+        def _blank_state(self, num_worlds):
+            return super()._blank_state(num_worlds) | {
+                "sentences": np.zeros((num_worlds, self.num_agents, 2), np.int16)
+            }
+
+    world = Letters(2)
+    world.reset(0)
+    store = world.texts["sentences"]
+    lines = np.arange(12).reshape(3, 4) + 1
+    rows = store.add(lines)
+    world.state["sentences"][...] = rows[2]
+    world.compact_texts()
+    assert world.state["sentences"].dtype == np.int16
+    np.testing.assert_array_equal(store.look_up(world.state["sentences"]), np.broadcast_to(lines[2], (2, 2, 2, 4)))
+    assert len(store.table) == 1
