@@ -58,7 +58,7 @@ class MixtureOfMarginals:
         """
         chosen = self._chosen(actions)
         if decides is not None:
-            chosen = chosen * decides[..., None]
+            chosen = chosen.masked_fill(~decides[..., None], 0.0)
         return torch.logsumexp(self.log_weights + chosen.sum(-2), dim=-1)
 
     def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
@@ -150,7 +150,8 @@ def _as_last(component: Tensor, num_agents: int) -> Tensor:
 
 def _inverse_cdf(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
     """Index of the interval of the cumulative distribution that holds `uniform`: [..., K], [...] -> [...] int64."""
-    cumulative = log_probabilities.exp().cumsum(-1)
-    # Rounding can leave the last cumulative value a little under 1 or over the total: scale by it.
-    index = (cumulative <= (uniform * cumulative[..., -1])[..., None].to(cumulative.dtype)).sum(-1)
+    # In single precision a uniform number just under 1 would round up to 1, and pick the last index whatever its
+    # probability. In double precision it stays under the total, to which it is scaled because rounding moves that too.
+    cumulative = log_probabilities.double().exp().cumsum(-1)
+    index = (cumulative <= (uniform * cumulative[..., -1])[..., None]).sum(-1)
     return index.clamp_(max=log_probabilities.shape[-1] - 1)
