@@ -17,6 +17,9 @@ from rl_models.layers.communication import CommunicationRound
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.features import Features, State
 
+_FRAMES_AT_ONCE = 512
+"""Frames that go through the convolutions together on a CPU: more of them leave its caches (a quarter slower)."""
+
 
 @dataclass(frozen=True)
 class TboneConfig:
@@ -83,7 +86,8 @@ class Tbone(nn.Module):
         Returns:
             features [B, T, N, hidden] and the messages of the reply round.
         """
-        gates = self._input_gates(obs["view"])
+        # Taken apart at once: the gradient of one index after another would fill an array of all T steps T times.
+        gates = self._input_gates(obs["view"]).unbind(1)
         belief, memory = state["belief"], state["memory"]
         starts = is_first.any(0).tolist()
         beliefs, messages = [], []
@@ -91,7 +95,7 @@ class Tbone(nn.Module):
             if an_episode_starts:
                 keep = (~is_first[:, step])[:, None, None]
                 belief, memory = belief * keep, memory * keep
-            belief, memory, message = self._step(gates[:, step], belief, memory)
+            belief, memory, message = self._step(gates[step], belief, memory)
             beliefs.append(belief)
             messages.append(message)
         state = {"belief": belief, "memory": memory}
@@ -100,10 +104,15 @@ class Tbone(nn.Module):
     def _input_gates(self, view: Tensor) -> Tensor:
         """[B, T, N, 4 hidden], the part of the LSTM's gates that does not depend on its state."""
         batch, time = view.shape[:2]
-        seen = self.convolutions(self.embedding(view.flatten(0, 2))).view(batch, time, self.num_agents, -1)
+        seen = self._see(view.flatten(0, 2)).view(batch, time, self.num_agents, -1)
         identity = self.agent_vectors.expand(batch, time, -1, -1)
         inputs = torch.cat([seen, identity], dim=-1)
         return nn.functional.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih + self.lstm.bias_hh)
+
+    def _see(self, frames: Tensor) -> Tensor:
+        """[K, C, 15, 15] -> [K, features of the last convolution]."""
+        parts = frames.split(_FRAMES_AT_ONCE) if frames.device.type == "cpu" else (frames,)
+        return torch.cat([self.convolutions(self.embedding(part)) for part in parts])
 
     def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gates = gates + nn.functional.linear(belief, self.lstm.weight_hh)
@@ -115,13 +124,22 @@ class Tbone(nn.Module):
         return belief, memory, message
 
 
+class _WholeInputConvolution(nn.Conv2d):
+    """A convolution with one position, whose kernel covers its input: one matrix product, at twice the speed."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, channels, 3, 3] in channels-last memory order -> [K, features]."""
+        seen, kernel = (tensor.permute(0, 2, 3, 1).flatten(1) for tensor in (x, self.weight))
+        return nn.functional.linear(seen, kernel, self.bias)
+
+
 def _convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Sequential:
-    """15 x 15 -> 15 x 15 -> 7 x 7 -> 3 x 3 -> 1 x 1, a ReLU after each."""
+    """15 x 15 -> 15 x 15 -> 7 x 7 -> 3 x 3 -> features, a ReLU after each."""
     first, second, third, fourth = channels
     layers = (
         nn.Conv2d(inputs, first, 3, padding=1),
         nn.Conv2d(first, second, 3, stride=2),
         nn.Conv2d(second, third, 3, stride=2),
-        nn.Conv2d(third, fourth, 3),
+        _WholeInputConvolution(third, fourth, 3),
     )
-    return nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU())], nn.Flatten())
+    return nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU(inplace=True))])
