@@ -6,12 +6,13 @@ Keys: `obs/NAME` [B, T + 1, N, ...], `is_first` [B, T + 1], the fragment's steps
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from rl_models.networks.features import State
+from rl_models.team_policy import TeamOutput
 from rl_models.training.fragment import Fragment
 
 Batch: TypeAlias = dict[str, Tensor]
@@ -32,15 +33,17 @@ def take(batch: Batch, worlds: Tensor | slice) -> Batch:
     return {key: value if key.startswith("texts/") else value[worlds] for key, value in batch.items()}
 
 
-def observations(batch: Batch, steps: int) -> dict[str, Tensor]:
-    """The first `steps` observations, name -> [B, steps, N, ...], with token tables under `texts/KEY`."""
-    obs = {key[len("obs/") :]: value[:, :steps] for key, value in batch.items() if key.startswith("obs/")}
-    return obs | {key: value for key, value in batch.items() if key.startswith("texts/")}
+def without_last_observation(batch: Batch) -> Batch:
+    """Observations at the T steps only, for objectives that need no output at the one after them."""
+    cut = {key: value[:, :-1] for key, value in batch.items() if key == "is_first" or key.startswith("obs/")}
+    return batch | cut
 
 
-def initial_state(batch: Batch) -> State:
-    """Recurrent state before the first step."""
-    return {key[len("state/") :]: value for key, value in batch.items() if key.startswith("state/")}
+def think(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
+    """The policy's output at every observation of the batch."""
+    obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith(("obs/", "texts/"))}
+    state = {key.removeprefix("state/"): value for key, value in batch.items() if key.startswith("state/")}
+    return policy(obs, state, batch["is_first"])
 
 
 def decides(batch: Batch) -> Tensor | None:

@@ -31,7 +31,7 @@ class CoordinationLoss:
     beta: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted loss and numbers to log."""
+        """Weighted loss and numbers to log; CORDIAL at weight 0 costs no backward pass."""
         steps = batch["reward"].shape[1]
         which = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.at(progress)
@@ -42,9 +42,13 @@ class CoordinationLoss:
         statistics: Statistics = {
             "loss/cordial": cordial.detach(),
             "coefficient/cordial": beta,
-            "coordination/invalid_probability": invalid,
+            "policy/invalid_probability": invalid,
         }
         return beta * cordial, statistics
+
+    def to(self, device: torch.device) -> None:
+        """Move the coordination sets to where the batches are."""
+        self.coordination.to(device)
 
 
 @dataclass(frozen=True)

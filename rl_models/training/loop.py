@@ -5,13 +5,14 @@ Unit tests, benchmarks and GPU measurements use it; RLlib's runners and learners
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 
 from rl_models.team_policy import TeamPolicy
-from rl_models.training.batch import Batch, take, to_batch
+from rl_models.training.batch import Batch, take, think, to_batch
 from rl_models.training.fragment import Fragment
 from rl_models.training.objective import Objective, Statistics
 from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
@@ -45,12 +46,10 @@ class Learner:
         """All epochs over the fragments; the statistics of the last minibatch."""
         joined = Fragment.join(fragments)
         batch = self.objective.prepare(to_batch(joined, next(self.policy.parameters()).device))
-        count_progress(self.progress, joined)
+        count_progress(self.progress, batch)
         statistics: Statistics = {}
-        for _ in range(self.objective.epochs):
-            for worlds in torch.randperm(len(joined)).chunk(self.objective.minibatches):
-                minibatch = batch if self.objective.minibatches == 1 else take(batch, worlds)
-                statistics = self._minibatch(minibatch, len(worlds))
+        for minibatch in minibatches(self.objective, batch, self.progress.updates):
+            statistics = self._minibatch(minibatch, len(minibatch["is_first"]))
         return statistics
 
     def _minibatch(self, batch: Batch, worlds: int) -> Statistics:
@@ -58,7 +57,7 @@ class Learner:
         size = self.micro_batch or worlds
         for first in range(0, worlds, size):
             part = take(batch, slice(first, first + size)) if size < worlds else batch
-            loss, statistics = self.objective.loss(self.policy, part, self.progress)
+            loss, statistics = self.objective.loss(think(self.policy, part), part, self.progress)
             (loss * (min(size, worlds - first) / worlds)).backward()
         return statistics | self._step()
 
@@ -76,11 +75,23 @@ def gradients_of(module: nn.Module) -> list[torch.Tensor]:
     return [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
 
 
-def count_progress(progress: Progress, fragment: Fragment, learners: int = 1) -> None:
+def count_progress(progress: Progress, batch: Batch, learners: int = 1) -> None:
     """Count what this learner is about to learn from, times the learners that share the work."""
-    progress.env_steps += fragment.env_steps() * learners
-    ended = fragment.steps["terminated"] | fragment.steps["truncated"]
+    ended = batch["terminated"] | batch["truncated"]
+    progress.env_steps += ended.numel() * learners
     progress.episodes += int(ended.sum()) * learners
+
+
+def minibatches(objective: Objective, batch: Batch, seed: int) -> Iterator[Batch]:
+    """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone."""
+    worlds = len(batch["is_first"])
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(objective.epochs):
+        if objective.minibatches == 1:
+            yield batch
+            continue
+        for part in torch.randperm(worlds, generator=generator).chunk(objective.minibatches):
+            yield take(batch, part.to(batch["is_first"].device))
 
 
 def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Statistics:

@@ -14,12 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+import torch
 from torch import Tensor
 
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.returns import Steps, following_values, gae, vtrace
-from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.training.batch import Batch, decides, initial_state, observations
+from rl_models.team_policy import TeamOutput
+from rl_models.training.batch import Batch, decides, without_last_observation
 from rl_models.training.schedule import Progress, Schedule
 
 Statistics = dict[str, Tensor | float]
@@ -31,6 +32,9 @@ class ExtraLoss(Protocol):
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """Weighted scalar to add, and numbers to log."""
+
+    def to(self, device: torch.device) -> None:
+        """Move constant tables to where the batches are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +106,10 @@ class Ppo(_Objective):
     standardises_advantages: bool = True
 
     def prepare(self, batch: Batch) -> Batch:
-        """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs."""
+        """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
+
+        The observation after the last step has done its work (its value was recorded) and is dropped.
+        """
         values = batch["values"]
         truncated = batch["truncated"][..., None].expand_as(values)
         next_values = following_values(values, batch["last_values"], batch["final_values"], truncated)
@@ -110,12 +117,11 @@ class Ppo(_Objective):
         joint = self._advantages(advantages)
         if self.standardises_advantages:
             joint = pg.standardise(joint, self._mask(batch))
-        return batch | {"advantages": joint, "value_targets": advantages + values}
+        prepared = batch | {"advantages": joint, "value_targets": advantages + values}
+        return without_last_observation(prepared)
 
-    def loss(self, policy: TeamPolicy, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+    def loss(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a prepared batch, and numbers to log."""
-        steps = batch["reward"].shape[1]
-        output = policy(observations(batch, steps), initial_state(batch), batch["is_first"][:, :steps])
         log_ratio = self._log_prob(output, batch) - self._sampling_log_prob(batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
         value_loss = pg.value_error(output.values, batch["value_targets"], decides(batch))
@@ -143,10 +149,9 @@ class Impala(_Objective):
         """Nothing: V-trace depends on the present policy."""
         return batch
 
-    def loss(self, policy: TeamPolicy, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Scalar to minimise, and numbers to log."""
+    def loss(self, whole: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise, and numbers to log; `whole` covers all T + 1 observations."""
         steps = batch["reward"].shape[1]
-        whole = policy(observations(batch, steps + 1), initial_state(batch), batch["is_first"])
         values = whole.values[:, :-1]
         output = TeamOutput(whole.policy.first(steps), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)

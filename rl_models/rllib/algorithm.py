@@ -1,0 +1,119 @@
+"""RLlib's algorithm for one trial, behind the five calls that a training loop needs."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any, Protocol
+
+import torch
+
+from rl_models.rllib.config import rllib_config
+from rl_models.rllib.env_runner import episode_means
+from rl_models.rllib.settings import Workers
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.objective import Objective
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Progress
+
+Tensors = dict[str, dict[str, Any]]
+
+
+class Plan(Protocol):
+    """What is trained, and how."""
+
+    make_world: Any
+    build_policy: Any
+    objective: Objective
+    optimiser: OptimiserSettings
+    workers: Workers
+    seed: int
+
+
+class TeamAlgorithm:
+    """PPO or IMPALA of RLlib with our runner, module and learner."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Build everything; remote runners and learners start here."""
+        logging.getLogger("ray.rllib").setLevel(logging.ERROR)
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        self._plan = plan
+        self._algorithm = rllib_config(
+            make_world=plan.make_world,
+            build_policy=plan.build_policy,
+            objective=plan.objective,
+            optimiser=plan.optimiser,
+            workers=plan.workers,
+            seed=plan.seed,
+        ).build_algo()
+
+    def train(self) -> dict[str, float]:
+        """One training step of RLlib; what was logged, name -> number."""
+        results = self._algorithm.train()
+        row = episode_means(results.get("env_runners", {}))
+        learned = results.get("learners", {}).get("default_policy", {})
+        for group in ("loss", "policy", "coefficient", "learner"):
+            row |= {f"{group}/{name}": float(value) for name, value in learned.get(group, {}).items()}
+        for name, seconds in results.get("timers", {}).items():
+            if name in ("env_runner_sampling_timer", "learner_update_timer"):
+                row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
+        lag = results.get("learners", {}).get("policy_lag_updates")
+        healthy = results.get("fault_tolerance", {}).get("num_healthy_workers")
+        extras = {"learner/policy_lag_updates": lag, "learner/healthy_runners": healthy}
+        return row | {name: float(value) for name, value in extras.items() if value is not None}
+
+    def progress(self) -> Progress:
+        """How far training has come."""
+        progress: Progress = self._each_learner(_progress)[0]
+        return Progress(**vars(progress))
+
+    def policy(self) -> TeamPolicy:
+        """The team with its present weights, in this process, for evaluation."""
+        policy: TeamPolicy = self._plan.build_policy()
+        tensors, _ = self._each_learner(_training_state)[0]
+        policy.load_state_dict(tensors["weights"])
+        return policy.eval()
+
+    def state(self) -> Tensors:
+        """Everything a checkpoint holds: weights, optimiser, and each runner's worlds and recurrent state."""
+        tensors, _ = self._each_learner(_training_state)[0]
+        runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
+        return tensors | {f"runner_{index}": snapshot for index, snapshot in enumerate(runners) if snapshot}
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Continue from a checkpoint. With another number of runners the worlds begin afresh."""
+        training = {name: tensors[name] for name in ("weights", "optimizer")}
+        self._each_learner(lambda learner: learner.restore_training_state(training, progress))
+        group = self._algorithm.env_runner_group
+        group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
+        snapshots = [tensors[name] for name in sorted(tensors) if name.startswith("runner_")]
+        if len(snapshots) == max(1, self._plan.workers.runners):
+            # Runner k of K (from 1) takes snapshot k - 1; a local runner has index 0 and takes the only one.
+            group.foreach_env_runner(
+                lambda runner: runner.restore_snapshot(snapshots[max(runner.worker_index - 1, 0)]),
+                local_env_runner=self._samples_here,
+            )
+
+    def close(self) -> None:
+        """Stop runners and learners."""
+        self._algorithm.stop()
+
+    @property
+    def _samples_here(self) -> bool:
+        return self._plan.workers.runners == 0
+
+    def _each_learner(self, function: Any) -> list[Any]:
+        results = self._algorithm.learner_group.foreach_learner(function)
+        return [getattr(result, "get", lambda result=result: result)() for result in results]
+
+
+def _progress(learner: Any) -> Progress:
+    return learner.progress  # type: ignore[no-any-return]
+
+
+def _training_state(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+    return learner.training_state()  # type: ignore[no-any-return]
+
+
+def _snapshot(runner: Any) -> dict[str, Any]:
+    return runner.snapshot()  # type: ignore[no-any-return]

@@ -1,0 +1,81 @@
+"""One function from what an experiment chose to an RLlib configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.algorithms.impala import IMPALAConfig
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+from rl_models.rllib.connector import fragments_to_batch
+from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
+from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
+from rl_models.rllib.module import TeamModule
+from rl_models.rllib.settings import Workers
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.objective import Objective, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+
+
+def rllib_config(
+    *,
+    make_world: Callable[..., Any],
+    build_policy: Callable[[], TeamPolicy],
+    objective: Objective,
+    optimiser: OptimiserSettings,
+    workers: Workers,
+    seed: int,
+) -> AlgorithmConfig:
+    """Configure stock PPO or IMPALA, whichever the objective is, with our runner, module and learner.
+
+    Args:
+        make_world: `(num_worlds, first_world) -> world`, picklable.
+        build_policy: builds the team with its initial weights, picklable.
+        objective: what is minimised.
+        optimiser: with which optimiser.
+        workers: on how many processes.
+        seed: of worlds and action sampling.
+    """
+    is_ppo = isinstance(objective, Ppo)
+    config: AlgorithmConfig = PPOConfig() if is_ppo else IMPALAConfig()
+    batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
+    config.environment(
+        env="worlds",
+        observation_space=PLACEHOLDER_SPACE,
+        action_space=PLACEHOLDER_SPACE,
+        env_config={"make_world": make_world},
+        disable_env_checking=True,
+    )
+    config.env_runners(
+        env_runner_cls=FragmentEnvRunner,
+        num_env_runners=workers.runners,
+        num_envs_per_env_runner=workers.worlds_per_runner,
+        rollout_fragment_length=workers.fragment_length,
+        sample_timeout_s=600.0,
+    )
+    config.learners(
+        num_learners=workers.learners,
+        num_gpus_per_learner=workers.gpus_per_learner,
+        add_default_connectors_to_learner_pipeline=False,
+        learner_connector=fragments_to_batch,
+        learner_class=TeamPpoLearner if is_ppo else TeamImpalaLearner,
+        learner_config_dict={"objective": objective, "optimiser": optimiser},
+    )
+    config.rl_module(
+        rl_module_spec=RLModuleSpec(
+            module_class=TeamModule,
+            observation_space=PLACEHOLDER_SPACE,
+            action_space=PLACEHOLDER_SPACE,
+            model_config={"build_policy": build_policy},
+        )
+    )
+    config.training(train_batch_size_per_learner=batch // max(workers.learners, 1))
+    if is_ppo:
+        config.training(num_epochs=1, minibatch_size=None)
+    # IMPALA would spin for 10 s an iteration by default.
+    config.reporting(min_time_s_per_iteration=0)
+    config.debugging(seed=seed, log_level="ERROR")
+    return config.fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1.0)

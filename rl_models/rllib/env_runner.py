@@ -1,0 +1,130 @@
+"""An env runner that returns fragments. PPO and IMPALA of RLlib treat what `sample()` returns as an opaque list.
+
+Sampling is `training.rollout.Collector`; weights, metrics and life as a Ray actor are RLlib's. Every runner plays its
+own share of one numbered row of worlds, so how worlds are split over runners changes nothing in them.
+"""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
+
+from rl_models.rllib.module import TeamModule
+from rl_models.training.fragment import Array, Fragment
+from rl_models.training.rollout import Collector
+
+logger = logging.getLogger(__name__)
+
+PLACEHOLDER_SPACE = gym.spaces.Discrete(1)
+"""RLlib wants spaces; team modules and fragments do not use them."""
+
+EPISODE = "episode"
+"""Metrics of ended episodes: `episode/NAME` is the sum over them, `episode/count` their number."""
+
+
+class FragmentEnvRunner(SingleAgentEnvRunner):
+    """Plays B worlds natively and returns one fragment of B x T steps a call."""
+
+    module: TeamModule
+    collector: Collector
+
+    def make_env(self) -> None:
+        """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`."""
+        worlds = self.config.num_envs_per_env_runner
+        first = max(self.worker_index - 1, 0) * worlds
+        self.world = self.config.env_config["make_world"](num_worlds=worlds, first_world=first)
+        self.env = SimpleNamespace(
+            num_envs=worlds,
+            observation_space=PLACEHOLDER_SPACE,
+            action_space=PLACEHOLDER_SPACE,
+            single_observation_space=PLACEHOLDER_SPACE,
+            single_action_space=PLACEHOLDER_SPACE,
+            unwrapped=None,
+            close=_nothing,
+        )
+        self.num_envs = worlds
+        self._needs_initial_reset = True
+
+    def make_module(self) -> None:
+        """Build the team, and the collector that plays with it."""
+        super().make_module()
+        self.module.eval()
+        if self.env is None:  # the trial's own process, when others sample
+            return
+        length = self.config.rollout_fragment_length
+        needs_values = self.config.learner_config_dict["objective"].needs_values
+        self.collector = Collector(self.world, self.module.policy, length, needs_values)
+
+    def _sample(self, **arguments: Any) -> list[Any]:
+        """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
+        self.collector.version = self._weights_seq_no
+        if self._needs_initial_reset or arguments.get("force_reset"):
+            self.collector.reset(int(self.config.seed or 0))
+            self._needs_initial_reset = False
+        fragment = self._collect()
+        self._log(fragment, self.collector.pop_episodes())
+        return [fragment]
+
+    def _collect(self) -> Fragment:
+        try:
+            return self.collector.collect()
+        except Exception:
+            if not self.config.restart_failed_sub_environments:
+                raise
+            logger.exception("a world raised while it was stepped: its runner begins new episodes")
+            self.make_env()
+            self.collector.world = self.world
+            self.collector.reset(int(self.config.seed or 0) + self.num_env_steps_sampled_lifetime + 1)
+            return self.collector.collect()
+
+    def _log(self, fragment: Fragment, episodes: dict[str, Array]) -> None:
+        """Log once a fragment: RLlib's metrics cost far more than a step."""
+        count = len(episodes["length"]) if episodes else 0
+        self._increase_sampled_metrics(fragment.env_steps(), count)
+        self.num_env_steps_sampled_lifetime += fragment.env_steps()
+        self.metrics.log_value((EPISODE, "count"), count, reduce="sum")
+        for name, values in episodes.items():
+            team = values.sum(-1) if values.ndim > 1 else values
+            self.metrics.log_value((EPISODE, name), float(team.sum()), reduce="sum")
+        if count:
+            self.metrics.log_value(EPISODE_RETURN_MEAN, float(episodes["return"].sum(-1).mean()), window=10)
+            self.metrics.log_value(EPISODE_LEN_MEAN, float(episodes["length"].mean()), window=10)
+
+    def get_metrics(self) -> Any:
+        """What was logged since the last call."""
+        return self.metrics.reduce()
+
+    def assert_healthy(self) -> None:
+        """Fail unless worlds and team exist."""
+        if self.env is None or self.module is None:
+            raise RuntimeError("this env runner has no worlds or no team")
+
+    def snapshot(self) -> dict[str, Array]:
+        """Worlds and recurrent state, for checkpoints; empty before the first sample."""
+        return {} if self.env is None or self._needs_initial_reset else self.collector.snapshot()
+
+    def restore_snapshot(self, snapshot: dict[str, Array]) -> None:
+        """Continue exactly where `snapshot` was taken."""
+        if snapshot:
+            self.collector.restore(snapshot)
+            self._needs_initial_reset = False
+
+    def stop(self) -> None:
+        """Nothing to close."""
+
+
+def _nothing() -> None:
+    """Close nothing."""
+
+
+def episode_means(results: dict[str, Any]) -> dict[str, float]:
+    """Means over episodes from the sums that runners logged, under `episode/NAME`; empty if none ended."""
+    sums = {name: float(np.asarray(value)) for name, value in results.get(EPISODE, {}).items()}
+    count = sums.pop("count", 0.0)
+    return {f"{EPISODE}/{name}": value / count for name, value in sums.items()} if count else {}

@@ -1,0 +1,131 @@
+"""RLlib learners that minimise an `Objective`: the losses, optimisers and minibatches of `training/`, nothing more.
+
+PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread. Stock losses are not called: the
+stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from ray.rllib.algorithms.impala.torch.impala_torch_learner import IMPALATorchLearner
+from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.learner.torch.torch_learner import TorchLearner
+from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
+
+from rl_models.rllib.module import TEAM
+from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.training.loop import count_progress, minibatches
+from rl_models.training.objective import Objective, Statistics
+from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.training.schedule import Progress
+
+logger = logging.getLogger(__name__)
+
+
+class TeamLearner(TorchLearner):
+    """What PPO's and IMPALA's team learners share."""
+
+    objective: Objective
+    settings: OptimiserSettings
+
+    def build(self) -> None:
+        """Read objective and optimiser from `learner_config_dict`, then build as RLlib does."""
+        self.objective = self.config.learner_config_dict["objective"]
+        self.settings = self.config.learner_config_dict["optimiser"]
+        self.progress = Progress()
+        super().build()
+        for extra in self.objective.extra_losses:
+            extra.to(self._device)
+
+    def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
+        """Register our optimiser; its rate is set by our schedule before every step."""
+        parameters = self.get_parameters(self._module[module_id])
+        optimiser = make_optimiser(self.settings, parameters)
+        rate = self.settings.learning_rate.at(self.progress)
+        self.register_optimizer(
+            module_id=module_id, optimizer=optimiser, params=parameters, lr_or_lr_schedule=max(rate, 1e-12)
+        )
+
+    def _create_iterator_if_necessary(self, *, training_data: Any, **kwargs: Any) -> Iterator[MultiAgentBatch]:
+        """Prepare the batch once and yield every epoch's minibatches of whole sequences."""
+        module_batch = self._make_batch_if_necessary(training_data).policy_batches[DEFAULT_MODULE_ID]
+        batch = self.objective.prepare({key: value.to(self._device) for key, value in module_batch.items()})
+        count_progress(self.progress, batch, max(1, self.config.num_learners))
+        self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
+        for minibatch in minibatches(self.objective, batch, self.progress.updates):
+            # A step's rows are worlds times steps; RLlib only counts them.
+            yield MultiAgentBatch({DEFAULT_MODULE_ID: _Rows(minibatch)}, env_steps=minibatch["terminated"].numel())
+
+    def compute_loss_for_module(self, *, module_id: str, config: Any, batch: Any, fwd_out: Any) -> torch.Tensor:
+        """The objective's loss."""
+        loss, statistics = self.objective.loss(fwd_out[TEAM], dict(batch), self.progress)
+        self._log_statistics(module_id, statistics)
+        return loss
+
+    def postprocess_gradients(self, gradients_dict: Any) -> Any:
+        """Clip all gradients together; a non-finite one cancels the whole step."""
+        present = [gradient for gradient in gradients_dict.values() if gradient is not None]
+        norm, self._is_finite = clip_gradients(self.settings, present)
+        self._log_statistics(DEFAULT_MODULE_ID, {"learner/gradient_norm": norm})
+        return gradients_dict
+
+    def apply_gradients(self, gradients_dict: Any) -> None:
+        """Set the scheduled rate and step, unless a gradient was not finite."""
+        optimiser = self.get_optimizer(DEFAULT_MODULE_ID)
+        rate = set_learning_rate(optimiser, self.settings, self.progress)
+        if self._is_finite:
+            optimiser.step()
+        self.progress.updates += 1
+        skipped = 0.0 if self._is_finite else 1.0
+        self._log_statistics(DEFAULT_MODULE_ID, {"coefficient/learning_rate": rate, "learner/skipped_update": skipped})
+
+    def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
+        """Nothing of RLlib's: coefficients and rates follow our own progress."""
+
+    def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """Weights and optimiser as tensors, and how far training has come."""
+        weights = {
+            name: value.detach().cpu() for name, value in self.module[DEFAULT_MODULE_ID].policy.state_dict().items()
+        }
+        return {
+            "weights": weights,
+            "optimizer": optimiser_tensors(self.get_optimizer(DEFAULT_MODULE_ID)),
+        }, self.progress
+
+    def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
+        """Continue exactly where `training_state` was taken."""
+        self.module[DEFAULT_MODULE_ID].policy.load_state_dict(tensors["weights"])
+        load_optimiser(self.get_optimizer(DEFAULT_MODULE_ID), tensors["optimizer"])
+        self.progress = progress
+
+    def _log_statistics(self, module_id: str, statistics: Statistics) -> None:
+        for name, value in statistics.items():
+            self.metrics.log_value((module_id, *name.split("/")), value, window=1)
+
+    def _policy_lag(self, batch: dict[str, torch.Tensor]) -> float:
+        return float(self._weights_seq_no - 1 - batch["versions"].double().mean())
+
+
+class TeamPpoLearner(TeamLearner, PPOTorchLearner):
+    """PPO over fragments."""
+
+
+class TeamImpalaLearner(TeamLearner, IMPALATorchLearner):
+    """IMPALA over fragments with our V-trace."""
+
+    def before_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
+        """Nothing of RLlib's: coefficients follow our own progress."""
+
+
+class _Rows(SampleBatch):
+    """A minibatch of sequences under its flat names; token tables have no rows of their own."""
+
+    def __init__(self, batch: dict[str, torch.Tensor]) -> None:
+        super().__init__({key: value for key, value in batch.items() if not key.startswith("texts/")})
+        for key in batch.keys() - self.keys():
+            dict.__setitem__(self, key, batch[key])

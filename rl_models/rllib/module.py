@@ -1,0 +1,74 @@
+"""One RLModule that acts for a whole team, so that messages carry gradients and joint policies are exact.
+
+Fragments train it through `policy` itself. For users of plain RLlib it also speaks the stock interface: batches with
+`obs` (team observations, dict of [B, (T,) N, ...]) in, distribution inputs, values and state out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
+from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
+from torch import Tensor
+
+from rl_models.rllib.distribution import MixtureDistribution, mixture_distribution
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.training.batch import think
+
+TEAM = "team"
+
+
+class TeamModule(TorchRLModule, ValueFunctionAPI):
+    """A `TeamPolicy` as an RLModule; `model_config["build_policy"]()` builds it."""
+
+    policy: TeamPolicy
+
+    def setup(self) -> None:
+        """Build the team."""
+        self.policy = self.model_config["build_policy"]()
+
+    def get_initial_state(self) -> Any:
+        """State of one team before an episode, name -> [N, ...]; empty without memory."""
+        return {name: value[0].cpu().numpy() for name, value in self.policy.initial_state(1).items()}
+
+    def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """A fragment batch gives the team's output; a stock batch gives stock columns."""
+        if "is_first" in batch:
+            return {TEAM: think(self.policy, batch)}
+        return self._stock(batch, self._stock_output(batch))
+
+    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return self._stock(batch, self._stock_output(batch))
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Tensor:
+        """Team value (sum over agents) of a stock batch, [B] or [B, T]."""
+        values = self._stock_output(batch).values.sum(-1)
+        return values if Columns.STATE_IN in batch else values[:, 0]
+
+    def get_exploration_action_dist_cls(self) -> type[MixtureDistribution]:
+        """Distribution class over the flat logits that the stock interface passes on."""
+        return mixture_distribution(self.policy)
+
+    get_inference_action_dist_cls = get_exploration_action_dist_cls
+    get_train_action_dist_cls = get_exploration_action_dist_cls
+
+    def _stock_output(self, batch: dict[str, Any]) -> TeamOutput:
+        has_time = Columns.STATE_IN in batch
+        obs = {key: value if has_time else value[:, None] for key, value in batch[Columns.OBS].items()}
+        first = next(iter(obs.values()))
+        state = batch[Columns.STATE_IN] if has_time else self.policy.initial_state(len(first))
+        # Stock connectors cut sequences at episode ends, so no episode begins inside one.
+        is_first = torch.zeros(first.shape[:2], dtype=torch.bool, device=first.device)
+        return self.policy(obs, state, is_first)
+
+    def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
+        has_time = Columns.STATE_IN in batch
+        inputs = MixtureDistribution.inputs_of(output.policy)
+        columns = {
+            Columns.ACTION_DIST_INPUTS: inputs if has_time else inputs[:, 0],
+            Columns.VF_PREDS: output.values.sum(-1) if has_time else output.values.sum(-1)[:, 0],
+        }
+        return columns | ({Columns.STATE_OUT: output.state} if has_time else {})

@@ -1,0 +1,29 @@
+"""How the work is spread over processes. Apart from the rest of `rllib/` so that reading it does not import Ray."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Processes and worlds of one trial.
+
+    The total number of worlds is `max(runners, 1) * worlds_per_runner`; one update learns from one fragment of each.
+    """
+
+    runners: int = 0
+    """Env runner processes; 0: the trial's own process samples."""
+    worlds_per_runner: int = 64
+    """Worlds that one runner steps at once."""
+    fragment_length: int = 20
+    """Env steps of a fragment, T."""
+    learners: int = 0
+    """Learner processes; 0: the trial's own process learns."""
+    gpus_per_learner: float = 0.0
+    """GPUs of a learner."""
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that a trial occupies: its own process, and one for each runner and learner."""
+        return 1 + self.runners + self.learners

@@ -1,0 +1,111 @@
+"""What an experiment is: presets, methods, how a trial is put together, how it is judged, what is drawn.
+
+An experiment file fills in one `Experiment` and ends with `sys.exit(main(EXPERIMENT))`. Everything that crosses a
+process boundary is a name and JSON: a worker imports the experiment's module again and builds its own objects.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_models.rllib.settings import Workers
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.objective import Objective
+from rl_models.training.optimiser import OptimiserSettings
+from tune_experiments.common.config_json import config_from_json
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperTable
+
+Episodes = dict[str, np.ndarray]
+"""Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialPlan:
+    """One training run, ready to be built.
+
+    Attributes:
+        make_world: `(num_worlds, first_world) -> World`, for training.
+        build_policy: the team with its initial weights.
+        objective, optimiser, workers: how it learns, and on how many processes.
+        seed: of worlds and action sampling.
+        budget_env_steps: when training ends.
+        validate_every_env_steps, checkpoint_every_env_steps: how often.
+        validate: metrics of the present policy on validation worlds, logged under `valid/`.
+    """
+
+    make_world: Callable[..., Any]
+    build_policy: Callable[[], TeamPolicy]
+    objective: Objective
+    optimiser: OptimiserSettings
+    workers: Workers
+    seed: int
+    budget_env_steps: int
+    validate_every_env_steps: int
+    checkpoint_every_env_steps: int
+    validate: Callable[[TeamPolicy], Episodes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One table of a paper.
+
+    Attributes:
+        name: the file's name, `tune_experiments/NAME.py`.
+        caption: what the table shows, for people.
+        presets: name -> configuration.
+        methods: rows of the table for a configuration.
+        plan: `(config, method, seed) -> TrialPlan`.
+        test: `(config, policy) -> world name -> Episodes`: the final evaluation.
+        departures: what a configuration shrinks or changes against the paper, one sentence each.
+        tables: `(results) -> tables`, from results.jsonl alone.
+        draw: `(config, run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
+        make_test_world: `(config, num_worlds) -> World` for play and render.
+    """
+
+    name: str
+    caption: str
+    presets: Mapping[str, Any]
+    methods: Callable[[Any], Sequence[str]]
+    plan: Callable[[Any, str, int], TrialPlan]
+    test: Callable[[Any, TeamPolicy], dict[str, Episodes]]
+    departures: Callable[[Any], Sequence[str]]
+    tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
+    draw: Callable[[Any, Path, dict[str, dict[int, Path]]], Sequence[Path]]
+    make_test_world: Callable[[Any, int], Any]
+
+    @property
+    def config_class(self) -> type[Any]:
+        """Type of the configurations."""
+        return type(next(iter(self.presets.values())))
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of `tune_experiments/NAME.py`.
+
+    Raises:
+        UserError: there is none; only files of this folder are ever imported.
+    """
+    folder = Path(__file__).parent.parent
+    known = sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
+    if name not in known:
+        raise UserError(f"no experiment is called {name!r}; there are {', '.join(known)}")
+    experiment: Experiment = importlib.import_module(f"tune_experiments.{name}").EXPERIMENT
+    return experiment
+
+
+def read_configuration(experiment: Experiment, data: Any) -> Any:
+    """A configuration from its JSON."""
+    return config_from_json(experiment.config_class, data)
+
+
+def trial_name(method: str, seed: int) -> str:
+    """Name of a trial and of its folder."""
+    return f"{method}-seed{seed}"

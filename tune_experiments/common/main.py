@@ -1,0 +1,148 @@
+"""What every experiment script does from its command line to its table."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from rl_models.rllib.settings import Workers
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from tune_experiments.common import results as result_file
+from tune_experiments.common.command_line import RunOptions, config_to_json, parse
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+from tune_experiments.common.experiment import Experiment, TrialPlan, trial_name
+from tune_experiments.common.ray_cluster import check_capacity, ray_cluster
+from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.common.tables import write_tables
+from tune_experiments.common.trial import outcome_of
+from tune_experiments.common.tuning import Request, run_trials
+
+DEFAULT_OUT = "runs"
+
+
+@exits_with_one_sentence
+def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
+    """Train every method with every seed, test it, and leave table, plots and videos in the run folder."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    config, options = parse(experiment.presets, sys.argv[1:] if arguments is None else arguments, experiment.caption)
+    out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}"
+    with RunFolder.open(out, config_to_json(config), experiment.name, options.seeds) as folder:
+        return _run(experiment, config, options, folder, Console(soft_wrap=True))
+
+
+def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, console: Console) -> int:
+    requests = _requests(experiment, config, options, folder)
+    unfinished = [request for request in requests if outcome_of(Path(request["folder"])) is None]
+    console.print(f"[bold]{experiment.caption}[/]\npreset {options.preset}, results in {folder.path}")
+    for departure in experiment.departures(config):
+        console.print(f"  differs from the paper: {departure}", highlight=False)
+    failures = _train(experiment, config, unfinished, folder, console) if unfinished else {}
+    for request in requests:
+        rows = outcome_of(Path(request["folder"]))
+        if rows is not None:
+            result_file.replace_rows(folder.results, rows)
+    show_results(experiment, config, folder.path, console)
+    for name, reason in failures.items():
+        console.print(f"[red]{name} failed:[/] {reason}; the same command continues it", highlight=False)
+    return 1 if failures else 0
+
+
+def _requests(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder) -> list[Request]:
+    return [
+        {
+            "name": trial_name(method, seed),
+            "experiment": experiment.name,
+            "config": config_to_json(config),
+            "method": method,
+            "seed": seed,
+            "folder": str(folder.trial(trial_name(method, seed)).resolve()),
+        }
+        for seed in options.seeds
+        for method in experiment.methods(config)
+    ]
+
+
+def _train(
+    experiment: Experiment, config: Any, requests: list[Request], folder: RunFolder, console: Console
+) -> dict[str, str]:
+    plan = experiment.plan(config, requests[0]["method"], requests[0]["seed"])
+    workers = plan.workers
+    with ray_cluster() as ray:
+        concurrent = min(check_capacity(ray, workers.cpus, workers.gpus_per_learner * workers.learners), len(requests))
+        console.print(_cost(plan, len(requests), concurrent), highlight=False)
+        try:
+            return run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path)
+        except KeyboardInterrupt:
+            console.print("interrupted; the same command continues from the newest checkpoints")
+            raise
+
+
+def _cost(plan: TrialPlan, trials: int, concurrent: int) -> str:
+    """Env steps, and the time that they take here: an update is made and timed."""
+    seconds = _seconds_per_env_step(plan) / max(1, plan.workers.runners)
+    rounds = math.ceil(trials / concurrent)
+    minutes = seconds * plan.budget_env_steps * rounds / 60
+    return (
+        f"cost: {trials} trials of {plan.budget_env_steps:,} env steps, {concurrent} at a time: "
+        f"about {minutes:.0f} minutes at this machine's {1 / seconds:,.0f} env steps a second and process"
+    )
+
+
+def _seconds_per_env_step(plan: TrialPlan) -> float:
+    workers: Workers = plan.workers
+    worlds = min(workers.worlds_per_runner, 16)
+    collector = Collector(
+        plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy(), workers.fragment_length
+    )
+    learner = Learner(collector.policy, plan.objective, plan.optimiser)
+    collector.reset(plan.seed)
+    learner.update([collector.collect()])  # the first update pays for start-up
+    start = time.perf_counter()
+    fragment = collector.collect()
+    learner.update([fragment])
+    return (time.perf_counter() - start) / fragment.env_steps()
+
+
+def show_results(experiment: Experiment, config: Any, out: Path, console: Console) -> None:
+    """Tables and pictures from what lies in a run folder."""
+    results = result_file.read(out / "results.jsonl") if (out / "results.jsonl").exists() else []
+    if not results:
+        return
+    tables = experiment.tables(results)
+    write_tables(out / "table.md", tables)
+    for table in tables:
+        console.print(table.for_terminal())
+    for path in experiment.draw(config, out, trial_folders(experiment, config, out)):
+        console.print(f"wrote {path}", highlight=False)
+    console.print(f"curves: tensorboard --logdir {out / 'trials'}", highlight=False)
+
+
+def trial_folders(experiment: Experiment, config: Any, out: Path) -> dict[str, dict[int, Path]]:
+    """Method -> seed -> folder, of the trials that lie in a run folder."""
+    found: dict[str, dict[int, Path]] = {}
+    for method in experiment.methods(config):
+        for folder in sorted((out / "trials").glob(f"{method}-seed*")):
+            seed = folder.name.removeprefix(f"{method}-seed")
+            if seed.isdigit():
+                found.setdefault(method, {})[int(seed)] = folder
+    return found
+
+
+def require_run_folder(path: Path) -> Path:
+    """The run folder itself.
+
+    Raises:
+        UserError: there is none.
+    """
+    if not os.path.isdir(path):
+        raise UserError(f"{path} does not exist; give the --out of a run")
+    return path

@@ -1,0 +1,122 @@
+"""`load_policy(checkpoint).act(obs)`: a trained team without Ray.
+
+A checkpoint is safetensors and JSON and names its experiment; only experiments of this package are ever imported, so
+opening a stranger's checkpoint runs nothing of theirs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_envs.core.chance import Chance
+from rl_models.networks.features import State
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration
+from tune_experiments.common.trial import CHECKPOINTS
+
+Arrays = dict[str, np.ndarray]
+
+
+class LoadedPolicy:
+    """A trained team that remembers, for B worlds at once.
+
+    Attributes:
+        experiment, config, method, seed: what it was trained by.
+        policy: the torch module.
+        env_steps: how long it was trained.
+    """
+
+    def __init__(self, policy: TeamPolicy, experiment: Experiment, config: Any, state: dict[str, Any]) -> None:
+        self.policy = policy.eval()
+        self.experiment, self.config = experiment, config
+        self.method: str = state["method"]
+        self.seed: int = state["seed"]
+        self.env_steps: int = state["progress"]["env_steps"]
+        self._state: State | None = None
+        self._chance: Chance | None = None
+
+    def reset(self, seed: int = 0) -> None:
+        """Forget everything and begin a new random stream; the next `act` fixes the number of worlds."""
+        self._state, self._chance = None, None
+        self._seed = seed
+
+    @torch.inference_mode()
+    def act(self, obs: Arrays, is_first: np.ndarray | None = None, uniforms: np.ndarray | None = None) -> np.ndarray:
+        """Sample a joint action in every world.
+
+        Args:
+            obs: name -> [B, N, ...], as the experiment's worlds give them.
+            is_first: [B] bool, worlds whose episode begins now; all of them at the first call.
+            uniforms: [B, 1 + N] in [0, 1), a shared draw and one an agent; drawn from this policy's own stream by
+                default.
+
+        Returns:
+            [B, N] int64 actions.
+        """
+        batch = len(next(iter(obs.values())))
+        if self._state is None:
+            self._state = self.policy.initial_state(batch)
+            self._chance = Chance(getattr(self, "_seed", 0), 0, batch)
+        if uniforms is None:
+            assert self._chance is not None
+            uniforms = self._chance.policy_uniforms(1 + self.policy.num_agents)
+            self._chance.next_step()
+        first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
+        tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
+        output = self.policy(tensors, self._state, first)
+        self._state = output.state
+        return output.policy.sample(torch.from_numpy(uniforms)[:, None])[0][:, 0].numpy()
+
+
+def load_policy(path: str | Path) -> LoadedPolicy:
+    """A trained team from a checkpoint, a trial folder (its newest checkpoint) or a run folder (its first trial).
+
+    Raises:
+        UserError: nothing there, or a checkpoint that is damaged or not ours; the sentence says which.
+    """
+    checkpoint_path = find_checkpoint(Path(path))
+    try:
+        checkpoint = load_checkpoint(checkpoint_path)
+        state = checkpoint.state
+        experiment = find_experiment(state["experiment"])
+        config = read_configuration(experiment, state["config"])
+        policy = experiment.plan(config, state["method"], int(state["seed"])).build_policy()
+        policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
+    except CheckpointError as error:
+        raise UserError(str(error)) from error
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"{checkpoint_path} does not fit this version of its experiment ({said}); train anew"
+        ) from error
+    return LoadedPolicy(policy, experiment, config, state)
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint that a path stands for.
+
+    Raises:
+        UserError: there is none.
+    """
+    if path.name.startswith("checkpoint_"):
+        return path
+    folders = [path, *sorted((path / "trials").glob("*"))]
+    for folder in folders:
+        checkpoint = newest_checkpoint(folder)
+        if checkpoint is not None:
+            return checkpoint
+    raise UserError(
+        f"{path} holds no whole checkpoint; give a run folder, a trial folder or a checkpoint_NUMBER folder"
+    )
+
+
+def newest_checkpoint(trial: Path) -> Path | None:
+    """The newest whole checkpoint of a trial folder."""
+    folder = trial / CHECKPOINTS
+    return newest_whole_checkpoint(folder) if folder.is_dir() else None

@@ -1,0 +1,97 @@
+"""Joining the cluster in RAY_ADDRESS, or starting one here; refusing work that it could never hold.
+
+A cluster started here binds to loopback and has its own access token, both of which end with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tune_experiments.common.errors import UserError
+
+_CONNECT_SECONDS = 5.0
+
+
+@contextmanager
+def ray_cluster() -> Iterator[Any]:
+    """The `ray` module, connected; disconnected afterwards.
+
+    Raises:
+        UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in.
+    """
+    address = os.environ.get("RAY_ADDRESS")
+    if not address:
+        _keep_to_this_machine()
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    import ray  # after the environment is set: Ray reads it when it is imported
+
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address:
+        _join(ray, address, quiet)
+    else:
+        ray.init(include_dashboard=False, num_cpus=os.cpu_count(), **quiet)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _keep_to_this_machine() -> None:
+    # Ray 2.60 rewrites 127.0.0.1 to the outer address unless multi-node clusters are switched off.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+
+def _join(ray: Any, address: str, quiet: dict[str, Any]) -> None:
+    mend = "start that cluster, correct RAY_ADDRESS, or unset it to run here"
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit() and not _answers(host.strip("[]") or "127.0.0.1", int(port)):
+        raise UserError(f"no Ray cluster answers at RAY_ADDRESS={address}; {mend}")
+    try:
+        ray.init(address=address, **quiet)
+    except Exception as error:
+        raise UserError(
+            f"cannot join the Ray cluster at RAY_ADDRESS={address} ({_first_line(error)}); {mend}"
+        ) from error
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=_CONNECT_SECONDS):
+            return True
+    except OSError:
+        return False
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def check_capacity(ray: Any, cpus: int, gpus: float) -> int:
+    """How many trials of that size the cluster can run at once.
+
+    Raises:
+        UserError: not even one; such a trial would wait for ever in silence.
+    """
+    total = ray.cluster_resources()
+    has_cpus, has_gpus = int(total.get("CPU", 0)), float(total.get("GPU", 0))
+    if cpus > has_cpus:
+        raise UserError(
+            f"a trial needs {cpus} CPUs (its own process, env runners and learners) and this cluster has {has_cpus}; "
+            f"lower --workers.runners or --workers.learners, or join a larger cluster with RAY_ADDRESS"
+        )
+    if gpus > has_gpus:
+        raise UserError(
+            f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner"
+        )
+    by_gpu = int(has_gpus // gpus) if gpus else has_cpus
+    return min(has_cpus // cpus, by_gpu)

@@ -1,0 +1,170 @@
+"""One training run: RLlib's algorithm, our log, our checkpoints, our validation.
+
+A trial that starts looks into its own folder and continues from the newest whole checkpoint, whatever ended it the
+last time; rows written after that checkpoint are taken back first. Nothing pickled is ever read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
+from rl_models.training.schedule import Progress
+from tune_experiments.common.config_json import config_to_json
+from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
+from tune_experiments.common.files import write_json
+from tune_experiments.common.intervals import interval_over_episodes
+from tune_experiments.common.results import Result
+from tune_experiments.common.trial_log import TrialLog
+
+CHECKPOINTS = "checkpoints"
+OUTCOME = "outcome.json"
+"""Written last: the test results of a finished trial."""
+KEPT_CHECKPOINTS = 3
+Row = dict[str, float]
+
+
+class Trial:
+    """One run of training in its folder."""
+
+    def __init__(self, experiment: Experiment, config: Any, method: str, seed: int, folder: Path) -> None:
+        self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
+        self.folder = folder
+        self.plan: TrialPlan = experiment.plan(config, method, seed)
+        self._validated_at = self._saved_at = -1
+        self._statistics: Row = {}
+
+    def run(self, report: Callable[[Row], None]) -> None:
+        """Train to the end of the budget, then test; `report` gets every row of the log."""
+        torch.set_num_threads(1)
+        from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where training happens
+
+        with contextlib.closing(TeamAlgorithm(self.plan)) as algorithm, TrialLog(self.folder) as log:
+            progress = self._continue(algorithm, log)
+            log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
+            clock = _Clock(progress.env_steps)
+            while progress.env_steps < self.plan.budget_env_steps:
+                statistics = algorithm.train()
+                before, progress = progress, algorithm.progress()
+                self._statistics |= statistics
+                if progress.env_steps == before.env_steps:
+                    continue
+                row = self._row(progress, clock) | self._validation(algorithm, progress)
+                log.append(row)
+                report(row)
+                self._checkpoint(algorithm, progress)
+            self._finish(algorithm, progress)
+
+    def _continue(self, algorithm: Any, log: TrialLog) -> Progress:
+        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
+        if newest is None:
+            log.rewind(0)
+            self._validated_at = self._saved_at = 0
+            return Progress()
+        checkpoint = load_checkpoint(newest)
+        progress = Progress(**checkpoint.state["progress"])
+        algorithm.restore(checkpoint.tensors, progress)
+        log.rewind(progress.env_steps)
+        self._saved_at = progress.env_steps
+        self._validated_at = checkpoint.state["validated_at"]
+        return progress
+
+    def _row(self, progress: Progress, clock: _Clock) -> Row:
+        return {
+            "env_steps": progress.env_steps,
+            "progress/episodes": progress.episodes,
+            "progress/updates": progress.updates,
+            "speed/env_steps_per_second": clock.speed(progress.env_steps),
+            **self._statistics,
+        }
+
+    def _validation(self, algorithm: Any, progress: Progress) -> Row:
+        is_last = progress.env_steps >= self.plan.budget_env_steps
+        if not is_last and progress.env_steps - self._validated_at < self.plan.validate_every_env_steps:
+            return {}
+        self._validated_at = progress.env_steps
+        episodes = self.plan.validate(algorithm.policy())
+        return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
+
+    def _checkpoint(self, algorithm: Any, progress: Progress) -> None:
+        is_last = progress.env_steps >= self.plan.budget_env_steps
+        if not is_last and progress.env_steps - self._saved_at < self.plan.checkpoint_every_env_steps:
+            return
+        self._saved_at = progress.env_steps
+        state = {
+            "experiment": self.experiment.name,
+            "config": config_to_json(self.config),
+            "method": self.method,
+            "seed": self.seed,
+            "progress": vars(progress),
+            "validated_at": self._validated_at,
+        }
+        save_checkpoint(self.folder / CHECKPOINTS, progress.env_steps, algorithm.state(), state)
+        prune(self.folder / CHECKPOINTS, KEPT_CHECKPOINTS)
+
+    def _finish(self, algorithm: Any, progress: Progress) -> None:
+        results = []
+        for world, episodes in self.experiment.test(self.config, algorithm.policy()).items():
+            results += self.results_of(world, episodes, progress.env_steps)
+            arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
+            if arrays:
+                np.savez(self.folder / f"{world}_pictures.npz", **arrays)
+        write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
+
+    def results_of(self, world: str, episodes: Episodes, env_steps: int) -> list[Result]:
+        """Rows of results.jsonl with intervals over episodes."""
+        rows = []
+        for name, values in episodes.items():
+            if name[0] == "_":
+                continue
+            interval = interval_over_episodes(values)
+            rows.append(
+                Result(
+                    experiment=self.experiment.name,
+                    table="test",
+                    method=self.method,
+                    world=world,
+                    split="test",
+                    seed=self.seed,
+                    metric={"length": "episode_length"}.get(name, name),
+                    value=interval.value,
+                    ci_low=interval.low,
+                    ci_high=interval.high,
+                    n_episodes=len(values),
+                    env_steps=env_steps,
+                )
+            )
+        return rows
+
+
+def outcome_of(folder: Path) -> list[Result] | None:
+    """Test results of a trial that has finished, else None."""
+    path = folder / OUTCOME
+    if not path.exists():
+        return None
+    return [Result(**row) for row in json.loads(path.read_text())["results"]]
+
+
+class _Clock:
+    """Env steps a second since the last few rows."""
+
+    def __init__(self, env_steps: int) -> None:
+        self._marks = [(time.monotonic(), env_steps)]
+
+    def speed(self, env_steps: int) -> float:
+        self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
+        (first_time, first_steps), (last_time, last_steps) = self._marks[0], self._marks[-1]
+        return (last_steps - first_steps) / max(last_time - first_time, 1e-9)
+
+
+def iterate_unfinished(folders: dict[str, Path]) -> Iterator[str]:
+    """Names of trials that still have something to do."""
+    return (name for name, folder in folders.items() if outcome_of(folder) is None)

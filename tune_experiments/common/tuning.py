@@ -1,0 +1,81 @@
+"""Running an experiment's trials with Ray Tune; one whose process dies is restarted from its own checkpoint."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.experiment import find_experiment, read_configuration
+from tune_experiments.common.progress import Progress
+from tune_experiments.common.trial import Trial
+
+Request = dict[str, Any]
+"""`name`, `experiment`, `config` (JSON), `method`, `seed` and `folder` of one trial."""
+
+_RESTARTS = 3
+_COLUMNS = {"return": "episode/return", "success": "episode/success", "invalid": "policy/invalid_probability"}
+
+
+def train_trial(parameters: dict[str, Any]) -> None:
+    """Tune's function trainable: everything it needs is names, JSON and a folder."""
+    from ray import tune
+
+    request: Request = parameters["request"]
+    experiment = find_experiment(request["experiment"])
+    config = read_configuration(experiment, request["config"])
+    Trial(experiment, config, request["method"], request["seed"], Path(request["folder"])).run(tune.report)
+
+
+def run_trials(
+    requests: Sequence[Request], workers: Workers, budget_env_steps: int, concurrent: int, out: Path
+) -> dict[str, str]:
+    """Run trials until each has finished or failed for good.
+
+    Args:
+        requests: what to run.
+        workers: processes of one trial.
+        budget_env_steps: of a trial, for the progress display.
+        concurrent: how many trials run at once.
+        out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
+
+    Returns:
+        trial name -> what went wrong, for those that failed.
+    """
+    # Our own progress lines replace Tune's tables; its files (JSON, CSV, events) would repeat ours.
+    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    from ray import tune
+
+    from tune_experiments.common.tune_display import display
+
+    bundles = [{"CPU": 1.0}] * (1 + workers.runners)
+    bundles += [{"CPU": 1.0, "GPU": workers.gpus_per_learner}] * workers.learners
+    with Progress([request["name"] for request in requests], budget_env_steps, columns=_COLUMNS) as progress:
+        results = tune.Tuner(
+            tune.with_resources(train_trial, tune.PlacementGroupFactory(bundles)),
+            param_space={"request": tune.grid_search(list(requests))},
+            tune_config=tune.TuneConfig(max_concurrent_trials=concurrent, trial_dirname_creator=_folder_name),
+            run_config=tune.RunConfig(
+                name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
+                storage_path=str((out / "tune").resolve()),
+                callbacks=[display(progress)],
+                failure_config=tune.FailureConfig(max_failures=_RESTARTS),
+                verbose=0,
+            ),
+        ).fit()
+    return {result.config["request"]["name"]: _reason(result.error) for result in results if result.error}
+
+
+def _folder_name(trial: Any) -> str:
+    name: str = trial.config["request"]["name"]
+    return name
+
+
+def _reason(error: Exception) -> str:
+    """The last line of a remote traceback says what happened."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
