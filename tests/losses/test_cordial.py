@@ -1,0 +1,74 @@
+"""CORDIAL on matrices small enough to work out by hand, and what one number a one of S costs."""
+
+import math
+
+import pytest
+import torch
+
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.losses.cordial import CoordinationSet
+
+
+def product(*probabilities):
+    """A team of independent agents."""
+    return MixtureOfMarginals(torch.zeros(1), torch.tensor(probabilities).log()[:, None])
+
+
+TEAM = ((0.5, 0.3, 0.2), (0.6, 0.1, 0.3))
+DIAGONAL = torch.eye(3)[None]
+
+
+def numbers(sets, policy, which=0):
+    log_probabilities = sets.log_probabilities(policy, torch.tensor(which))
+    return sets.cordial(log_probabilities, torch.tensor(which)), sets.invalid_probability(
+        log_probabilities, torch.tensor(which)
+    )
+
+
+def test_cordial_is_the_mean_negative_log_probability_of_coordinated_actions():
+    """The paper's own special case: S is the diagonal, the policy a product."""
+    cordial, invalid = numbers(CoordinationSet.from_matrices(DIAGONAL), product(*TEAM))
+    wanted = -sum(math.log(a * b) for a, b in zip(*TEAM, strict=True)) / 3
+    torch.testing.assert_close(cordial, torch.tensor(wanted))
+    torch.testing.assert_close(invalid, torch.tensor(1 - (0.3 + 0.03 + 0.06)))
+
+
+def test_the_codes_form_weighs_groups_alike_and_the_papers_form_entries():
+    actions = torch.tensor([[[0, 0], [1, 1], [2, 2]]])
+    groups = torch.tensor([[0, 0, 1]])
+    logs = [math.log(a * b) for a, b in zip(*TEAM, strict=True)]
+    code, _ = numbers(CoordinationSet(actions, groups, "code"), product(*TEAM))
+    paper, _ = numbers(CoordinationSet(actions, groups, "paper"), product(*TEAM))
+    torch.testing.assert_close(code, torch.tensor(-((logs[0] + logs[1]) / 2 + logs[2]) / 2))
+    torch.testing.assert_close(paper, torch.tensor(-sum(logs) / 3))
+
+
+@pytest.mark.parametrize("form", ["code", "paper"])
+def test_matrices_with_fewer_ones_are_padded_without_effect(form):
+    lonely = torch.zeros(1, 3, 3)
+    lonely[0, 1, 2] = 1
+    both = CoordinationSet.from_matrices(torch.cat([DIAGONAL, lonely]), form)
+    alone = CoordinationSet.from_matrices(lonely, form)
+    for got, wanted in zip(numbers(both, product(*TEAM), 1), numbers(alone, product(*TEAM), 0), strict=True):
+        torch.testing.assert_close(got, wanted)
+    torch.testing.assert_close(numbers(both, product(*TEAM), 1)[0], torch.tensor(-math.log(0.3 * 0.3)))
+
+
+def test_a_perfectly_coordinated_team_is_never_invalid():
+    always = torch.where(torch.eye(3, dtype=torch.bool), 0.0, -torch.inf)
+    policy = MixtureOfMarginals.from_logits(torch.zeros(3), always.expand(2, 3, 3))
+    cordial, invalid = numbers(CoordinationSet.from_matrices(DIAGONAL), policy)
+    torch.testing.assert_close(cordial, torch.tensor(math.log(3.0)))
+    torch.testing.assert_close(invalid, torch.tensor(0.0), atol=1e-6, rtol=0)
+
+
+def test_each_step_is_judged_by_its_own_matrix():
+    sets = CoordinationSet.from_matrices(
+        torch.stack([torch.eye(3), torch.tensor([[1.0, 1.0, 1.0], [0, 0, 0], [0, 0, 0]])])
+    )
+    policy = MixtureOfMarginals(torch.zeros(2, 1), product(*TEAM).log_marginals.expand(2, -1, -1, -1))
+    which = torch.tensor([1, 0])
+    cordial = sets.cordial(sets.log_probabilities(policy, which), which)
+    for row, kind in enumerate(which):
+        torch.testing.assert_close(cordial[row], numbers(sets, product(*TEAM), int(kind))[0])
+    assert cordial[0] != cordial[1]

@@ -1,0 +1,43 @@
+"""The network that looks at nothing."""
+
+import pytest
+import torch
+
+from rl_models.teams import constant_team
+
+
+def run(policy, batch=3, time=2):
+    return policy({}, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("agents", [1, 2, 3])
+def test_every_step_has_the_same_policy_and_every_parameter_a_gradient(agents, components):
+    policy = constant_team(components, agents, 4, seed=1)
+    output = run(policy)
+    assert output.policy.log_marginals.shape == (3, 2, agents, components, 4)
+    assert output.values.shape == (3, 2, agents)
+    torch.testing.assert_close(output.policy.joint()[0, 0], output.policy.joint()[2, 1])
+    (output.policy.log_prob(torch.zeros(3, 2, agents, dtype=torch.long)).sum() + output.values.sum()).backward()
+    dead = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    assert dead == []
+
+
+def test_agents_and_seeds_differ():
+    output = run(constant_team(1, 2, 4, seed=1)).policy.log_marginals[0, 0]
+    assert not torch.allclose(output[0], output[1])
+    assert not torch.allclose(output, run(constant_team(1, 2, 4, seed=2)).policy.log_marginals[0, 0])
+
+
+def test_a_marginal_team_can_play_any_product_and_a_sync_team_any_mixture():
+    """The optimum of the matrix game is within reach: gradient descent on the joint tensor itself gets there."""
+    product = torch.outer(torch.tensor([0.5858, 0.0, 0.4142]), torch.tensor([0.5858, 0.0, 0.4142]))
+    for components, target in ((1, product), (3, torch.eye(3) / 3)):
+        policy = constant_team(components, 2, 3, seed=0)
+        optimiser = torch.optim.Adam(policy.parameters(), lr=0.03)
+        for _ in range(300):
+            optimiser.zero_grad()
+            distance = (run(policy, 1, 1).policy.joint()[0, 0] - target).abs().sum()
+            distance.backward()
+            optimiser.step()
+        assert distance < 0.05, (components, distance)

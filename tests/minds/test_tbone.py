@@ -1,0 +1,219 @@
+"""TBONE teams: sizes as the sheet counts them, any number of agents, live parameters, messages, memory."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.furnmove.actions import NUM_ACTIONS, coordinated_actions
+from rl_envs.furnmove.observation import VIEW, num_channels
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.losses.cordial import CoordinationSet
+from rl_models.networks.tbone import TboneConfig
+from rl_models.teams import TboneTeamConfig, tbone_team
+
+SMALL = TboneConfig(cell_features=4, convolutions=(8, 8, 12, 16), agent_features=3, hidden=24, message_features=5)
+
+
+def team(agents, components, network=SMALL, seed=0):
+    return tbone_team(
+        TboneTeamConfig(network, components), agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed
+    )
+
+
+def wide(last):
+    return TboneConfig(convolutions=(32, 64, 128, last))
+
+
+def views(agents, batch=3, time=4, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shape = (batch, time, agents, num_channels(agents), VIEW, VIEW)
+    return {"view": torch.randint(0, 2, shape, generator=generator, dtype=torch.uint8)}
+
+
+def run(policy, obs, is_first=None, state=None):
+    batch, time = obs["view"].shape[:2]
+    is_first = torch.zeros(batch, time, dtype=torch.bool) if is_first is None else is_first
+    return policy(obs, policy.initial_state(batch) if state is None else state, is_first)
+
+
+def coordination(agents):
+    actions, modalities = coordinated_actions(agents)
+    groups = np.broadcast_to(modalities > 0, actions.shape[:2]).astype(int)
+    return CoordinationSet(torch.from_numpy(actions), torch.from_numpy(groups))
+
+
+@pytest.mark.parametrize(
+    ("agents", "components", "last_convolution", "count"),
+    [
+        (2, 13, 256, 3_180_051),
+        (2, 1, 288, 3_195_338),
+        (2, 1, 256, 3_092_906),
+        (3, 13, 256, 3_231_835),
+        (3, 1, 256, 3_143_666),  # the sheet's "not balanced": the authors did not widen it for three agents
+    ],
+)
+def test_parameters_are_as_many_as_in_the_authors_networks(agents, components, last_convolution, count):
+    policy = team(agents, components, wide(last_convolution))
+    assert sum(parameter.numel() for parameter in policy.parameters()) == count
+
+
+def test_no_communication_costs_no_parameter():
+    talking, silent = (
+        team(2, 1, TboneConfig(convolutions=(32, 64, 128, 288), communicates=talks)) for talks in (True, False)
+    )
+    assert sum(map(torch.numel, talking.parameters())) == sum(map(torch.numel, silent.parameters()))
+
+
+@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("agents", [1, 2, 3, 4])
+def test_any_number_of_agents_gives_a_joint_policy_a_value_each_and_a_live_gradient_everywhere(agents, components):
+    policy = team(agents, components)
+    output = run(policy, views(agents))
+    assert output.policy.log_marginals.shape == (3, 4, agents, components, NUM_ACTIONS)
+    assert output.policy.log_weights.shape == (3, 4, components)
+    assert output.values.shape == (3, 4, agents)
+    actions = torch.zeros(3, 4, agents, dtype=torch.long)
+    (output.policy.log_prob(actions).sum() + output.values.sum()).backward()
+    dead = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    # A lone agent has nobody to tell anything; all it says is read by SYNC's mixture weights, if it has them.
+    speech = ("network.talk.classifier", "network.talk.symbols", "network.reply.classifier", "network.reply.symbols")
+    unheard = () if agents > 1 else speech[:2] if components > 1 else speech
+    assert [name for name in dead if not name.startswith(unheard)] == []
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_cordial_reaches_every_parameter_of_a_sync_team_but_the_value_head(agents):
+    policy = team(agents, 3)
+    sets = coordination(agents)
+    which = torch.zeros(3, 4, dtype=torch.long)
+    sets.cordial(sets.log_probabilities(run(policy, views(agents)).policy, which), which).mean().backward()
+    dead = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    assert dead == ["value_head.value.weight", "value_head.value.bias"]
+
+
+@pytest.mark.parametrize(("agents", "nearly"), [(2, math.log(169)), (3, math.log(2197))])
+def test_cordial_of_an_untrained_team_is_near_the_logarithm_of_all_joint_actions(agents, nearly):
+    """The sheet's measurements: about 5.15 for two agents and 7.69 for three."""
+    policy, sets = team(agents, 13, wide(256)), coordination(agents)
+    which = torch.zeros(3, 2, dtype=torch.long)
+    with torch.no_grad():
+        loss = sets.cordial(sets.log_probabilities(run(policy, views(agents, time=2)).policy, which), which).mean()
+    assert abs(loss - nearly) < 0.15
+
+
+def other_agents_gradient(policy, agents=3):
+    """How much agent 0's policy depends on what each agent sees."""
+    cell_values = []
+    hook = policy.network.embedding.register_forward_hook(
+        lambda _module, _inputs, output: cell_values.append(output.retain_grad() or output)
+    )
+    output = run(policy, views(agents, batch=1, time=1))
+    hook.remove()
+    output.policy.log_marginals[0, 0, 0, 0, 0].backward()
+    return cell_values[0].grad.flatten(1).abs().sum(1)
+
+
+def test_messages_carry_gradient_from_what_one_agent_sees_to_what_another_does():
+    assert (other_agents_gradient(team(3, 1)) > 0).all()
+
+
+def test_without_communication_nobody_learns_through_another():
+    silent = TboneConfig(**{**SMALL.__dict__, "communicates": False})
+    gradient = other_agents_gradient(team(3, 1, silent))
+    assert gradient[0] > 0
+    assert gradient[1:].tolist() == [0, 0]
+
+
+def test_a_message_lies_between_two_symbols():
+    """One free scalar: any two messages of a round differ along the line from one symbol to the other."""
+    policy = team(2, 3)
+    messages = policy.network(views(2), policy.initial_state(3), torch.zeros(3, 4, dtype=torch.bool)).messages
+    first, second = policy.network.reply.symbols
+    share = ((messages - second) @ (first - second)) / (first - second).square().sum()
+    torch.testing.assert_close(messages, second + share[..., None] * (first - second), atol=1e-5, rtol=1e-4)
+    assert ((share >= 0) & (share <= 1)).all()
+
+
+def test_agents_with_equal_views_differ_by_their_own_vector_alone():
+    policy = team(2, 3)
+    obs = views(2)
+    obs["view"][:, :, 1] = obs["view"][:, :, 0]
+    unlike = run(policy, obs).values
+    assert (unlike[..., 0] != unlike[..., 1]).all()
+    with torch.no_grad():
+        policy.network.agent_vectors[1] = policy.network.agent_vectors[0]
+    alike = run(policy, obs).values
+    torch.testing.assert_close(alike[..., 0], alike[..., 1])
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_steps_one_at_a_time_equal_all_steps_at_once_with_episodes_beginning_anywhere(components):
+    policy, obs = team(2, components), views(2, time=6)
+    is_first = torch.zeros(3, 6, dtype=torch.bool)
+    is_first[0, 3] = is_first[1, 0] = is_first[1, 5] = True
+    whole = run(policy, obs, is_first)
+    state, values = policy.initial_state(3), []
+    for step in range(6):
+        output = run(policy, {"view": obs["view"][:, step : step + 1]}, is_first[:, step : step + 1], state)
+        state = output.state
+        values.append(output.values)
+    torch.testing.assert_close(torch.cat(values, 1), whole.values, atol=1e-6, rtol=1e-5)
+    for name, value in whole.state.items():
+        torch.testing.assert_close(state[name], value, atol=1e-6, rtol=1e-5)
+
+
+def test_an_episode_remembers_nothing_of_the_one_before_it():
+    policy, obs = team(2, 3), views(2, time=5)
+    is_first = torch.zeros(3, 5, dtype=torch.bool)
+    is_first[:, 2] = True
+    changed = {"view": obs["view"].clone()}
+    changed["view"][:, :2] = 1 - changed["view"][:, :2]
+    one, other = run(policy, obs, is_first).values, run(policy, changed, is_first).values
+    torch.testing.assert_close(one[:, 2:], other[:, 2:])
+    remembers = run(policy, obs).values, run(policy, changed).values
+    assert (remembers[0][:, 2:] != remembers[1][:, 2:]).all()
+
+
+def test_sync_needs_agents_that_talk():
+    from rl_models.heads.joint_policy import SyncHead
+    from rl_models.networks.features import Features
+
+    with pytest.raises(ValueError, match="exchange messages"):
+        SyncHead(4, 3, 2, 2, 4)(Features(torch.zeros(1, 1, 2, 4), {}))
+
+
+def test_weights_come_from_the_seed_alone():
+    torch.manual_seed(1)
+    one = team(2, 3, seed=7)
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    other, third = team(2, 3, seed=7), team(2, 3, seed=8)
+    assert torch.equal(before, torch.get_rng_state())
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(one.network.lstm.weight_ih, third.network.lstm.weight_ih)
+
+
+def test_weights_start_as_the_authors_do():
+    """Glorot-uniform, convolutions times sqrt(2), zero biases, symbol classifiers of norm 0.01."""
+    policy = team(2, 13, wide(256))
+    network = policy.network
+    convolution = network.convolutions[2].weight
+    bound = math.sqrt(2) * math.sqrt(6 / ((32 + 64) * 9))
+    assert 0.98 * bound < convolution.abs().max() <= bound
+    bound = math.sqrt(6 / (512 + 2048))
+    assert 0.99 * bound < network.lstm.weight_hh.abs().max() <= bound
+    for part in (network.talk, network.reply):
+        torch.testing.assert_close(part.classifier.weight.norm(dim=1), torch.full((2,), 0.01))
+    biases = [p for name, p in policy.named_parameters() if "bias" in name]
+    assert len(biases) > 10
+    assert all(not bias.any() for bias in biases)
+    assert 0 <= network.agent_vectors.min() < network.agent_vectors.max() < 1
+
+
+def test_the_seeds_first_policy_is_not_yet_decided():
+    output = run(team(2, 13, wide(256)), views(2, time=1))
+    assert isinstance(output.policy, MixtureOfMarginals)
+    assert (output.policy.log_weights.exp().max(-1).values < 0.5).all()
