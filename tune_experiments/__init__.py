@@ -1,1 +1,16 @@
-"""Experiments: one file each, named after what it reproduces."""
+"""Experiments: one file each, named after what it reproduces. `load_policy(checkpoint)` is what comes after them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tune_experiments.common.policies import LoadedPolicy
+
+
+def load_policy(path: str | Path) -> LoadedPolicy:
+    """A trained team without Ray: `load_policy("runs/furnmove_sync_laptop").act(obs)`; see `common/policies.py`."""
+    from tune_experiments.common import policies  # torch is needed only now
+
+    return policies.load_policy(path)

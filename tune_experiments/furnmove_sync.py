@@ -18,7 +18,6 @@ import functools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from rl_envs import World, make
@@ -255,8 +254,8 @@ def _objective(config: Config, method: Method) -> Objective:
     }
     if learner.algorithm == "impala":
         return Impala(**shared)
-    ppo = {"lambda_": learner.lambda_, "clip": learner.clip, "epochs": learner.epochs}
-    return Ppo(**shared, **ppo, minibatches=learner.minibatches)
+    epochs, minibatches = learner.epochs, learner.minibatches
+    return Ppo(**shared, lambda_=learner.lambda_, clip=learner.clip, epochs=epochs, minibatches=minibatches)
 
 
 def _optimiser(config: Config, method: Method) -> OptimiserSettings:
@@ -270,10 +269,6 @@ def _optimiser(config: Config, method: Method) -> OptimiserSettings:
     )
 
 
-def _draw(config: Config, out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
-    return furniture.draw(EXPERIMENT, config, out, trials)
-
-
 EXPERIMENT = Experiment(
     name="furnmove_sync",
     caption="Gridworld-FurnMove: two agents carry a television through rooms that they have never seen",
@@ -283,7 +278,7 @@ EXPERIMENT = Experiment(
     test=test,
     departures=departures,
     tables=tables,
-    draw=_draw,
+    draw=furniture.draw,
     make_test_world=_test_world,
 )
 

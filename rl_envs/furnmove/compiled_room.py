@@ -45,7 +45,7 @@ def compile_room(room: Room, height: int, width: int) -> CompiledRoom:
     rotations[inside] = _bits(room.tv_cells)
     poses = carry_poses(room)
     starts = _bits(poses) * room.agent_cells
-    goals = _bits(stand_cells(room)) * _beside(poses.any(0))
+    goals = _bits(stand_cells(room)) * _beside(np.any(poses, axis=0))
     return CompiledRoom(cells.reshape(-1), rotations.reshape(-1), _listed(starts), _listed(goals))
 
 

@@ -17,7 +17,7 @@ MARGIN = VIEW - 1
 
 TV_ALLOWED, FLOOR, VISITED, TV_BODY, STAND, KNOWN = (np.uint8(1 << bit) for bit in range(6))
 """Bits of a cell: the TV centre may be here in some rotation; an agent may stand here now; the TV centre has been here
-after an attempted joint action; covered by the TV; covered by the stand; the cell belongs to the room's masks at all."""
+after an attempted joint action; covered by the TV; covered by the stand; the cell belongs to the room's masks."""
 
 _LEADING_BITS, _TRAILING_BITS = (TV_ALLOWED, FLOOR, VISITED), (TV_BODY, STAND)
 

@@ -29,6 +29,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.furnmove.actions import (
+    ACTION_NAMES,
     DIRECTION,
     MODALITY,
     MOVE_AHEAD,
@@ -61,7 +62,7 @@ _TRIES_PER_ROOM, _ROOMS_TO_TRY = 64, 16
 class FurnMove(World):
     """B rooms in which N agents carry a television; see the table above."""
 
-    recorded_draws = ()
+    action_names = ACTION_NAMES
     metric_names = ("success", "final_distance", "md_spl", "start_distance")
 
     def __init__(

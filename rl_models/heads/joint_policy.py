@@ -17,6 +17,7 @@ class MarginalHead(nn.Module):
 
     def __init__(self, features: int, actions: int) -> None:
         super().__init__()
+        self.components, self.actions = 1, actions
         self.policy = nn.Linear(features, actions)
         glorot_(self)
 
@@ -31,7 +32,7 @@ class SyncHead(nn.Module):
 
     def __init__(self, features: int, actions: int, components: int, num_agents: int, message_features: int) -> None:
         super().__init__()
-        self.components = components
+        self.components, self.actions = components, actions
         self.policies = nn.Linear(features, components * actions)
         self.mixture = nn.Sequential(
             nn.Linear(message_features * num_agents, _MIXTURE_HIDDEN),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -20,14 +21,31 @@ Tensors = dict[str, dict[str, Any]]
 
 
 class Plan(Protocol):
-    """What is trained, and how."""
+    """What is trained, and how; a trial's plan has these attributes."""
 
-    make_world: Any
-    build_policy: Any
-    objective: Objective
-    optimiser: OptimiserSettings
-    workers: Workers
-    seed: int
+    @property
+    def make_world(self) -> Callable[..., Any]:
+        """`(num_worlds, first_world) -> world`."""
+
+    @property
+    def build_policy(self) -> Callable[[], TeamPolicy]:
+        """The team with its initial weights."""
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimised."""
+
+    @property
+    def optimiser(self) -> OptimiserSettings:
+        """With which optimiser."""
+
+    @property
+    def workers(self) -> Workers:
+        """On how many processes."""
+
+    @property
+    def seed(self) -> int:
+        """Of worlds and action sampling."""
 
 
 class TeamAlgorithm:

@@ -70,12 +70,6 @@ class MixtureDistribution(TorchDistribution):
 
 def mixture_distribution(policy: TeamPolicy) -> type[MixtureDistribution]:
     """The class for one team's sizes."""
-    head = policy.policy_head
-    components = getattr(head, "components", 1)
-    linear = head.policies if components > 1 else head.policy
-    sizes = {
-        "num_agents": policy.num_agents,
-        "components": components,
-        "actions": linear.out_features // components,
-    }
+    head: Any = policy.policy_head
+    sizes = {"num_agents": policy.num_agents, "components": head.components, "actions": head.actions}
     return type("SizedMixtureDistribution", (MixtureDistribution,), sizes)

@@ -21,7 +21,7 @@ from rl_models.training.rollout import Collector
 
 logger = logging.getLogger(__name__)
 
-PLACEHOLDER_SPACE = gym.spaces.Discrete(1)
+PLACEHOLDER_SPACE: gym.Space[Any] = gym.spaces.Discrete(1)
 """RLlib wants spaces; team modules and fragments do not use them."""
 
 EPISODE = "episode"

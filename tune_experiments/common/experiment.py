@@ -66,7 +66,7 @@ class Experiment:
         test: `(config, policy) -> world name -> Episodes`: the final evaluation.
         departures: what a configuration shrinks or changes against the paper, one sentence each.
         tables: `(results) -> tables`, from results.jsonl alone.
-        draw: `(config, run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
+        draw: `(run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
         make_test_world: `(config, num_worlds) -> World` for play and render.
     """
 
@@ -78,7 +78,7 @@ class Experiment:
     test: Callable[[Any, TeamPolicy], dict[str, Episodes]]
     departures: Callable[[Any], Sequence[str]]
     tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
-    draw: Callable[[Any, Path, dict[str, dict[int, Path]]], Sequence[Path]]
+    draw: Callable[[Path, dict[str, dict[int, Path]]], Sequence[Path]]
     make_test_world: Callable[[Any, int], Any]
 
     @property

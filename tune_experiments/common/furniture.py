@@ -20,8 +20,8 @@ from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.coordination import CoordinationProbe
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common import plots
-from tune_experiments.common.experiment import Episodes, Experiment
-from tune_experiments.common.policies import newest_checkpoint
+from tune_experiments.common.experiment import Episodes
+from tune_experiments.common.policies import load_policy, newest_checkpoint
 from tune_experiments.common.recording import record_episode
 from tune_experiments.common.video import write_gif
 
@@ -80,7 +80,7 @@ def evaluate(make_world: Callable[[int], World], policy: TeamPolicy, episodes: i
     return {name: value.mean(0) if name[0] == "_" else value for name, value in played.items()}
 
 
-def draw(experiment: Experiment, config: Any, out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
+def draw(out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
     """Curves, joint policies and one episode a method; whatever is not there yet is left out."""
     written = []
     metrics = {
@@ -96,7 +96,7 @@ def draw(experiment: Experiment, config: Any, out: Path, trials: dict[str, dict[
     for method, seeds in trials.items():
         checkpoint = newest_checkpoint(next(iter(seeds.values())))
         if checkpoint is not None:
-            frames = record_episode(experiment, config, checkpoint)
+            frames = record_episode(load_policy(checkpoint))
             written.append(write_gif(frames, out / f"videos/{method}.gif"))
     return written
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tune_experiments.common import results as result_file
 from tune_experiments.common.command_line import RunOptions, config_to_json, parse
-from tune_experiments.common.errors import UserError, exits_with_one_sentence
+from tune_experiments.common.errors import exits_with_one_sentence
 from tune_experiments.common.experiment import Experiment, TrialPlan, trial_name
 from tune_experiments.common.ray_cluster import check_capacity, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
@@ -121,7 +120,7 @@ def show_results(experiment: Experiment, config: Any, out: Path, console: Consol
     write_tables(out / "table.md", tables)
     for table in tables:
         console.print(table.for_terminal())
-    for path in experiment.draw(config, out, trial_folders(experiment, config, out)):
+    for path in experiment.draw(out, trial_folders(experiment, config, out)):
         console.print(f"wrote {path}", highlight=False)
     console.print(f"curves: tensorboard --logdir {out / 'trials'}", highlight=False)
 
@@ -135,14 +134,3 @@ def trial_folders(experiment: Experiment, config: Any, out: Path) -> dict[str, d
             if seed.isdigit():
                 found.setdefault(method, {})[int(seed)] = folder
     return found
-
-
-def require_run_folder(path: Path) -> Path:
-    """The run folder itself.
-
-    Raises:
-        UserError: there is none.
-    """
-    if not os.path.isdir(path):
-        raise UserError(f"{path} does not exist; give the --out of a run")
-    return path

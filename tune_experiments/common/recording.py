@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.policies import LoadedPolicy, load_policy
+from tune_experiments.common.policies import LoadedPolicy
 
 _CANDIDATES = 16
 SEED = 226
 
 
-def record_episode(experiment: Experiment, config: Any, checkpoint: Path, seed: int = SEED) -> list[np.ndarray]:
-    """Frames of a solved episode (of the first 16, the longest; else the first), uint8 [H, W, 3] each."""
-    policy = load_policy(checkpoint)
-    world = experiment.make_test_world(config, _CANDIDATES)
-    length, solved = _play(policy, world, seed)
+def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """Frames of a solved episode (of 16, the one of middle length; else the first), uint8 [H, W, 3] each."""
+    return list(_film(policy, seed, _choose(policy, seed)))
+
+
+def play_aloud(policy: LoadedPolicy, seed: int = SEED) -> Iterator[str]:
+    """The same episode in words: every step's actions and rewards, then how it ended."""
+    index = _choose(policy, seed)
+    world = _worlds(policy)
+    names = getattr(world, "action_names", None)
+    info: dict[str, Any] = {}
+    for step, (actions, reward, _, info) in enumerate(_steps(policy, world, seed, index), start=1):  # noqa: B007
+        said = [names[action] if names else str(action) for action in actions[index]]
+        done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, said, strict=True))
+        yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+.2f}' for value in reward[index])})"
+    place = list(info["done_worlds"]).index(index)
+    episode = {name: value[place] for name, value in info["episode"].items()}
+    yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
+
+
+def _worlds(policy: LoadedPolicy) -> Any:
+    return policy.experiment.make_test_world(policy.config, _CANDIDATES)
+
+
+def _choose(policy: LoadedPolicy, seed: int) -> int:
+    """Of the episodes that the team solves, the one of middle length: neither luck nor wandering."""
+    length, solved = _play(policy, _worlds(policy), seed)
     wins = np.flatnonzero(solved)
-    chosen = int(wins[np.argmax(length[wins])]) if wins.size else 0
-    return _film(policy, experiment.make_test_world(config, _CANDIDATES), seed, chosen)
+    return int(wins[np.argsort(length[wins])[len(wins) // 2]]) if wins.size else 0
 
 
 def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,17 +63,30 @@ def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.n
     return length, solved
 
 
-def _film(policy: LoadedPolicy, world: Any, seed: int, index: int) -> list[np.ndarray]:
+def _film(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
+    """The start and every step's end, drawn before the next episode begins."""
+    world = _worlds(policy)
+    steps = _steps(policy, world, seed, index)
+    yield world.render(index)
+    for _ in steps:
+        yield world.render(index)
+
+
+def _steps(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
     world.auto_resets = False
     obs = world.reset(seed)
     policy.reset(seed)
-    frames = [world.render(index)]
+    return _continue(policy, world, obs, index)
+
+
+def _continue(policy: LoadedPolicy, world: Any, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     while True:
-        obs, _, terminated, truncated, _ = world.step(policy.act(obs))
-        frames.append(world.render(index))
+        actions = policy.act(obs)
+        obs, reward, terminated, truncated, info = world.step(actions)
         ended = terminated | truncated
+        yield actions, reward, ended, info
         if ended[index]:
-            return frames
+            return
         if ended.any():
-            world.next_episode(np.flatnonzero(ended))
-            obs = world.observe()
+            obs = world.next_episode(np.flatnonzero(ended))

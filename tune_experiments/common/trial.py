@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,36 +113,39 @@ class Trial:
     def _finish(self, algorithm: Any, progress: Progress) -> None:
         results = []
         for world, episodes in self.experiment.test(self.config, algorithm.policy()).items():
-            results += self.results_of(world, episodes, progress.env_steps)
+            results += results_of(self.experiment, self.method, self.seed, world, episodes, progress.env_steps)
             arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
             if arrays:
-                np.savez(self.folder / f"{world}_pictures.npz", **arrays)
+                np.savez(self.folder / f"{world}_pictures.npz", allow_pickle=False, **arrays)
         write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
 
-    def results_of(self, world: str, episodes: Episodes, env_steps: int) -> list[Result]:
-        """Rows of results.jsonl with intervals over episodes."""
-        rows = []
-        for name, values in episodes.items():
-            if name[0] == "_":
-                continue
-            interval = interval_over_episodes(values)
-            rows.append(
-                Result(
-                    experiment=self.experiment.name,
-                    table="test",
-                    method=self.method,
-                    world=world,
-                    split="test",
-                    seed=self.seed,
-                    metric={"length": "episode_length"}.get(name, name),
-                    value=interval.value,
-                    ci_low=interval.low,
-                    ci_high=interval.high,
-                    n_episodes=len(values),
-                    env_steps=env_steps,
-                )
+
+def results_of(
+    experiment: Experiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
+) -> list[Result]:
+    """Rows of results.jsonl for a test, with intervals over episodes."""
+    rows = []
+    for name, values in episodes.items():
+        if name[0] == "_":
+            continue
+        interval = interval_over_episodes(values)
+        rows.append(
+            Result(
+                experiment=experiment.name,
+                table="test",
+                method=method,
+                world=world,
+                split="test",
+                seed=seed,
+                metric={"length": "episode_length"}.get(name, name),
+                value=interval.value,
+                ci_low=interval.low,
+                ci_high=interval.high,
+                n_episodes=len(values),
+                env_steps=env_steps,
             )
-        return rows
+        )
+    return rows
 
 
 def outcome_of(folder: Path) -> list[Result] | None:
@@ -163,8 +166,3 @@ class _Clock:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
         (first_time, first_steps), (last_time, last_steps) = self._marks[0], self._marks[-1]
         return (last_steps - first_steps) / max(last_time - first_time, 1e-9)
-
-
-def iterate_unfinished(folders: dict[str, Path]) -> Iterator[str]:
-    """Names of trials that still have something to do."""
-    return (name for name, folder in folders.items() if outcome_of(folder) is None)

@@ -1,0 +1,124 @@
+"""What comes after training: `python -m tune_experiments evaluate|play|render|table PATH`.
+
+PATH is a run folder, a trial folder or a checkpoint (`table`: a run folder). No Ray is started.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import tyro
+from rich.console import Console
+
+from tune_experiments.common.config_json import config_from_json
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+from tune_experiments.common.experiment import find_experiment, trial_name
+from tune_experiments.common.main import show_results
+from tune_experiments.common.policies import find_checkpoint, load_policy
+from tune_experiments.common.recording import SEED, play_aloud, record_episode
+from tune_experiments.common.run_folder import read_config
+from tune_experiments.common.trial import results_of
+from tune_experiments.common.video import write_gif
+
+Where = Annotated[Path, tyro.conf.Positional]
+COMMANDS = ("evaluate", "play", "render", "table")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Play the experiment's test episodes with a trained team and print its row of the table."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """Play one episode and print what everybody does."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint."""
+    seed: int = SEED
+    """Which episode."""
+
+
+@dataclass(frozen=True)
+class Render:
+    """Film one episode, a solved one if there is any among sixteen."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint."""
+    seed: int = SEED
+    """Which episodes to choose from."""
+    out: Path | None = None
+    """The GIF to write; by default it lies beside the checkpoints."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Make table and pictures again from what lies in a run folder."""
+
+    path: Where
+    """Run folder."""
+
+
+def evaluate(command: Evaluate, console: Console) -> None:
+    """Print the test results of a checkpoint."""
+    loaded = load_policy(command.path)
+    console.print(f"{loaded.experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps")
+    rows = []
+    for world, episodes in loaded.experiment.test(loaded.config, loaded.policy).items():
+        rows += results_of(loaded.experiment, loaded.method, loaded.seed, world, episodes, loaded.env_steps)
+    for table in loaded.experiment.tables(rows):
+        console.print(table.for_terminal())
+
+
+def play(command: Play, console: Console) -> None:
+    """Print an episode step by step."""
+    loaded = load_policy(command.path)
+    for line in play_aloud(loaded, command.seed):
+        console.print(line, highlight=False, markup=False)
+
+
+def render(command: Render, console: Console) -> None:
+    """Write an episode as a GIF."""
+    checkpoint = find_checkpoint(command.path)
+    loaded = load_policy(checkpoint)
+    default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
+    console.print(f"wrote {write_gif(record_episode(loaded, command.seed), command.out or default)}", highlight=False)
+
+
+def table(command: Table, console: Console) -> None:
+    """Print and write the tables of a run folder again."""
+    name, data = read_config(command.path)
+    experiment = find_experiment(name)
+    config = config_from_json(experiment.config_class, data)
+    if not (command.path / "results.jsonl").exists():
+        raise UserError(f"{command.path} has no results yet; the experiment's command with this --out continues it")
+    show_results(experiment, config, command.path, console)
+
+
+@exits_with_one_sentence
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command and do it."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words and words[0] not in (*COMMANDS, "-h", "--help"):
+        raise UserError(f"unknown command {words[0]!r}; write python -m tune_experiments {'|'.join(COMMANDS)} PATH")
+    command = tyro.extras.subcommand_cli_from_dict(
+        {"evaluate": Evaluate, "play": Play, "render": Render, "table": Table},
+        args=words,
+        prog="python -m tune_experiments",
+        description=__doc__,
+    )
+    torch.set_num_threads(1)
+    doers: dict[type, Callable[..., None]] = {Evaluate: evaluate, Play: play, Render: render, Table: table}
+    doers[type(command)](command, Console(soft_wrap=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
