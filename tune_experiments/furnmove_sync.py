@@ -108,7 +108,7 @@ class Config:
     """Widths of TBONE."""
     sync: Method = Method(13, 2e-3, 0.0, cordial_start=1.0, cordial_floor=0.02)
     """SYNC + CORDIAL."""
-    marginal: Method = Method(1, 2e-3, 0.003)
+    marginal: Method = Method(1, 1e-3, 0.003)
     """Marginal policies with an entropy bonus."""
     learner: LearnerSettings = LearnerSettings()
     """Shared by both methods."""
