@@ -58,7 +58,8 @@ class Learner:
         for first in range(0, worlds, size):
             part = take(batch, slice(first, first + size)) if size < worlds else batch
             loss, statistics = self.objective.loss(think(self.policy, part), part, self.progress)
-            (loss * (min(size, worlds - first) / worlds)).backward()
+            # Parts of a sum are added, parts of a mean weighted by their size.
+            (loss * (1.0 if self.objective.sums_losses else min(size, worlds - first) / worlds)).backward()
         return statistics | self._step()
 
     def _step(self) -> Statistics:
@@ -67,7 +68,8 @@ class Learner:
         if is_finite:
             self.optimiser.step()
         self.progress.updates += 1
-        return {"learner/gradient_norm": norm, "coefficient/learning_rate": rate}
+        skipped = 0.0 if is_finite else 1.0
+        return {"learner/gradient_norm": norm, "coefficient/learning_rate": rate, "learner/skipped_update": skipped}
 
 
 def gradients_of(module: nn.Module) -> list[torch.Tensor]:

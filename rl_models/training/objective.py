@@ -58,6 +58,12 @@ class _Objective:
     def _sampling_log_prob(self, batch: Batch) -> Tensor:
         return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
 
+    def _log_ratio(self, log_prob: Tensor, batch: Batch) -> Tensor:
+        """Log of present over sampling probability; 0 where nobody chose, for what was drawn there was ignored."""
+        log_ratio = log_prob - self._sampling_log_prob(batch)
+        mask = self._mask(batch)
+        return log_ratio if mask is None else log_ratio.masked_fill(~mask, 0.0)
+
     def _advantages(self, advantages: Tensor) -> Tensor:
         """[B, T, N] -> what the ratio is multiplied with, [B, T, 1] or [B, T, N]."""
         return advantages.sum(-1, keepdim=True) if self.is_joint else advantages
@@ -76,11 +82,8 @@ class _Objective:
         self, output: TeamOutput, batch: Batch, progress: Progress, policy_loss: Tensor, value_loss: Tensor
     ) -> tuple[Tensor, Statistics]:
         """Add the entropy bonus and the extra losses."""
-        entropies = (
-            output.policy.component_entropy if self.entropy_kind == "component" else output.policy.marginal_entropy
-        )
         weight = self.entropy_weight.at(progress)
-        entropy = pg.masked_mean(entropies().sum(-1, keepdim=True), self._mask(batch) if self.is_joint else None)
+        entropy = self._entropy(output, decides(batch))
         loss = policy_loss + self.value_weight * value_loss - weight * entropy
         statistics: Statistics = {
             "loss/policy": policy_loss.detach(),
@@ -94,12 +97,21 @@ class _Objective:
             statistics |= more
         return loss, statistics | {"loss/total": loss.detach()}
 
+    def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
+        """Sum over the agents that choose, mean over the steps at which somebody does."""
+        is_component = self.entropy_kind == "component"
+        entropy = output.policy.component_entropy() if is_component else output.policy.marginal_entropy()
+        if acting is None:
+            return entropy.sum(-1).mean()
+        return pg.masked_mean((entropy * acting).sum(-1), acting.any(-1))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ppo(_Objective):
     """Proximal policy optimisation with GAE from the values recorded while acting."""
 
     needs_values = True
+    sums_losses = False
     clip: float = 0.2
     epochs: int = 2
     minibatches: int = 4
@@ -122,7 +134,7 @@ class Ppo(_Objective):
 
     def loss(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a prepared batch, and numbers to log."""
-        log_ratio = self._log_prob(output, batch) - self._sampling_log_prob(batch)
+        log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
         value_loss = pg.value_error(output.values, batch["value_targets"], decides(batch))
         loss, statistics = self._complete(output, batch, progress, surrogate, value_loss)
@@ -155,7 +167,7 @@ class Impala(_Objective):
         values = whole.values[:, :-1]
         output = TeamOutput(whole.policy.first(steps), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
-        log_ratio = (log_prob - self._sampling_log_prob(batch)).detach()
+        log_ratio = self._log_ratio(log_prob.detach(), batch)
         truncated = batch["truncated"][..., None].expand_as(values)
         following = following_values(values, whole.values[:, -1], batch["final_values"], truncated).detach()
         targets, advantages = vtrace(
