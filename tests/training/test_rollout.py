@@ -1,0 +1,243 @@
+"""Acting and training see the same thing, and how worlds are spread over collectors changes nothing."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.teams import constant_team
+from rl_models.training.batch import decides, think, to_batch
+from rl_models.training.fragment import Fragment
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tests.training.small import HORIZON, Walks, assert_equal_fragments, collector, cordial, rooms, team
+
+FORMS = [pytest.param(True, id="joint"), pytest.param(False, id="per_agent")]
+ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values", "state/")
+
+
+def error_at_first_update(objective, policy, fragment):
+    """Largest |ratio - 1| before any step was taken."""
+    batch = objective.prepare(to_batch(fragment))
+    _, statistics = objective.loss(think(policy, batch), batch, Progress())
+    return float(statistics["policy/ratio_error"])
+
+
+@pytest.mark.parametrize("is_joint", FORMS)
+@pytest.mark.parametrize("objective", [Ppo, Impala])
+@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("agents", [1, 2, 3])
+def test_rollout_equals_train(agents, components, objective, is_joint):
+    """Log-probabilities at sampling are those of the first update, with episodes that end inside the fragment."""
+    one = collector(agents=agents, components=components)
+    one.collect()
+    fragment = one.collect()  # the second one begins in the middle of episodes
+    assert fragment.is_first[:, 1:-1].any(1).all()
+    assert not fragment.is_first[:, 0].all()
+    assert error_at_first_update(objective(is_joint=is_joint), one.policy, fragment) < 1e-5
+
+
+def test_recorded_values_are_those_that_training_computes():
+    one = collector()
+    one.collect()
+    fragment = one.collect()
+    values = think(one.policy, to_batch(fragment)).values.detach().numpy()
+    np.testing.assert_allclose(fragment.steps["values"], values[:, :-1], atol=1e-5)
+    np.testing.assert_allclose(fragment.ends["last_values"], values[:, -1], atol=1e-5)
+
+
+def test_a_truncated_episode_keeps_the_value_of_its_final_observation():
+    """Played again alone, without the limit, the value one step later is the recorded one."""
+    one = collector(num_worlds=4, length=HORIZON)
+    fragment = one.collect()
+    stopped = fragment.steps["truncated"][:, -1]
+    assert stopped.any()
+    assert not fragment.steps["final_values"][:, :-1].any()
+    free = Collector(rooms(4, max_episode_steps=HORIZON + 5), team(), HORIZON)
+    free.reset(3)
+    longer = free.collect()
+    np.testing.assert_array_equal(longer.steps["actions"][stopped], fragment.steps["actions"][stopped])
+    np.testing.assert_allclose(
+        fragment.steps["final_values"][stopped, -1], longer.ends["last_values"][stopped], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("is_joint", FORMS)
+def test_rollout_equals_train_where_agents_carry_on_or_leave_the_game(is_joint):
+    one = Collector(Walks(5, num_agents=3), constant_team(3, 3, 3), 20)
+    one.reset(0)
+    fragment = one.collect()
+    assert 0.2 < fragment.obs["decides"].mean() < 0.9
+    assert error_at_first_update(Ppo(is_joint=is_joint), one.policy, fragment) < 1e-5
+    assert error_at_first_update(Impala(is_joint=is_joint), one.policy, fragment) < 1e-5
+
+
+def test_actions_of_agents_that_do_not_decide_change_no_loss():
+    one = Collector(Walks(5, num_agents=3), constant_team(3, 3, 3), 20)
+    one.reset(0)
+    fragment = one.collect()
+    other = Fragment(**{name: getattr(fragment, name) for name in Fragment.__slots__})
+    other.steps = {name: value.copy() for name, value in fragment.steps.items()}
+    idle = ~fragment.obs["decides"][:, :-1]
+    for name, replacement in (("actions", 2 - other.steps["actions"][idle]), ("agent_log_prob", -9.0)):
+        other.steps[name][idle] = replacement
+    for objective in (Ppo(), Ppo(is_joint=False), Impala(), Impala(is_joint=False)):
+        losses = []
+        for part in (fragment, other):
+            batch = objective.prepare(to_batch(part))
+            losses.append(objective.loss(think(one.policy, batch), batch, Progress())[0].item())
+        assert losses[0] == losses[1]
+
+
+def test_dead_agents_and_those_that_carry_on_are_masked():
+    one = Collector(Walks(4, num_agents=2), constant_team(1, 2, 3), 12)
+    one.reset(1)
+    fragment = one.collect()
+    mask = decides(to_batch(fragment)).numpy()
+    np.testing.assert_array_equal(mask, (fragment.obs["decides"] & fragment.obs["alive"])[:, :-1])
+
+
+# ------------------------------------------------------------------------------- how worlds are spread
+
+
+def test_one_collector_of_eight_worlds_equals_two_of_four():
+    """Worlds, actions and rewards exactly; what is computed in batches to rounding."""
+    whole = collector(8)
+    halves = [collector(4), collector(4, first_world=4)]
+    for _ in range(3):
+        joined = Fragment.join([half.collect() for half in halves])
+        assert_equal_fragments(whole.collect(), joined, close=ROUNDING)
+
+
+def test_neighbours_and_seeds_do_change_what_happens():
+    one, other, third = collector(4), collector(4, first_world=4), collector(4, seed=4)
+    actions = [part.collect().steps["actions"] for part in (one, other, third)]
+    assert not np.array_equal(actions[0], actions[1])
+    assert not np.array_equal(actions[0], actions[2])
+
+
+def test_a_restored_collector_plays_the_identical_next_fragment():
+    unbroken = collector()
+    for _ in range(2):
+        unbroken.collect()
+    unbroken.version = 5
+    snapshot = {name: value.copy() for name, value in unbroken.snapshot().items()}
+    wanted = unbroken.collect()
+    fresh = collector(seed=99)
+    fresh.restore(snapshot)
+    assert_equal_fragments(fresh.collect(), wanted)
+    assert (wanted.versions == 5).all()
+    assert_equal_fragments(fresh.collect(), unbroken.collect())
+
+
+def test_taking_a_snapshot_disturbs_nothing():
+    one, other = collector(), collector()
+    one.collect(), other.collect()
+    snapshot = one.snapshot()
+    for value in snapshot.values():
+        value[...] = 0
+    assert_equal_fragments(one.collect(), other.collect())
+
+
+# ------------------------------------------------------------------------------------------ fragments
+
+
+def test_a_fragment_counts_steps_and_is_sliced_by_worlds():
+    fragment = collector(6, length=5).collect()
+    assert (len(fragment), fragment.env_steps(), fragment.agent_steps()) == (6, 30, 60)
+    part = fragment[2:5]
+    assert (len(part), part.env_steps()) == (3, 15)
+    np.testing.assert_array_equal(part.obs["view"], fragment.obs["view"][2:5])
+    assert_equal_fragments(Fragment.join([fragment[:2], fragment.slice(slice(2, 6))]), fragment)
+    assert Fragment.join([fragment]) is fragment
+
+
+def sentences(fragment):
+    """The texts behind the row numbers."""
+    return fragment.texts["sentences"][fragment.obs["sentences"]]
+
+
+def test_joined_fragments_still_point_at_their_own_texts():
+    parts = []
+    for first in (0, 4):
+        one = Collector(Walks(4, first_world=first, num_agents=2), constant_team(1, 2, 3), 6)
+        one.reset(0)
+        one.collect()
+        parts.append(one.collect())
+    assert not np.array_equal(parts[0].texts["sentences"], parts[1].texts["sentences"])
+    joined = Fragment.join(parts)
+    np.testing.assert_array_equal(sentences(joined), np.concatenate([sentences(part) for part in parts]))
+    assert joined.obs["sentences"].dtype == parts[0].obs["sentences"].dtype
+    assert len(joined.texts["sentences"]) == sum(len(part.texts["sentences"]) for part in parts)
+    mixed = Fragment.join([joined[3:6], parts[0][1:2]])
+    wanted = np.concatenate([sentences(joined)[3:6], sentences(parts[0])[1:2]])
+    np.testing.assert_array_equal(sentences(mixed), wanted)
+
+
+def test_texts_are_what_the_world_showed_and_old_ones_are_forgotten():
+    """Ten fragments of a world with composed text against the same world stepped by hand with the same actions."""
+    one = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
+    one.reset(0)
+    world = Walks(3, num_agents=2)
+    obs = world.reset(0)
+    for _ in range(10):
+        fragment = one.collect()
+        shown = [world.texts["sentences"].look_up(obs["sentences"])]
+        for step in range(8):
+            obs = world.step(fragment.steps["actions"][:, step])[0]
+            shown.append(world.texts["sentences"].look_up(obs["sentences"]))
+        np.testing.assert_array_equal(sentences(fragment), np.stack(shown, axis=1))
+        used = np.unique(fragment.obs["sentences"])
+        # Besides what was shown there may be final observations and starts of the next episodes, but nothing older.
+        ends = int((fragment.steps["terminated"] | fragment.steps["truncated"]).sum())
+        assert len(fragment.texts["sentences"]) <= len(used) + 4 * ends
+    assert len(world.texts["sentences"].table) > 12
+
+
+def test_a_collector_of_texts_continues_from_its_snapshot():
+    unbroken = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
+    unbroken.reset(0)
+    unbroken.collect()
+    fresh = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
+    fresh.restore(unbroken.snapshot())
+    one, other = unbroken.collect(), fresh.collect()
+    np.testing.assert_array_equal(one.steps["actions"], other.steps["actions"])
+    np.testing.assert_array_equal(sentences(one), sentences(other))
+
+
+def test_episodes_are_reported_once():
+    one = collector(length=4 * HORIZON)
+    fragment = one.collect()
+    episodes = one.pop_episodes()
+    ended = fragment.steps["terminated"] | fragment.steps["truncated"]
+    assert len(episodes["length"]) == ended.sum() == len(episodes["return"])
+    assert episodes["return"].shape[1] == 2
+    np.testing.assert_allclose(episodes["success"].sum(), fragment.steps["terminated"].sum())
+    assert one.pop_episodes() == {}
+
+
+def test_cordial_reads_the_matrix_that_holds_at_each_step():
+    one = collector()
+    fragment = one.collect()
+    objective = Impala(extra_losses=(cordial(one.world),))
+    batch = to_batch(fragment)
+    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    assert abs(statistics["loss/cordial"] - np.log(169)) < 0.5
+    wanted = 1 - 16 / 169
+    assert abs(statistics["policy/invalid_probability"] - wanted) < 0.05
+    assert len(np.unique(fragment.obs["coordination"])) > 3
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_only_the_observation_after_the_last_step_is_beyond_the_loss(components):
+    """PPO does not look at it; V-trace bootstraps from it."""
+    one = collector(components=components)
+    fragment = one.collect()
+    changed = to_batch(fragment) | {"obs/view": torch.from_numpy(fragment.obs["view"]).clone()}
+    changed["obs/view"][:, -1] = 1 - changed["obs/view"][:, -1]
+    for objective, differs in ((Ppo(), False), (Impala(), True)):
+        losses = []
+        for batch in (to_batch(fragment), changed):
+            prepared = objective.prepare(batch)
+            losses.append(objective.loss(think(one.policy, prepared), prepared, Progress())[0].item())
+        assert (losses[0] != losses[1]) == differs
