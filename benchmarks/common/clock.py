@@ -1,0 +1,59 @@
+"""Time as a process sees it: CPU seconds, which other programs on the machine disturb least.
+
+Medians of several repeats are reported. Things that are compared take turns, so that noise hits all of them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from time import process_time
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+
+
+def timed(work: Callable[..., _Result], *arguments: Any) -> tuple[_Result, float]:
+    """Result of `work(*arguments)`, and the CPU seconds of this process, all threads, until it came."""
+    start = process_time()
+    result = work(*arguments)
+    return result, process_time() - start
+
+
+def median(values: Sequence[float]) -> float:
+    """Median."""
+    return statistics.median(values)
+
+
+def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """Median of the ratios within each turn, which is steadier than the ratio of medians."""
+    return median([one / other for one, other in zip(above, below, strict=True)])
+
+
+class Stopwatches:
+    """CPU time spent in some methods of an object, each without the time of the others that it calls.
+
+    Attributes:
+        seconds: method name -> CPU seconds so far.
+    """
+
+    def __init__(self, target: Any, methods: Sequence[str]) -> None:
+        """Put a stopwatch on each method of this one object."""
+        self.seconds = dict.fromkeys(methods, 0.0)
+        self._inner: list[float] = []
+        for name in methods:
+            setattr(target, name, self._watched(name, getattr(target, name)))
+
+    def _watched(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any, **named: Any) -> Any:
+            self._inner.append(0.0)
+            start = process_time()
+            try:
+                return method(*arguments, **named)
+            finally:
+                spent = process_time() - start
+                self.seconds[name] += spent - self._inner.pop()
+                if self._inner:
+                    self._inner[-1] += spent
+
+        return watched

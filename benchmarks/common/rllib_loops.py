@@ -1,0 +1,120 @@
+"""The same work through RLlib, in this process and without a cluster: our path, and its stock env runners.
+
+This file must not know about any particular world or network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core import COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.distribution.torch.torch_distribution import TorchCategorical
+from ray.rllib.core.learner.learner import Learner
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME, WEIGHTS_SEQ_NO
+
+from benchmarks.common.training_loop import LoopTimes, time_loop
+from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv
+from rl_models.rllib.env_runner import FragmentEnvRunner
+from rl_models.rllib.module import TeamModule
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.training.fragment import Fragment
+
+Sampler = Callable[[int], None]
+"""Plays this many env steps, all environments together."""
+
+
+def time_rllib_loop(config: AlgorithmConfig, turns: int) -> LoopTimes:
+    """Our env runner and learner with RLlib's batching, metrics and weight transfer, and the bare passes of the same.
+
+    The learner's update is called where RLlib's learner thread calls it, so that its end is known.
+
+    Args:
+        config: as an experiment trains with, `num_learners=0` and `num_env_runners=0`.
+        turns: how many.
+    """
+    runner = FragmentEnvRunner(config=config, worker_index=0)
+    learner = config.build_learner(env=None, spaces=runner.get_spaces())
+
+    def collect() -> Fragment:
+        (fragment,) = runner.sample()
+        runner.get_metrics()
+        return fragment
+
+    def update(fragment: Fragment) -> None:
+        steps = {NUM_ENV_STEPS_SAMPLED_LIFETIME: runner.num_env_steps_sampled_lifetime}
+        Learner.update(learner, episodes=[fragment], timesteps=steps)
+        weights = learner.get_state(components=COMPONENT_RL_MODULE)[COMPONENT_RL_MODULE]
+        runner.set_state({COMPONENT_RL_MODULE: weights, WEIGHTS_SEQ_NO: learner._weights_seq_no})
+
+    policy = learner.module[DEFAULT_MODULE_ID].policy
+    times = time_loop(collect, update, policy, config.learner_config_dict["objective"], turns)
+    learner.shutdown()
+    return times
+
+
+def stock_team_sampler(env: dict[str, Any], build_policy: Callable[[], TeamPolicy], worlds: int) -> Sampler:
+    """RLlib's `SingleAgentEnvRunner` on `TeamGymEnv`: one player moves all agents, the same team module as ours.
+
+    Args:
+        env: the view's `env_config`.
+        build_policy: builds the team.
+        worlds: how many environments.
+    """
+    config = _stock_config(TeamGymEnv, env, TeamModule, build_policy, worlds)
+    runner = SingleAgentEnvRunner(config=config, worker_index=0)
+    return lambda env_steps: _drop(runner.sample(num_timesteps=env_steps))
+
+
+def stock_multi_agent_sampler(env: dict[str, Any], build_policy: Callable[[], TeamPolicy], worlds: int) -> Sampler:
+    """RLlib's `MultiAgentEnvRunner` on `TeamMultiAgentEnv`: all agents share one policy that acts for one agent.
+
+    Args:
+        env: the view's `env_config`.
+        build_policy: builds a team of one agent; there is nobody to talk to.
+        worlds: how many environments.
+    """
+    config = _stock_config(TeamMultiAgentEnv, env, LoneAgentModule, build_policy, worlds)
+    config.multi_agent(policies={"agent"}, policy_mapping_fn=lambda *_, **__: "agent")
+    runner = MultiAgentEnvRunner(config=config, worker_index=0)
+    return lambda env_steps: _drop(runner.sample(num_timesteps=env_steps))
+
+
+class LoneAgentModule(TeamModule):
+    """A team of one behind a stock policy: observations without an axis of agents, one categorical action."""
+
+    def get_exploration_action_dist_cls(self) -> type[TorchCategorical]:
+        """RLlib's own distribution of one discrete action."""
+        return TorchCategorical
+
+    get_inference_action_dist_cls = get_exploration_action_dist_cls
+    get_train_action_dist_cls = get_exploration_action_dist_cls
+
+    def _stock_output(self, batch: dict[str, Any]) -> TeamOutput:
+        axis = 2 if Columns.STATE_IN in batch else 1
+        obs = {key: value.unsqueeze(axis) for key, value in batch[Columns.OBS].items()}
+        return super()._stock_output({**batch, Columns.OBS: obs})
+
+    def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
+        logits = output.policy.marginals().log().squeeze(-2)
+        columns = super()._stock(batch, output)
+        return columns | {Columns.ACTION_DIST_INPUTS: logits if Columns.STATE_IN in batch else logits[:, 0]}
+
+
+def _stock_config(
+    view: type, env: dict[str, Any], module: type, build_policy: Callable[[], TeamPolicy], worlds: int
+) -> PPOConfig:
+    config = PPOConfig().environment(view, env_config=env, disable_env_checking=True)
+    config.env_runners(num_env_runners=0, num_envs_per_env_runner=worlds, rollout_fragment_length=20)
+    config.rl_module(rl_module_spec=RLModuleSpec(module_class=module, model_config={"build_policy": build_policy}))
+    return config
+
+
+def _drop(episodes: Any) -> None:
+    """Episodes are not needed, only the time they took."""

@@ -1,0 +1,127 @@
+"""A training loop against the bare arithmetic of its network.
+
+Bare is acting and learning of the network alone on the very batches that the loop collected: acting forward, and
+forward and backward of the learner with the plainest scalar in place of the losses. No world, sampling, batching, loss
+or optimiser. `overhead` is the loop's CPU time over that. The learner's passes are the objective's own, so for IMPALA
+both sides see all T + 1 observations of a fragment.
+
+This file must not know about any world, network or Ray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.common.clock import median, median_ratio, timed
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.training.batch import Batch, think, to_batch
+from rl_models.training.fragment import Fragment
+from rl_models.training.loop import minibatches
+from rl_models.training.objective import Objective
+
+
+@dataclass
+class LoopTimes:
+    """CPU seconds of each turn.
+
+    Attributes:
+        agent_steps: agent steps of one turn.
+        collect: sampling (acting, the world, writing fragments).
+        update: learning.
+        bare_acting, bare_learning: the network alone.
+    """
+
+    agent_steps: int
+    collect: list[float] = field(default_factory=list)
+    update: list[float] = field(default_factory=list)
+    bare_acting: list[float] = field(default_factory=list)
+    bare_learning: list[float] = field(default_factory=list)
+
+    @property
+    def loop(self) -> list[float]:
+        """Sampling and learning together."""
+        return [one + other for one, other in zip(self.collect, self.update, strict=True)]
+
+    @property
+    def bare(self) -> list[float]:
+        """The network alone, acting and learning together."""
+        return [one + other for one, other in zip(self.bare_acting, self.bare_learning, strict=True)]
+
+    @property
+    def overhead(self) -> float:
+        """Loop CPU over bare CPU."""
+        return median_ratio(self.loop, self.bare)
+
+    def per_second(self, seconds: list[float]) -> float:
+        """Agent steps a CPU second."""
+        return self.agent_steps / median(seconds)
+
+
+def time_loop(
+    collect: Callable[[], Fragment],
+    update: Callable[[Fragment], Any],
+    policy: TeamPolicy,
+    objective: Objective,
+    turns: int,
+) -> LoopTimes:
+    """Collect, learn and bare passes in turns; a first turn warms up and is not counted.
+
+    Args:
+        collect: plays one fragment.
+        update: learns from it.
+        policy: the network of the bare passes; it loses its gradients.
+        objective: says which passes the learner makes over a fragment.
+        turns: how many.
+    """
+    times = LoopTimes(0)
+    for turn in range(turns + 1):
+        fragment, collecting = timed(collect)
+        _, updating = timed(update, fragment)
+        acting, learning = bare_seconds(policy, objective, fragment)
+        if turn == 0:
+            times.agent_steps = fragment.agent_steps()
+            continue
+        times.collect.append(collecting)
+        times.update.append(updating)
+        times.bare_acting.append(acting)
+        times.bare_learning.append(learning)
+    return times
+
+
+def bare_seconds(policy: TeamPolicy, objective: Objective, fragment: Fragment) -> tuple[float, float]:
+    """CPU seconds of the network's acting passes and of its learning passes over one fragment."""
+    batch = to_batch(fragment)
+    prepared = objective.prepare(batch)
+    _, acting = timed(_act, policy, batch, prepared["reward"].shape[1])
+    parts = list(minibatches(objective, prepared, 0))
+    _, learning = timed(_learn, policy, parts)
+    policy.zero_grad(set_to_none=True)
+    return acting, learning
+
+
+@torch.inference_mode()
+def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
+    state = {key.removeprefix("state/"): value for key, value in batch.items() if key.startswith("state/")}
+    for step in range(steps):
+        obs = {
+            key.removeprefix("obs/"): value if key.startswith("texts/") else value[:, step : step + 1]
+            for key, value in batch.items()
+            if key.startswith(("obs/", "texts/"))
+        }
+        state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
+
+
+def _learn(policy: TeamPolicy, parts: list[Batch]) -> None:
+    for part in parts:
+        policy.zero_grad(set_to_none=True)
+        _any_scalar(think(policy, part)).backward()
+
+
+def _any_scalar(output: TeamOutput) -> Tensor:
+    """A loss that costs nothing and reaches every parameter."""
+    return output.policy.log_weights.sum() + output.policy.log_marginals.sum() + output.values.sum()

@@ -1,0 +1,65 @@
+"""How long a world's env step takes, and where in it the time goes.
+
+This file must not know about any particular world or about learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from benchmarks.common.clock import Stopwatches, median, timed
+from rl_envs.core.spec import Actions, Arrays
+from rl_envs.core.world import World
+
+Chooser = Callable[[Arrays], Actions]
+"""Actions for all worlds from their observations; it is not timed."""
+
+
+def spread_episodes(world: World) -> None:
+    """Let worlds that were just reset reach their limit one after another, so that every step resets equally many."""
+    world.state["episode_length"][:] = np.arange(world.num_worlds) * world.max_episode_steps // world.num_worlds
+
+
+def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repeats: int, seed: int = 0) -> float:
+    """CPU time of `step` with observations, resets included, divided by B; the median of several repeats.
+
+    Args:
+        world: B worlds.
+        choose: actions.
+        steps: calls of `step` in one repeat.
+        repeats: how many; one before the first warms up and is not counted.
+        seed: of the world.
+    """
+    observations = world.reset(seed)
+    spread_episodes(world)
+    means: list[float] = []
+    for _ in range(repeats + 1):
+        seconds = 0.0
+        for _ in range(steps):
+            result, spent = timed(world.step, choose(observations))
+            observations = result[0]
+            seconds += spent
+        means.append(seconds / steps / world.num_worlds * 1e6)
+    return median(means[1:])
+
+
+def microseconds_by_part(
+    world: World, choose: Chooser, steps: int, methods: Sequence[str], seed: int = 0
+) -> dict[str, float]:
+    """CPU time of a joint step that is spent in each of these methods themselves; the watch costs a little, too.
+
+    Args:
+        world: B worlds; it keeps the stopwatches.
+        choose: actions.
+        steps: calls of `step`.
+        methods: names of the world's methods, `step` among them for the rest.
+        seed: of the world.
+    """
+    observations = world.reset(seed)
+    spread_episodes(world)
+    watches = Stopwatches(world, methods)
+    for _ in range(steps):
+        observations, *_ = world.step(choose(observations))
+    return {name: seconds / steps / world.num_worlds * 1e6 for name, seconds in watches.seconds.items()}

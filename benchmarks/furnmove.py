@@ -1,0 +1,163 @@
+"""Gridworld-FurnMove: its world, the IMPALA loop with the paper's network, and RLlib beside it.
+
+Full-size rooms, horizon 250, TBONE with the paper's widths and SYNC with 13 components, CORDIAL, Adam, one gradient
+pass a sample. Authors' figures (reference: their own loop, timed): 8,000 us a joint step, 48 agent steps a CPU second.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from benchmarks.common.clock import median, timed
+from benchmarks.common.figures import RATIO, Figure
+from benchmarks.common.training_loop import LoopTimes, time_loop
+from benchmarks.common.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from rl_envs.furnmove.actions import NUM_ACTIONS
+from rl_envs.furnmove.compiled_room import compile_room
+from rl_envs.furnmove.observation import VIEW, num_channels
+from rl_envs.furnmove.splits import RoomStream
+from rl_envs.furnmove.world import FurnMove
+from rl_models.losses.cordial import CoordinationSet
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import TboneTeamConfig, tbone_team
+from rl_models.training.coordination import CoordinationLoss
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Schedule
+
+MICROSECONDS, PER_SECOND, MILLISECONDS = "us", "agent steps per CPU-second", "ms"
+ROOMS = 256
+WORLD_BATCH, WORLD_STEPS, WORLD_REPEATS = 256, 60, 9
+"""Worlds of the world's own figures, and how long they are stepped."""
+LOOP_WORLDS, LOOP_LENGTH, LOOP_TURNS = 64, 20, 7
+"""Worlds and env steps of a fragment, and how many fragments."""
+STOCK_STEPS, STOCK_TURNS = 10 * LOOP_WORLDS, 5
+"""Env steps of a turn of stock env runners, and how many turns; they play as many worlds as the loop."""
+COORDINATED_SHARE = 0.8
+"""Of the joint actions that step the world; the others are uniform, as in the measurement of the authors' engine."""
+WORLD_PARTS = ("step", "_checked", "_act_together", "_act_alone", "_mark_visited", "_advance", "_observe", "_start")
+
+
+def measure() -> Iterator[Figure]:
+    """All figures of this part."""
+    torch.set_num_threads(1)
+    yield from _rooms()
+    for agents in (2, 3):
+        yield from _world(agents)
+    yield from _world_parts()
+    ours = _loop()
+    yield from _loop_figures("furnmove.loop", ours)
+    yield from _rllib(ours)
+
+
+def _rooms() -> Iterator[Figure]:
+    """A room that nobody has seen yet: generated, then compiled for the world."""
+    rooms = RoomStream(seed=1, count=ROOMS)
+    seconds = [timed(lambda number=number: compile_room(rooms[number], *rooms.bounds))[1] for number in range(ROOMS)]
+    yield Figure("furnmove.room.ms_per_new_room", sum(seconds) / ROOMS * 1e3, MILLISECONDS)
+
+
+def _world(agents: int) -> Iterator[Figure]:
+    world = ready_world(agents)
+    cost = microseconds_per_joint_step(world, chooser(world), WORLD_STEPS, WORLD_REPEATS)
+    suffix = "" if agents == 2 else f"_{agents}_agents"
+    yield Figure(f"furnmove.world.us_per_joint_step{suffix}", cost, MICROSECONDS)
+
+
+def _world_parts() -> Iterator[Figure]:
+    world = ready_world(2)
+    costs = microseconds_by_part(world, chooser(world), WORLD_STEPS * WORLD_REPEATS, WORLD_PARTS)
+    for name, cost in costs.items():
+        yield Figure(f"furnmove.world.part.{name.removeprefix('_')}", cost, MICROSECONDS)
+
+
+def _loop() -> LoopTimes:
+    world = FurnMove(LOOP_WORLDS)
+    policy, objective = team(), cordial_impala()
+    collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
+    collector.reset(0)
+    spread_episodes(world)
+    learner = Learner(policy, objective, OptimiserSettings())
+    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, LOOP_TURNS)
+
+
+def _loop_figures(name: str, times: LoopTimes) -> Iterator[Figure]:
+    yield Figure(f"{name}.overhead", times.overhead, RATIO)
+    yield Figure(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+    yield Figure(f"{name}.bare_agent_steps_per_cpu_second", times.per_second(times.bare), PER_SECOND)
+    yield Figure(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+    for part in ("collect", "update", "bare_acting", "bare_learning"):
+        cost = median(getattr(times, part)) / times.agent_steps * 1e6
+        yield Figure(f"{name}.part.{part}_us_per_agent_step", cost, MICROSECONDS)
+
+
+def _rllib(ours: LoopTimes) -> Iterator[Figure]:
+    """RLlib around the same pieces, and RLlib's stock env runners, which only sample here."""
+    from benchmarks.common import rllib_loops
+    from rl_models.rllib.config import Workers, rllib_config
+
+    config = rllib_config(
+        make_world=FurnMove,
+        build_policy=team,
+        objective=cordial_impala(),
+        optimiser=OptimiserSettings(),
+        workers=Workers(worlds_per_runner=LOOP_WORLDS, fragment_length=LOOP_LENGTH),
+        seed=0,
+    )
+    yield from _loop_figures("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
+    env = {"world": "furnmove-v0", "arguments": {"num_agents": 2}}
+    samplers = {
+        "furnmove.stock_multi_agent_env": rllib_loops.stock_multi_agent_sampler(
+            env, functools.partial(team, agents=1, seen_agents=2), LOOP_WORLDS
+        ),
+        "furnmove.stock_team_env": rllib_loops.stock_team_sampler(env, team, LOOP_WORLDS),
+    }
+    for name, sample in samplers.items():
+        sample(STOCK_STEPS)
+        seconds = median([timed(sample, STOCK_STEPS)[1] for _ in range(STOCK_TURNS)])
+        rate = 2 * STOCK_STEPS / seconds
+        yield Figure(f"{name}.times_slower_sampling", ours.per_second(ours.collect) / rate, RATIO)
+        yield Figure(f"{name}.agent_steps_per_cpu_second", rate, PER_SECOND)
+
+
+def ready_world(agents: int) -> FurnMove:
+    """Worlds that have met all their rooms, so that none is made while they are timed."""
+    world = FurnMove(WORLD_BATCH, num_agents=agents, rooms=RoomStream(count=ROOMS))
+    for number in range(ROOMS):
+        world._room(number)
+    return world
+
+
+def chooser(world: FurnMove) -> Chooser:
+    """Random joint actions, most of them coordinated."""
+    generator = np.random.default_rng(0)
+    coordinated = world.tables["coordinated_actions"]
+
+    def choose(observations: dict[str, np.ndarray]) -> np.ndarray:
+        which = observations["coordination"][:, 0]
+        together = coordinated[which, generator.integers(coordinated.shape[1], size=len(which))]
+        alone = generator.integers(NUM_ACTIONS, size=together.shape)
+        return np.where(generator.random((len(which), 1)) < COORDINATED_SHARE, together, alone)
+
+    return choose
+
+
+def team(agents: int = 2, seen_agents: int | None = None) -> TeamPolicy:
+    """The paper's team; with `seen_agents` its agents see as many as that in their observations."""
+    view = (num_channels(seen_agents or agents), VIEW, VIEW)
+    return tbone_team(TboneTeamConfig(), agents, view, NUM_ACTIONS)
+
+
+def cordial_impala() -> Impala:
+    """IMPALA with CORDIAL in the form of the authors' code."""
+    tables = FurnMove(1).tables
+    actions = torch.from_numpy(tables["coordinated_actions"])
+    moves_object = torch.from_numpy((tables["coordinated_modality"] > 0).astype(np.int64))
+    coordination = CoordinationSet(actions, moves_object.expand(actions.shape[:2]))
+    return Impala(extra_losses=(CoordinationLoss(coordination, Schedule.constant(1.0)),))

@@ -1,0 +1,154 @@
+"""The benchmarks: parts are found, lines are well formed, overhead is what it says. No time is asserted."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import benchmarks
+from benchmarks import __main__ as command
+from benchmarks.common.clock import Stopwatches, median_ratio
+from benchmarks.common.figures import Figure, load_parts, part_names, ratios_first, write_lines
+from benchmarks.common.training_loop import LoopTimes, bare_seconds, time_loop
+from benchmarks.common.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from rl_envs.matrix_game.world import MatrixGame
+from rl_models.teams import constant_team
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of two parts, a private module and a folder."""
+    folder = tmp_path / "some_benchmarks"
+    (folder / "common").mkdir(parents=True)
+    (folder / "common" / "__init__.py").touch()
+    source = "from benchmarks.common.figures import Figure\ndef measure():\n    yield Figure('{0}.us', 2.0, 'us')\n"
+    for name in ("furnmove", "rtfm", "_private"):
+        text = source.format(name) + f"    yield Figure('{name}.overhead', 1.25, 'ratio')\n"
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = ModuleType("some_benchmarks")
+    module.__path__ = [str(folder)]
+    monkeypatch.setitem(sys.modules, "some_benchmarks", module)
+    return module
+
+
+@pytest.fixture
+def game():
+    world = MatrixGame(4, adversary=0)
+    policy = constant_team(3, world.num_agents, world.action_spec, seed=0)
+    return world, policy
+
+
+def test_every_file_of_the_package_is_a_part(package):
+    assert part_names(package) == ["furnmove", "rtfm"]
+    assert "furnmove" in part_names(benchmarks)
+    assert "common" not in part_names(benchmarks)
+
+
+def test_the_command_writes_well_formed_lines_ratios_first(package, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "benchmarks", package)
+    out = tmp_path / "bench.jsonl"
+    assert command.main(["--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["name"] for line in lines] == ["furnmove.overhead", "rtfm.overhead", "furnmove.us", "rtfm.us"]
+    assert all(set(line) == {"name", "value", "unit"} for line in lines)
+    assert "rtfm.overhead" in capsys.readouterr().out
+
+
+def test_only_some_parts_and_a_plain_sentence_for_an_unknown_one(package, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "benchmarks", package)
+    out = tmp_path / "bench.jsonl"
+    assert command.main(["--only", "rtfm", "--out", str(out)]) == 0
+    assert "furnmove" not in out.read_text()
+    assert command.main(["--only", "rtfn"]) == 2
+    assert "no benchmark is called 'rtfn'; there are: furnmove, rtfm" in capsys.readouterr().err
+
+
+def test_figures_keep_their_order_within_a_unit(tmp_path):
+    figures = [Figure("a", 1.0, "us"), Figure("b", 2.0, "ratio"), Figure("c", 3.0, "us"), Figure("d", 4.0, "ratio")]
+    write_lines(ratios_first(figures), tmp_path / "lines")
+    assert [json.loads(line)["name"] for line in (tmp_path / "lines").read_text().splitlines()] == list("bdac")
+
+
+def test_the_real_part_can_be_loaded_without_measuring():
+    (part,) = load_parts(benchmarks, ["furnmove"])
+    assert callable(part.measure)
+
+
+def test_overhead_is_loop_over_bare_within_each_turn():
+    times = LoopTimes(100, collect=[1.0, 2.0, 9.0], update=[2.0, 4.0, 3.0])
+    times.bare_acting, times.bare_learning = [0.5, 1.0, 4.0], [1.5, 4.0, 4.0]
+    assert times.loop == [3.0, 6.0, 12.0]
+    assert times.bare == [2.0, 5.0, 8.0]
+    assert times.overhead == median_ratio(times.loop, times.bare) == 1.5
+    assert times.per_second(times.loop) == pytest.approx(100 / 6)
+
+
+def test_a_loop_and_its_bare_passes_take_turns(game):
+    world, policy = game
+    objective = Impala()
+    collector = Collector(world, policy, 5, objective.needs_values)
+    collector.reset(0)
+    learner = Learner(policy, objective, OptimiserSettings())
+    times = time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns=2)
+    assert times.agent_steps == 4 * 5 * world.num_agents
+    assert [len(part) for part in (times.collect, times.update, times.bare_acting, times.bare_learning)] == [2] * 4
+    assert learner.progress.updates == 3
+    assert times.overhead > 0
+
+
+@pytest.mark.parametrize(("objective", "forward_passes"), [(Impala(), 1), (Ppo(epochs=2, minibatches=2), 4)])
+def test_bare_passes_are_the_objectives_own(game, objective, forward_passes):
+    world, policy = game
+    collector = Collector(world, policy, 5, objective.needs_values)
+    collector.reset(0)
+    fragment = collector.collect()
+    before = {name: value.clone() for name, value in policy.state_dict().items()}
+    shapes = []
+    policy.register_forward_pre_hook(lambda _, arguments: shapes.append(tuple(arguments[2].shape)))
+    bare_seconds(policy, objective, fragment)
+    assert shapes[:5] == [(4, 1)] * 5
+    assert len(shapes) == 5 + forward_passes
+    assert all(bool((before[name] == value).all()) for name, value in policy.state_dict().items())
+
+
+def test_stopwatches_count_each_method_without_what_it_calls():
+    class Nested:
+        def outer(self):
+            return self.inner() + sum(range(1000))
+
+        def inner(self):
+            return sum(range(200_000))
+
+    nested = Nested()
+    watches = Stopwatches(nested, ["outer", "inner"])
+    assert nested.outer() == Nested().outer()
+    assert 0 <= watches.seconds["outer"] < watches.seconds["inner"]
+
+
+def test_worlds_are_stepped_with_episodes_out_of_phase():
+    world = MatrixGame(4, adversary=0)
+    seen = SimpleNamespace(calls=0)
+
+    def choose(observations):
+        seen.calls += 1
+        assert all(len(value) == 4 for value in observations.values())
+        return np.zeros((4, world.num_agents), int)
+
+    assert microseconds_per_joint_step(world, choose, steps=3, repeats=2) > 0
+    assert seen.calls == 3 * 3
+    parts = microseconds_by_part(world, choose, 3, ("step", "_advance"))
+    assert list(parts) == ["step", "_advance"]
+
+
+def test_spread_episodes_fills_the_horizon_evenly():
+    world = SimpleNamespace(state={"episode_length": np.zeros(4, int)}, num_worlds=4)
+    world.max_episode_steps = 100
+    spread_episodes(world)
+    assert world.state["episode_length"].tolist() == [0, 25, 50, 75]
