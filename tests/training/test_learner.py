@@ -1,0 +1,288 @@
+"""The Ray-free learner: what an update does, what a checkpoint continues, and that small tasks are learned."""
+
+import copy
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.core.spec import ArraySpec
+from rl_envs.registry import make
+from rl_models.networks.tbone import TboneConfig
+from rl_models.teams import TboneTeamConfig, constant_team, tbone_team
+from rl_models.training.batch import to_batch
+from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
+from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.loop import Learner, count_progress, minibatches, train
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress, Schedule
+from tests.training.small import Walks, collector, cordial, rooms, team
+
+ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
+RMSPROP = OptimiserSettings(kind="rmsprop", betas=(0.9, 0.99), clip=0.5)
+
+
+def weights(policy):
+    return {name: value.clone() for name, value in policy.state_dict().items()}
+
+
+def assert_equal_weights(one, other):
+    for (name, value), wanted in zip(one.state_dict().items(), other.state_dict().values(), strict=True):
+        assert torch.equal(value, wanted), name
+
+
+def learner_of(one, objective, settings=ADAM, **arguments):
+    return Learner(one.policy, objective, settings, **arguments)
+
+
+# ------------------------------------------------------------------------------------------ one update
+
+
+@pytest.mark.parametrize("objective", [Ppo(epochs=2, minibatches=3), Impala()])
+def test_an_update_moves_every_parameter_and_counts_what_it_did(objective):
+    one = collector()
+    learner, before = learner_of(one, objective), weights(one.policy)
+    fragment = one.collect()
+    statistics = learner.update([fragment])
+    unmoved = [name for name, value in one.policy.state_dict().items() if torch.equal(value, before[name])]
+    assert unmoved == []
+    ended = int((fragment.steps["terminated"] | fragment.steps["truncated"]).sum())
+    updates = objective.epochs * objective.minibatches
+    assert learner.progress == Progress(env_steps=6 * 16, episodes=ended, updates=updates)
+    assert all(math.isfinite(value) for value in statistics.values())
+    assert statistics["learner/skipped_update"] == 0
+
+
+def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
+    objective = Ppo(epochs=3, minibatches=2)
+    batch = {"is_first": torch.zeros(6, 5), "world": torch.arange(6), "texts/x": torch.arange(2)}
+    parts = [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
+    epochs = [parts[index] + parts[index + 1] for index in (0, 2, 4)]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(6))] * 3
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert parts == [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
+    assert all(len(part["texts/x"]) == 2 for part in minibatches(objective, batch, seed=0))
+
+
+@pytest.mark.parametrize("objective", [Impala(), Impala(sums_losses=True), Ppo(epochs=1, minibatches=1)])
+def test_gradients_gathered_in_parts_are_those_of_the_whole(objective):
+    one = collector()
+    fragment = one.collect()
+    policies = []
+    for size in (0, 4):  # six worlds in parts of four and two
+        policy = copy.deepcopy(one.policy)
+        Learner(policy, objective, ADAM, micro_batch=size).update([fragment])
+        policies.append(policy)
+    for whole, parts in zip(*(policy.parameters() for policy in policies), strict=True):
+        torch.testing.assert_close(whole.grad, parts.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("objective", [Ppo(epochs=1, minibatches=1), Impala()])
+def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
+    one = collector()
+    learner = learner_of(one, objective)
+    learner.update([one.collect()])
+    before, moments = weights(one.policy), copy.deepcopy(optimiser_tensors(learner.optimiser))
+    fragment = one.collect()
+    fragment.steps["reward"][0, 0, 0] = np.nan
+    statistics = learner.update([fragment])
+    assert statistics["learner/skipped_update"] == 1
+    assert math.isnan(statistics["learner/gradient_norm"])
+    for name, value in one.policy.state_dict().items():
+        assert torch.equal(value, before[name])
+    for name, value in optimiser_tensors(learner.optimiser).items():
+        assert torch.equal(value, moments[name])
+    assert learner.update([one.collect()])["learner/skipped_update"] == 0
+
+
+def test_progress_counts_the_work_of_all_learners():
+    progress, batch = Progress(), to_batch(collector().collect())
+    count_progress(progress, batch, learners=2)
+    assert progress.env_steps == 2 * 6 * 16
+
+
+# ------------------------------------------------------------------------------- killed and continued
+
+
+def save(path, learner, one):
+    tensors = {
+        "weights": learner.policy.state_dict(),
+        "optimizer": optimiser_tensors(learner.optimiser),
+        "collector": one.snapshot(),
+    }
+    return save_checkpoint(
+        path, learner.progress.env_steps, tensors, {"progress": dataclasses.asdict(learner.progress)}
+    )
+
+
+@pytest.mark.parametrize("settings", [ADAM, RMSPROP])
+@pytest.mark.parametrize("kind", [Ppo, Impala])
+def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, settings, tmp_path):
+    def fresh(seed):
+        one = collector(seed=seed, components=3, needs_values=kind.needs_values)
+        entropy = Schedule.linear(0.05, 0.0, 500)
+        objective = kind(entropy_weight=entropy, extra_losses=(cordial(one.world),))
+        return one, learner_of(one, objective, settings)
+
+    def turns(one, learner, number):
+        for _ in range(number):
+            statistics = learner.update([one.collect()])
+            one.version = learner.progress.updates
+        return statistics
+
+    unbroken, unbroken_learner = fresh(seed=3)
+    turns(unbroken, unbroken_learner, 2)
+    path = save(tmp_path, unbroken_learner, unbroken)
+    wanted = turns(unbroken, unbroken_learner, 3)
+
+    continued, learner = fresh(seed=77)
+    turns(continued, learner, 1)  # whatever was there must not show through
+    checkpoint = load_checkpoint(path)
+    learner.policy.load_state_dict(checkpoint.tensors["weights"])
+    load_optimiser(learner.optimiser, checkpoint.tensors["optimizer"])
+    learner.progress = Progress(**checkpoint.state["progress"])
+    continued.restore(checkpoint.tensors["collector"])
+    got = turns(continued, learner, 3)
+
+    assert_equal_weights(learner.policy, unbroken_learner.policy)
+    assert learner.progress == unbroken_learner.progress
+    assert {name: float(value) for name, value in got.items()} == {name: float(v) for name, v in wanted.items()}
+
+
+def test_an_optimiser_without_a_step_is_saved_too():
+    one, other = collector(), collector()
+    learner = learner_of(one, Impala())
+    assert optimiser_tensors(learner.optimiser) == {}
+    load_optimiser(learner_of(other, Impala()).optimiser, {})
+
+
+# ------------------------------------------------------------------------------------------ evaluation
+
+
+def test_evaluation_takes_the_first_episodes_of_every_world_however_long_they_are():
+    class Numbered(Walks):
+        """Worlds with odd numbers end after two steps, the others after eight."""
+
+        metric_names = (*Walks.metric_names, "world")
+
+        def _advance(self, actions, recorded):
+            reward, over, _ = super()._advance(actions, recorded)
+            limit = np.where(np.arange(self.num_worlds) % 2, 2, 8)
+            return reward, over & False, self.state["episode_length"] + 1 >= limit
+
+        def _episode_metrics(self, rows):
+            return super()._episode_metrics(rows) | {"world": rows.astype(float)}
+
+    def probe(output, obs):
+        return {"line": obs["line"][:, :, 0].float().sum(-1), "is_one": torch.ones(len(output.values), 1)}
+
+    evaluation = Evaluation(Numbered(4), constant_team(1, 2, 3), probe)
+    episodes = evaluation.run(seed=0, episodes_per_world=3)
+    worlds, counts = np.unique(episodes["world"], return_counts=True)
+    assert dict(zip(worlds, counts, strict=True)) == {0: 3, 1: 3, 2: 3, 3: 3}
+    np.testing.assert_array_equal(episodes["length"], np.where(episodes["world"] % 2, 2, 8))
+    np.testing.assert_allclose(episodes["is_one"].reshape(12), 1)
+    np.testing.assert_allclose(episodes["line"].reshape(12), 2)
+
+
+def test_evaluation_repeats_itself_and_leaves_the_policy_alone():
+    policy = team()
+    before = weights(policy)
+    one, other = (Evaluation(rooms(4), policy).run(seed=5, episodes_per_world=2) for _ in range(2))
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name])
+    for name, value in policy.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+# ---------------------------------------------------------------------------------- identity learning
+
+
+def coordination_return(policy, **game):
+    episodes = Evaluation(make("matrix_game-v0", 500, game="coordination", **game), policy).run(seed=9)
+    return episodes["outcome"].mean()
+
+
+OBJECTIVES = {
+    "ppo": Ppo(entropy_weight=Schedule.constant(0.003), epochs=2, minibatches=2),
+    "ppo_per_agent": Ppo(entropy_weight=Schedule.constant(0.003), epochs=2, minibatches=2, is_joint=False),
+    "impala": Impala(entropy_weight=Schedule.constant(0.003)),
+    "impala_per_agent": Impala(entropy_weight=Schedule.constant(0.003), is_joint=False),
+}
+
+
+@pytest.mark.parametrize(("name", "components"), [*((name, 3) for name in OBJECTIVES), ("impala", 1)])
+def test_a_team_learns_to_choose_alike(name, components):
+    objective, game = OBJECTIVES[name], {"num_agents": 2, "num_actions": 4}
+    policy = constant_team(components, 2, 4, seed=1)
+    assert coordination_return(policy, **game) < 0.4
+    world = make("matrix_game-v0", 64, game="coordination", **game)
+    one = Collector(world, policy, 4, objective.needs_values)
+    one.reset(0)
+    train(one, Learner(policy, objective, OptimiserSettings(learning_rate=Schedule.constant(0.02))), 20_000)
+    assert coordination_return(policy, **game) > 0.9
+
+
+class Recall(Walks):
+    """Agent 0 sees a symbol at the first of two steps; at the second step both agents must name it.
+
+    Agent 0 has to remember, agent 1 to be told. The grid's first cell shows the symbol in its channel.
+    """
+
+    action_spec = 3
+    metric_names = ("right",)
+    text_spec = {}  # noqa: RUF012
+
+    def __init__(self, num_worlds=1, first_world=0):
+        super().__init__(num_worlds, first_world)
+        self.observation_spec = {"view": ArraySpec((4, 15, 15), "uint8", 0, 1, "symbol in the first three channels")}
+
+    def _begin(self, rows):
+        self.state["word"][rows] = (self.chance.uniforms(1, rows) * 3).astype(np.uint8)
+
+    def _advance(self, actions, recorded):
+        last = self.state["episode_length"] == 1
+        right = (actions == self.state["word"]) & last[:, None]
+        self.state["cell"][...] = right
+        return right.sum(1, keepdims=True).repeat(2, 1) * 0.5, last, np.zeros(self.num_worlds, bool)
+
+    def _observe(self, rows):
+        view = np.zeros((len(rows), 2, 4, 15, 15), np.uint8)
+        view[:, :, 3] = 1
+        first = np.flatnonzero(self.state["episode_length"][rows] == 0)
+        view[first, 0, self.state["word"][rows[first], 0]] = 1
+        return {"view": view}
+
+    def _duration(self):
+        return np.ones((self.num_worlds, 2), np.int32)
+
+    def _episode_metrics(self, rows):
+        return {"right": self.state["cell"][rows].mean(1)}
+
+
+@pytest.mark.parametrize(
+    ("objective", "learning_rate", "entropy_weight"),
+    [
+        pytest.param(Ppo(gamma=0.9, minibatches=2), 1e-2, 0.01, id="ppo"),
+        pytest.param(Impala(gamma=0.9), 5e-3, 0.03, id="impala"),
+    ],
+)
+def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_weight):
+    """Without memory and messages each agent is right once in three times."""
+    network = TboneConfig(cell_features=4, convolutions=(2, 2, 4, 8), agent_features=4, hidden=32, message_features=8)
+    policy = tbone_team(TboneTeamConfig(network, 3), 2, (4, 15, 15), 3, seed=1)
+    one = Collector(Recall(64), policy, 4, objective.needs_values)
+    one.reset(0)
+    objective = dataclasses.replace(objective, entropy_weight=Schedule.constant(entropy_weight))
+    learner = learner_of(one, objective, OptimiserSettings(learning_rate=Schedule.constant(learning_rate)))
+    for _ in range(15):
+        train(one, learner, learner.progress.env_steps + 2048)
+        right = one.pop_episodes()["right"][-500:].mean()
+        if right > 0.9:
+            break
+    assert right > 0.9

@@ -1,0 +1,84 @@
+"""Optimisers against their update rules by hand, clipping, and gradients that are not finite."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.training.schedule import Progress, Schedule
+
+GRADIENTS = (3.0, -1.0, 0.5, 0.2)
+
+
+def steps(settings):
+    """A single weight from 1 after each gradient in turn."""
+    weight = nn.Parameter(torch.tensor(1.0, dtype=torch.float64))
+    optimiser = make_optimiser(settings, [weight])
+    for gradient in GRADIENTS:
+        weight.grad = torch.tensor(gradient, dtype=torch.float64)
+        optimiser.step()
+        yield weight.item()
+
+
+def test_rmsprop_divides_by_the_root_of_the_mean_square():
+    settings = OptimiserSettings(kind="rmsprop", learning_rate=Schedule.constant(0.1), betas=(0.9, 0.99), epsilon=0.01)
+    weight, square = 1.0, 0.0
+    for gradient, got in zip(GRADIENTS, steps(settings), strict=True):
+        square = 0.99 * square + 0.01 * gradient**2
+        weight -= 0.1 * gradient / (math.sqrt(square) + 0.01)
+        assert got == pytest.approx(weight)
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_adam_divides_by_the_root_of_the_corrected_mean_square_and_amsgrad_by_its_largest_so_far(amsgrad):
+    settings = OptimiserSettings(learning_rate=Schedule.constant(0.1), betas=(0.8, 0.5), epsilon=1e-3, amsgrad=amsgrad)
+    weight, mean, square, largest = 1.0, 0.0, 0.0, 0.0
+    for time, (gradient, got) in enumerate(zip(GRADIENTS, steps(settings), strict=True), start=1):
+        mean = 0.8 * mean + 0.2 * gradient
+        square = 0.5 * square + 0.5 * gradient**2
+        largest = max(largest, square)
+        size = math.sqrt((largest if amsgrad else square) / (1 - 0.5**time)) + 1e-3
+        weight -= 0.1 * mean / (1 - 0.8**time) / size
+        assert got == pytest.approx(weight)
+
+
+def test_frozen_parameters_are_left_out():
+    frozen, trained = nn.Parameter(torch.ones(2), requires_grad=False), nn.Parameter(torch.ones(3))
+    groups = make_optimiser(OptimiserSettings(), [frozen, trained]).param_groups
+    assert [parameter for group in groups for parameter in group["params"]] == [trained]
+
+
+def test_the_learning_rate_follows_its_schedule():
+    settings = OptimiserSettings(learning_rate=Schedule.linear(0.1, 0.0, 100))
+    optimiser = make_optimiser(settings, [nn.Parameter(torch.ones(1))])
+    assert optimiser.param_groups[0]["lr"] == 0.1
+    assert set_learning_rate(optimiser, settings, Progress(env_steps=75)) == pytest.approx(0.025)
+    assert optimiser.param_groups[0]["lr"] == pytest.approx(0.025)
+
+
+def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_long():
+    settings = OptimiserSettings(clip=1.0)
+    long = [torch.tensor([3.0]), torch.tensor([0.0, 4.0])]
+    assert clip_gradients(settings, long) == (pytest.approx(5.0), True)
+    torch.testing.assert_close(torch.cat(long), torch.tensor([0.6, 0.0, 0.8]))
+    short = [torch.tensor([0.3]), torch.tensor([0.0, 0.4])]
+    assert clip_gradients(settings, short) == (pytest.approx(0.5), True)
+    torch.testing.assert_close(torch.cat(short), torch.tensor([0.3, 0.0, 0.4]))
+
+
+def test_clipping_by_value_limits_each_entry_as_the_authors_do():
+    gradients = [torch.tensor([-9.0, 2.0]), torch.tensor([4.0])]
+    assert clip_gradients(OptimiserSettings(clip=3.0, clip_by="value"), gradients)[1]
+    assert torch.cat(gradients).tolist() == [-3.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("clip_by", ["norm", "value"])
+def test_one_bad_entry_condemns_all_gradients(bad, clip_by):
+    gradients = [torch.tensor([1.0, bad]), torch.tensor([2.0])]
+    norm, is_finite = clip_gradients(OptimiserSettings(clip_by=clip_by), gradients)
+    assert not is_finite
+    assert not math.isfinite(norm)
+    assert torch.cat(gradients).tolist() == [0.0, 0.0, 0.0]
