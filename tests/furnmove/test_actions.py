@@ -1,0 +1,91 @@
+"""Which joint actions are coordinated (A Cordial Sync, section 4.3), counted over all headings."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.actions import (
+    ACTION_NAMES,
+    MODALITY,
+    coordinated_actions,
+    coordination_class,
+    coordination_matrix,
+    is_coordinated,
+)
+from tests.furnmove.slow_game import coordinated
+
+ONES = {1: 13, 2: 16, 3: 46, 4: 184}
+"""N -> 4**N - 3**N navigation tuples with a Pass, and 9 joint ones; a single agent waits for nobody."""
+
+# Tuples of different modalities are never coordinated, so these are all that the slow rule needs to be asked about.
+MODALITIES = (range(4), range(4, 8), range(8, 9), range(9, 13))
+
+
+def headings_of(num_agents):
+    return itertools.product(range(4), repeat=num_agents)
+
+
+def ones_by_the_rule(num_agents, headings):
+    tuples = [joint for modality in MODALITIES for joint in itertools.product(modality, repeat=num_agents)]
+    return {joint for joint in tuples if coordinated(joint, headings)}
+
+
+def test_the_13_actions_have_the_order_of_the_authors_code():
+    assert " ".join(ACTION_NAMES) == (
+        "MoveAhead RotateLeft RotateRight Pass "
+        "MoveWithObjectAhead MoveWithObjectRight MoveWithObjectBack MoveWithObjectLeft RotateObjectRight "
+        "MoveObjectAhead MoveObjectRight MoveObjectBack MoveObjectLeft"
+    )
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_16_of_169_and_46_of_2197_joint_actions_are_coordinated_whatever_the_headings(num_agents):
+    for headings in headings_of(num_agents):
+        matrix = coordination_matrix(np.array(headings))
+        assert matrix.shape == (13,) * num_agents
+        found = set(map(tuple, np.argwhere(matrix).tolist()))
+        assert len(found) == ONES[num_agents], headings
+        assert found == ones_by_the_rule(num_agents, headings), headings
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_the_table_that_agents_see_is_the_rule(num_agents):
+    joint_actions, modalities = coordinated_actions(num_agents)
+    assert joint_actions.shape == (4 ** (num_agents - 1), ONES[num_agents], num_agents)
+    assert modalities.shape == (ONES[num_agents],)
+    classes = set()
+    for headings in headings_of(num_agents):
+        number = int(coordination_class(np.array(headings)))
+        classes.add(number)
+        listed = [tuple(joint) for joint in joint_actions[number].tolist()]
+        assert len(set(listed)) == len(listed), "a one is listed twice"
+        assert set(listed) == ones_by_the_rule(num_agents, headings), headings
+        for joint, modality in zip(listed, modalities, strict=True):
+            assert set(MODALITY[list(joint)]) == {modality}
+    assert classes == set(range(len(joint_actions)))
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_a_whole_batch_is_judged_as_one_by_one(num_agents):
+    random = np.random.default_rng(num_agents)
+    actions = random.integers(13, size=(500, num_agents))
+    actions[:250] = MODALITIES[1].start + random.integers(4, size=(250, num_agents))
+    headings = random.integers(4, size=(500, num_agents))
+    pairs = zip(actions.tolist(), headings.tolist(), strict=True)
+    assert is_coordinated(actions, headings).tolist() == [coordinated(*pair) for pair in pairs]
+
+
+@pytest.mark.parametrize("pushes", [ACTION_NAMES[4:8], ACTION_NAMES[9:13]], ids=["with object", "object"])
+def test_an_agent_turned_right_answers_ahead_with_left(pushes):
+    """The sheet's example: Ahead-Left, Right-Ahead, Back-Right, Left-Back."""
+    matrix = coordination_matrix(np.array([0, 1]))
+    ahead, right, back, left = (ACTION_NAMES.index(name) for name in pushes)
+    for first, second in ((ahead, left), (right, ahead), (back, right), (left, back)):
+        assert np.flatnonzero(matrix[first]).tolist() == [second]
+
+
+def test_two_agents_may_walk_at_once_if_a_third_passes():
+    walk, stay = ACTION_NAMES.index("MoveAhead"), ACTION_NAMES.index("Pass")
+    assert is_coordinated(np.array([walk, walk, stay]), np.zeros(3, int))
+    assert not is_coordinated(np.array([walk, walk, walk]), np.zeros(3, int))
