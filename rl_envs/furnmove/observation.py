@@ -39,6 +39,7 @@ class Viewer:
         self._crop = (ahead * offset[heading] + right * offset[(heading + 1) % 4]).reshape(4, -1)
         self._padded_width = padded_width
         self._num_agents = num_agents
+        self._scratch = np.empty((0, num_agents, VIEW * VIEW), np.int64)
 
     def view(self, maps: Array, cells: Array, headings: Array) -> Array:
         """Observations of all agents of K worlds.
@@ -55,7 +56,7 @@ class Viewer:
         count, num_agents = headings.shape
         centre = (cells[..., 0] + MARGIN) * self._padded_width + cells[..., 1] + MARGIN
         centre = centre + (np.arange(count) * maps.shape[1])[:, None]
-        codes = maps.reshape(-1).take(self._crop[headings] + centre[..., None])
+        codes = maps.reshape(-1).take(self._indices(headings, centre))
         out = np.zeros((count, num_agents, num_channels(num_agents), VIEW * VIEW), np.uint8)
         for channel, bit in enumerate(_LEADING_BITS):
             np.not_equal(codes & bit, 0, out=out[:, :, channel].view(np.bool_))
@@ -65,13 +66,26 @@ class Viewer:
             self._mark_other(out, cells, headings, offset)
         return out.reshape(count, num_agents, -1, VIEW, VIEW)
 
+    def _indices(self, headings: Array, centre: Array) -> Array:
+        """[K, N, 225] int64, flat map cells of every crop; valid until the next call.
+
+        The largest array of a step lives on: a fresh one is new pages from the system each time, at ten times the cost.
+        """
+        count = len(headings)
+        if len(self._scratch) < count:
+            self._scratch = np.empty((count, *self._scratch.shape[1:]), np.int64)
+        indices = self._crop.take(headings, axis=0, out=self._scratch[:count], mode="clip")
+        indices += centre[..., None]
+        return indices
+
     def _mark_other(self, out: Array, cells: Array, headings: Array, offset: int) -> None:
         """Mark agent i + offset in the crop of every agent i."""
-        away = np.roll(cells, -offset, axis=1) - cells
+        other = (np.arange(self._num_agents) + offset) % self._num_agents
+        away = cells[:, other] - cells
         ahead = (away * STEPS[headings]).sum(-1)
         right = (away * STEPS[(headings + 1) % 4]).sum(-1)
         world, agent = np.nonzero((ahead >= 0) & (ahead < VIEW) & (abs(right) <= VIEW // 2))
-        turned = (np.roll(headings, -offset, axis=1) - headings) % 4
+        turned = (headings[:, other] - headings) % 4
         channel = len(_LEADING_BITS) + 4 * (offset - 1) + turned[world, agent]
         cell = (MARGIN - ahead[world, agent]) * VIEW + right[world, agent] + VIEW // 2
         out[world, agent, channel, cell] = 1

@@ -54,7 +54,8 @@ def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: 
         a legal, unsolved start, or None if this draw leads to none.
     """
     tv = _pick_place(room.tv_starts, uniforms[0], uniforms[1])
-    picks, order, coins = np.split(uniforms[4:], [num_agents, 2 * num_agents])
+    picks, order = uniforms[4 : 4 + 2 * num_agents].reshape(2, num_agents)
+    coins = uniforms[4 + 2 * num_agents :].reshape(num_agents, 2)
     agents = _pick_agents(room, padded_width, tv, spacing, picks)
     if agents is None:
         return None
@@ -62,7 +63,7 @@ def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: 
     stand = _pick_stand(room.stand_places, agents, uniforms[2], uniforms[3])
     if stand is None or abs(tv[:2] - stand[:2]).sum() <= 1:
         return None
-    return Start(agents, _face(tv[:2] - agents, coins.reshape(num_agents, 2)), tv, stand)
+    return Start(agents, _face(tv[:2] - agents, coins), tv, stand)
 
 
 def _pick(count: int, uniform: float) -> int:
