@@ -70,7 +70,7 @@ class TeamAlgorithm:
         results = self._algorithm.train()
         row = episode_means(results.get("env_runners", {}))
         learned = results.get("learners", {}).get("default_policy", {})
-        for group in ("loss", "policy", "coefficient", "learner"):
+        for group in ("loss", "policy", "schedule", "learner"):
             row |= {f"{group}/{name}": float(value) for name, value in learned.get(group, {}).items()}
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
@@ -96,7 +96,7 @@ class TeamAlgorithm:
         """Everything a checkpoint holds: weights, optimiser, and each runner's worlds and recurrent state."""
         tensors, _ = self._each_learner(_training_state)[0]
         runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
-        return tensors | {f"runner_{index}": snapshot for index, snapshot in enumerate(runners) if snapshot}
+        return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint. With another number of runners the worlds begin afresh."""
@@ -104,11 +104,10 @@ class TeamAlgorithm:
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
-        snapshots = [tensors[name] for name in sorted(tensors) if name.startswith("runner_")]
+        snapshots = {name.removeprefix("runner_"): tensors[name] for name in tensors if name.startswith("runner_")}
         if len(snapshots) == max(1, self._plan.workers.runners):
-            # Runner k of K (from 1) takes snapshot k - 1; a local runner has index 0 and takes the only one.
             group.foreach_env_runner(
-                lambda runner: runner.restore_snapshot(snapshots[max(runner.worker_index - 1, 0)]),
+                lambda runner: runner.restore_snapshot(snapshots[str(_place(runner))]),
                 local_env_runner=self._samples_here,
             )
 
@@ -133,5 +132,10 @@ def _training_state(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], P
     return learner.training_state()  # type: ignore[no-any-return]
 
 
-def _snapshot(runner: Any) -> dict[str, Any]:
-    return runner.snapshot()  # type: ignore[no-any-return]
+def _snapshot(runner: Any) -> tuple[int, dict[str, Any]]:
+    return _place(runner), runner.snapshot()
+
+
+def _place(runner: Any) -> int:
+    """Number of a runner from 0: RLlib counts remote ones from 1, and calls a local one 0."""
+    return max(int(runner.worker_index) - 1, 0)

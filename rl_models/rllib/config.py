@@ -74,7 +74,8 @@ def rllib_config(
     )
     config.training(train_batch_size_per_learner=batch // max(workers.learners, 1))
     if is_ppo:
-        config.training(num_epochs=1, minibatch_size=None)
+        # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
+        config.training(num_epochs=1, minibatch_size=workers.fragment_length)
     # IMPALA would spin for 10 s an iteration by default.
     config.reporting(min_time_s_per_iteration=0)
     config.debugging(seed=seed, log_level="ERROR")

@@ -37,7 +37,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
     def make_env(self) -> None:
         """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`."""
         worlds = self.config.num_envs_per_env_runner
-        first = max(self.worker_index - 1, 0) * worlds
+        first = max((self.worker_index or 0) - 1, 0) * worlds
         self.world = self.config.env_config["make_world"](num_worlds=worlds, first_world=first)
         self.env = SimpleNamespace(
             num_envs=worlds,
@@ -81,6 +81,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
             self.make_env()
             self.collector.world = self.world
             self.collector.reset(int(self.config.seed or 0) + self.num_env_steps_sampled_lifetime + 1)
+            self._needs_initial_reset = False
             return self.collector.collect()
 
     def _log(self, fragment: Fragment, episodes: dict[str, Array]) -> None:

@@ -18,6 +18,7 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 
 from rl_models.rllib.module import TEAM
+from rl_models.team_policy import TeamPolicy
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.loop import count_progress, minibatches
 from rl_models.training.objective import Objective, Statistics
@@ -82,16 +83,14 @@ class TeamLearner(TorchLearner):
             optimiser.step()
         self.progress.updates += 1
         skipped = 0.0 if self._is_finite else 1.0
-        self._log_statistics(DEFAULT_MODULE_ID, {"coefficient/learning_rate": rate, "learner/skipped_update": skipped})
+        self._log_statistics(DEFAULT_MODULE_ID, {"schedule/learning_rate": rate, "learner/skipped_update": skipped})
 
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients and rates follow our own progress."""
 
     def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
         """Weights and optimiser as tensors, and how far training has come."""
-        weights = {
-            name: value.detach().cpu() for name, value in self.module[DEFAULT_MODULE_ID].policy.state_dict().items()
-        }
+        weights = {name: value.detach().cpu() for name, value in self._policy.state_dict().items()}
         return {
             "weights": weights,
             "optimizer": optimiser_tensors(self.get_optimizer(DEFAULT_MODULE_ID)),
@@ -99,9 +98,18 @@ class TeamLearner(TorchLearner):
 
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""
-        self.module[DEFAULT_MODULE_ID].policy.load_state_dict(tensors["weights"])
+        self._policy.load_state_dict(tensors["weights"])
         load_optimiser(self.get_optimizer(DEFAULT_MODULE_ID), tensors["optimizer"])
         self.progress = progress
+        # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
+        self._weights_seq_no += 1
+
+    @property
+    def _policy(self) -> TeamPolicy:
+        """The team; several learners wrap its module to average their gradients."""
+        module: Any = self.module
+        policy: TeamPolicy = module[DEFAULT_MODULE_ID].unwrapped().policy
+        return policy
 
     def _log_statistics(self, module_id: str, statistics: Statistics) -> None:
         for name, value in statistics.items():
