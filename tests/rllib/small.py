@@ -1,0 +1,61 @@
+"""Small trials for the tests of the RLlib path; importable by Ray's workers."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rl_envs.furnmove.actions import NUM_ACTIONS
+from rl_envs.furnmove.observation import VIEW, num_channels
+from rl_models.rllib.config import rllib_config
+from rl_models.rllib.settings import Workers
+from rl_models.teams import TboneTeamConfig, tbone_team
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from tests.training.small import NETWORK, cordial, rooms
+
+
+def build_team(components=3):
+    torch.set_num_threads(1)
+    return tbone_team(TboneTeamConfig(NETWORK, components), 2, (num_channels(2), VIEW, VIEW), NUM_ACTIONS, seed=0)
+
+
+def make_rooms(num_worlds, first_world):
+    return rooms(num_worlds, first_world)
+
+
+def objective(kind, **arguments):
+    return kind(extra_losses=(cordial(rooms(1)),), **arguments)
+
+
+@dataclass
+class Plan:
+    """What `TeamAlgorithm` wants."""
+
+    objective: Any
+    workers: Workers
+    make_world: Any = make_rooms
+    build_policy: Any = build_team
+    optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
+    seed: int = 3
+
+
+def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, **arguments):
+    workers = Workers(runners=runners, worlds_per_runner=worlds, fragment_length=length, learners=learners)
+    return Plan(objective(kind, **arguments), workers)
+
+
+def config_of(one):
+    return rllib_config(
+        make_world=one.make_world,
+        build_policy=one.build_policy,
+        objective=one.objective,
+        optimiser=one.optimiser,
+        workers=one.workers,
+        seed=one.seed,
+    )
+
+
+IMPALA, PPO = Impala, Ppo
+partial = functools.partial

@@ -1,0 +1,155 @@
+"""RLlib's PPO and IMPALA over fragments on a cluster: they train, log, continue, and survive a killed runner."""
+
+import copy
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.schedule import Progress
+from tests.rllib.small import plan
+
+pytestmark = pytest.mark.usefixtures("ray_session")
+LOGGED = (
+    "episode/return",
+    "episode/length",
+    "episode/success",
+    "loss/policy",
+    "loss/value",
+    "loss/cordial",
+    "loss/total",
+    "policy/entropy",
+    "policy/ratio_error",
+    "policy/invalid_probability",
+    "schedule/learning_rate",
+    "schedule/cordial",
+    "learner/gradient_norm",
+    "learner/skipped_update",
+    "learner/policy_lag_updates",
+)
+
+
+@pytest.fixture
+def algorithm():
+    """Build a trial, and stop it at the end."""
+    built = []
+
+    def build(*arguments, **keywords):
+        built.append(TeamAlgorithm(plan(*arguments, **keywords)))
+        return built[-1]
+
+    yield build
+    for one in built:
+        one.close()
+
+
+def train_until_learned(one, env_steps, limit_seconds=60):
+    """Train until so many env steps were learned from; the last numbers logged."""
+    row, start = {}, time.monotonic()
+    while one.progress().env_steps < env_steps:
+        assert time.monotonic() - start < limit_seconds, f"stuck at {one.progress()}"
+        row |= one.train()
+    return row
+
+
+def copied(state):
+    """A checkpoint's worth of a state: arrays of a local learner are those that it goes on changing."""
+    return {group: {name: copy.deepcopy(value) for name, value in part.items()} for group, part in state.items()}
+
+
+def weights(one):
+    return one.policy().state_dict()
+
+
+@pytest.mark.parametrize("kind", [Ppo, Impala])
+def test_it_trains_in_its_own_process_and_logs_what_we_name(algorithm, kind):
+    one = algorithm(kind)
+    before = weights(one)
+    row = train_until_learned(one, 240)
+    assert [name for name in LOGGED if not np.isfinite(row.get(name, np.nan))] == []
+    assert all(not torch.equal(value, before[name]) for name, value in weights(one).items())
+    assert row["learner/skipped_update"] == 0
+    if kind is Ppo:
+        assert one.progress().env_steps % 60 == 0
+        assert row["learner/policy_lag_updates"] == 0
+
+
+def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
+    unbroken = algorithm(Ppo)
+    for _ in range(2):
+        unbroken.train()
+    state = copied(unbroken.state())
+    progress = Progress(**vars(unbroken.progress()))
+    for _ in range(2):
+        unbroken.train()
+    continued = algorithm(Ppo)
+    continued.train()
+    continued.restore(state, progress)
+    for _ in range(2):
+        continued.train()
+    assert continued.progress() == unbroken.progress()
+    for name, value in weights(unbroken).items():
+        assert torch.equal(weights(continued)[name], value), name
+
+
+@pytest.mark.parametrize("has_trained", [False, True])
+def test_a_restored_trial_acts_with_the_restored_weights(algorithm, has_trained):
+    """Also one that has trained: RLlib's runners ignore weights that do not count as newer."""
+    one, other = algorithm(Ppo), algorithm(Ppo)
+    one.train()
+    if has_trained:
+        other.train()
+    other.restore(copied(one.state()), Progress(**vars(one.progress())))
+    acting = other._algorithm.env_runner.module.policy.state_dict()
+    for name, value in weights(one).items():
+        assert torch.equal(acting[name], value), name
+
+
+def assert_survives_a_killed_runner(one):
+    group = one._algorithm.env_runner_group
+    runners = group.foreach_env_runner(lambda runner: (runner.worker_index, os.getpid()), local_env_runner=False)
+    assert sorted(index for index, _ in runners) == [1, 2]
+    os.kill(runners[0][1], signal.SIGKILL)
+    row = train_until_learned(one, one.progress().env_steps + 300)
+    assert np.isfinite(row["loss/total"])
+
+
+def test_ppos_remote_runners_share_the_worlds_continue_from_snapshots_and_may_be_killed(algorithm):
+    one = algorithm(Ppo, runners=2, worlds=3)
+    one.train()
+    state = copied(one.state())
+    keys = np.concatenate([state[f"runner_{index}"]["world/chance_key"] for index in range(2)])
+    local = algorithm(Ppo, worlds=6)
+    local.train()
+    np.testing.assert_array_equal(keys, local.state()["runner_0"]["world/chance_key"])
+    one.train()
+    one.restore(state, Progress())
+    again = one.state()
+    for index in range(2):
+        for name, value in state[f"runner_{index}"].items():
+            np.testing.assert_array_equal(again[f"runner_{index}"][name], value, err_msg=name)
+    assert_survives_a_killed_runner(one)
+
+
+def test_impalas_remote_runners_may_be_killed(algorithm):
+    one = algorithm(Impala, runners=2)
+    train_until_learned(one, 240)
+    assert_survives_a_killed_runner(one)
+
+
+def test_two_learners_share_one_update(algorithm):
+    """Each takes half of the worlds, and both end with the same weights."""
+    one = algorithm(Ppo, learners=2, worlds=8)
+    before = weights(one)
+    row = one.train()
+    assert np.isfinite(row["loss/total"])
+    first, second = (tensors["weights"] for tensors, _ in one._each_learner(lambda learner: learner.training_state()))
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+        assert not torch.equal(value, before[name]), name
+    assert one.progress().env_steps == 80

@@ -1,0 +1,189 @@
+"""The parts that RLlib drives, without a cluster: fragments, runner, learner, distribution."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import tree
+
+from rl_models.rllib.distribution import MixtureDistribution, mixture_distribution
+from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
+from rl_models.training.fragment import Fragment
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from tests.rllib.small import build_team, config_of, plan
+from tests.training.small import assert_equal_fragments, collector
+
+KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
+
+
+def runner_of(one):
+    return FragmentEnvRunner(config=config_of(one))
+
+
+def learner_of(one):
+    return config_of(one).build_learner(env=None, spaces=None)
+
+
+def test_a_fragment_is_one_leaf_for_rllib():
+    fragment = collector(num_worlds=2, length=3).collect()
+    leaves = tree.flatten([[fragment, fragment], [fragment]])
+    assert len(leaves) == 3
+    assert all(leaf is fragment for leaf in leaves)
+
+
+def test_fragments_are_sharded_over_learners_without_losing_a_world():
+    from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
+
+    fragments = [collector(num_worlds=4, first_world=first, length=5).collect() for first in (0, 4, 8)]
+    shards = list(ShardEpisodesIterator(fragments, num_shards=2))
+    assert [sum(map(len, shard)) for shard in shards] == [6, 6]
+    assert all(isinstance(part, Fragment) for shard in shards for part in shard)
+    key = [tuple(view.sum((1, 2, 3, 4))) for shard in shards for part in shard for view in part.obs["view"]]
+    wanted = [tuple(view.sum((1, 2, 3, 4))) for fragment in fragments for view in fragment.obs["view"]]
+    assert sorted(key) == sorted(wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_runner_returns_one_fragment_of_its_own_worlds(kind):
+    runner = runner_of(plan(kind))
+    fragments = [runner.sample(num_timesteps=1)[0] for _ in range(2)]
+    wanted = collector(num_worlds=6, length=10, needs_values=kind.needs_values)
+    for fragment in fragments:
+        assert_equal_fragments(fragment, wanted.collect())
+    assert ("last_values" in fragment.ends) == kind.needs_values
+
+
+def test_a_runner_reports_sums_over_the_episodes_that_ended():
+    runner = runner_of(plan())
+    fragment = runner.sample(num_timesteps=1)[0]
+    metrics = runner.get_metrics()
+    metrics = tree.map_structure(lambda leaf: leaf.peek() if hasattr(leaf, "peek") else leaf, metrics)
+    ended = (fragment.steps["terminated"] | fragment.steps["truncated"]).sum()
+    means = episode_means(metrics)
+    assert metrics["episode"]["count"] == ended > 0
+    assert means["episode/success"] == pytest.approx(fragment.steps["terminated"].sum() / ended)
+    assert episode_means({}) == {}
+
+
+def test_a_runner_continues_from_its_snapshot():
+    one, other = runner_of(plan()), runner_of(plan())
+    assert one.snapshot() == {}
+    one.sample(num_timesteps=1)
+    other.restore_snapshot(one.snapshot())
+    assert_equal_fragments(other.sample(num_timesteps=1)[0], one.sample(num_timesteps=1)[0])
+
+
+def test_a_world_that_raises_begins_new_episodes_once():
+    one = plan()
+    runner = FragmentEnvRunner(config=config_of(one).fault_tolerance(restart_failed_sub_environments=True))
+    first = runner.sample(num_timesteps=1)[0]
+
+    def fails(actions, chance=None):
+        raise RuntimeError("the world is broken")
+
+    runner.world.step = fails
+    again = [runner.sample(num_timesteps=1)[0] for _ in range(2)]
+    assert [len(fragment) for fragment in again] == [6, 6]
+    assert again[0].is_first[:, 0].all()
+    assert not again[1].is_first[:, 0].all(), "the worlds began afresh once more"
+    assert not np.array_equal(again[0].obs["view"], first.obs["view"])
+
+
+def test_without_leave_to_restart_a_broken_world_is_an_error():
+    runner = runner_of(plan())
+    runner.world.reset = None
+    with pytest.raises(TypeError):
+        runner.sample(num_timesteps=1)
+
+
+# ------------------------------------------------------------------------------------------- learner
+
+
+def weights_of(learner):
+    return {name: value.clone() for name, value in learner.training_state()[0]["weights"].items()}
+
+
+def built(one):
+    learner = learner_of(one)
+    learner.build()
+    return learner
+
+
+def fragments_of(number=1):
+    one = collector(num_worlds=6, length=10)
+    return [one.collect() for _ in range(number)]
+
+
+@pytest.mark.parametrize("is_joint", [True, False])
+def test_rllibs_learner_does_exactly_what_ours_does(is_joint):
+    """The same minibatches, losses and steps as in the loop without Ray."""
+    one = plan(Ppo, is_joint=is_joint, epochs=2, minibatches=2)
+    learner = built(one)
+    ours = Learner(build_team(), one.objective, one.optimiser)
+    for fragment in fragments_of(2):
+        learner.update(episodes=[fragment])
+        ours.update([fragment])
+    state, progress = learner.training_state()
+    assert progress == ours.progress
+    for name, value in ours.policy.state_dict().items():
+        assert torch.equal(state["weights"][name], value), name
+
+
+def test_a_learner_continues_where_its_training_state_was_taken():
+    one, fragments = plan(Ppo), fragments_of(3)
+    unbroken, continued = built(one), built(one)
+    unbroken.update(episodes=[fragments[0]])
+    tensors, progress = copy.deepcopy(unbroken.training_state())
+    continued.update(episodes=[fragments[2]])  # must not show through
+    continued.restore_training_state(tensors, progress)
+    for fragment in fragments[1:]:
+        unbroken.update(episodes=[fragment])
+        continued.update(episodes=[fragment])
+    for name, value in weights_of(unbroken).items():
+        assert torch.equal(weights_of(continued)[name], value), name
+    assert continued.progress == unbroken.progress
+
+
+def test_the_learner_skips_a_step_whose_gradient_is_not_finite():
+    learner = built(plan(Ppo, epochs=1, minibatches=1))
+    good, bad = fragments_of(2)
+    learner.update(episodes=[good])
+    before = weights_of(learner)
+    bad.steps["reward"][0, 0, 0] = np.inf
+    results = learner.update(episodes=[bad])
+    results = tree.map_structure(lambda leaf: leaf.peek() if hasattr(leaf, "peek") else leaf, results)
+    assert results["default_policy"]["learner"]["skipped_update"] == 1
+    for name, value in weights_of(learner).items():
+        assert torch.equal(value, before[name])
+    learner.update(episodes=[fragments_of(1)[0]])
+    assert any(not torch.equal(value, before[name]) for name, value in weights_of(learner).items())
+
+
+# -------------------------------------------------------------------------------------- distribution
+
+
+def test_the_flat_distribution_is_the_mixture():
+    team = build_team()
+    sized = mixture_distribution(team)
+    assert (sized.num_agents, sized.components, sized.actions) == (2, 3, 13)
+    policy = team.policy_head
+    from rl_models.distributions.mixture import MixtureOfMarginals
+
+    generator = torch.Generator().manual_seed(0)
+    mixtures = [
+        MixtureOfMarginals.from_logits(
+            torch.randn(5, 3, generator=generator), torch.randn(5, 2, 3, 13, generator=generator)
+        )
+        for _ in range(2)
+    ]
+    one, other = (sized.from_logits(MixtureDistribution.inputs_of(mixture)) for mixture in mixtures)
+    actions = one.sample()
+    assert actions.shape == (5, 2)
+    torch.testing.assert_close(one.logp(actions), mixtures[0].log_prob(actions))
+    torch.testing.assert_close(one.policy.joint(), mixtures[0].joint())
+    p, q = mixtures[0].joint().flatten(1), mixtures[1].joint().flatten(1)
+    torch.testing.assert_close(one.kl(other), (p * (p / q).log()).sum(1), atol=1e-5, rtol=1e-4)
+    assert mixture_distribution(build_team(components=1)).components == 1
+    assert policy is team.policy_head
