@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.team_policy import TeamOutput
 from rl_models.training.batch import Batch
 from rl_models.training.objective import Statistics
 from rl_models.training.schedule import Progress, Schedule
+
+_TVD_WORLDS, _LARGEST_JOINT = 4, 3000
+"""TVD needs the whole joint tensor, so training logs it for a few worlds, and only where that tensor is small."""
 
 OBSERVATION = "coordination"
 """Observation key with the number of the coordination matrix that holds now, the same for every agent."""
@@ -41,14 +45,23 @@ class CoordinationLoss:
         invalid = self.coordination.invalid_probability(log_probabilities.detach(), which).mean()
         statistics: Statistics = {
             "loss/cordial": cordial.detach(),
-            "coefficient/cordial": beta,
+            "schedule/cordial": beta,
             "policy/invalid_probability": invalid,
         }
-        return beta * cordial, statistics
+        return beta * cordial, statistics | _tvd(output.policy)
 
     def to(self, device: torch.device) -> None:
         """Move the coordination sets to where the batches are."""
         self.coordination.to(device)
+
+
+@torch.no_grad()
+def _tvd(policy: MixtureOfMarginals) -> Statistics:
+    joint_actions = policy.log_marginals.shape[-1] ** policy.num_agents
+    if joint_actions > _LARGEST_JOINT:
+        return {}
+    few = MixtureOfMarginals(policy.log_weights[:_TVD_WORLDS], policy.log_marginals[:_TVD_WORLDS])
+    return {"policy/tvd": few.tvd().mean()}
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Learner:
             self.optimiser.step()
         self.progress.updates += 1
         skipped = 0.0 if is_finite else 1.0
-        return {"learner/gradient_norm": norm, "coefficient/learning_rate": rate, "learner/skipped_update": skipped}
+        return {"learner/gradient_norm": norm, "schedule/learning_rate": rate, "learner/skipped_update": skipped}
 
 
 def gradients_of(module: nn.Module) -> list[torch.Tensor]:

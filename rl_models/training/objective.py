@@ -89,7 +89,7 @@ class _Objective:
             "loss/policy": policy_loss.detach(),
             "loss/value": value_loss.detach(),
             "policy/entropy": entropy.detach(),
-            "coefficient/entropy": weight,
+            "schedule/entropy": weight,
         }
         for extra in self.extra_losses:
             addition, more = extra(output, batch, progress)
