@@ -17,7 +17,7 @@ ARGUMENTS = {
         {"game": "coordination", "num_agents": 3, "num_actions": 4},
         {"game": "coordination", "coordination": [[0, 1], [1, 0]]},
     ],
-    "furnmove-v0": [{"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 3)],
+    "furnmove-v0": [{"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 3, 4)],
 }
 """Arguments with which a world is checked, by id; a world that is not listed is checked with its defaults."""
 
