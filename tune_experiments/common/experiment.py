@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class TrialPlan:
         budget_env_steps: when training ends.
         validate_every_env_steps, checkpoint_every_env_steps: how often.
         validate: metrics of the present policy on validation worlds, logged under `valid/`.
+        make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
     """
 
     make_world: Callable[..., Any]
@@ -51,6 +52,7 @@ class TrialPlan:
     validate_every_env_steps: int
     checkpoint_every_env_steps: int
     validate: Callable[[TeamPolicy], Episodes]
+    make_algorithm: Callable[[TrialPlan], Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,9 @@ class Experiment:
         tables: `(results) -> tables`, from results.jsonl alone.
         draw: `(run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
         make_test_world: `(config, num_worlds) -> World` for play and render.
+        seeds: trained when the command line names none.
+        split: of the test results; "exact" where `test` computes numbers and plays no episode.
+        columns: what the live line of a trial shows, heading -> key of the log.
     """
 
     name: str
@@ -80,6 +85,15 @@ class Experiment:
     tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
     draw: Callable[[Path, dict[str, dict[int, Path]]], Sequence[Path]]
     make_test_world: Callable[[Any, int], Any]
+    seeds: tuple[int, ...] = (0,)
+    split: str = "test"
+    columns: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "return": "episode/return",
+            "success": "episode/success",
+            "invalid": "policy/invalid_probability",
+        }
+    )
 
     @property
     def config_class(self) -> type[Any]:

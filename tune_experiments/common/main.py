@@ -32,7 +32,9 @@ DEFAULT_OUT = "runs"
 def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
     """Train every method with every seed, test it, and leave table, plots and videos in the run folder."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    config, options = parse(experiment.presets, sys.argv[1:] if arguments is None else arguments, experiment.caption)
+    config, options = parse(
+        experiment.presets, sys.argv[1:] if arguments is None else arguments, experiment.caption, experiment.seeds
+    )
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}"
     with RunFolder.open(out, config_to_json(config), experiment.name, options.seeds) as folder:
         return _run(experiment, config, options, folder, Console(soft_wrap=True))
@@ -40,7 +42,7 @@ def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
 
 def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, console: Console) -> int:
     requests = _requests(experiment, config, options, folder)
-    unfinished = [request for request in requests if outcome_of(Path(request["folder"])) is None]
+    unfinished = [request for request in requests if _is_unfinished(request)]
     console.print(f"[bold]{experiment.caption}[/]\npreset {options.preset}, results in {folder.path}")
     for departure in experiment.departures(config):
         console.print(f"  differs from the paper: {departure}", highlight=False)
@@ -78,11 +80,16 @@ def _train(
     with ray_cluster() as ray:
         concurrent = min(check_capacity(ray, workers.cpus, workers.gpus_per_learner * workers.learners), len(requests))
         console.print(_cost(plan, len(requests), concurrent), highlight=False)
-        try:
-            return run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path)
-        except KeyboardInterrupt:
-            console.print("interrupted; the same command continues from the newest checkpoints")
-            raise
+        failures = run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path, experiment.columns)
+    # Tune takes Control-C for itself and comes back with whatever there is.
+    if any(_is_unfinished(request) and request["name"] not in failures for request in requests):
+        console.print("stopped; the same command continues from the newest checkpoints")
+        raise KeyboardInterrupt
+    return failures
+
+
+def _is_unfinished(request: Request) -> bool:
+    return outcome_of(Path(request["folder"])) is None
 
 
 def _cost(plan: TrialPlan, trials: int, concurrent: int) -> str:
@@ -90,15 +97,16 @@ def _cost(plan: TrialPlan, trials: int, concurrent: int) -> str:
     seconds = _seconds_per_env_step(plan) / max(1, plan.workers.runners)
     rounds = math.ceil(trials / concurrent)
     minutes = seconds * plan.budget_env_steps * rounds / 60
+    took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
         f"cost: {trials} trials of {plan.budget_env_steps:,} env steps, {concurrent} at a time: "
-        f"about {minutes:.0f} minutes at this machine's {1 / seconds:,.0f} env steps a second and process"
+        f"about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
     )
 
 
 def _seconds_per_env_step(plan: TrialPlan) -> float:
     workers: Workers = plan.workers
-    worlds = min(workers.worlds_per_runner, 16)
+    worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
     collector = Collector(
         plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy(), workers.fragment_length
     )

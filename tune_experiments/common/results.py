@@ -30,7 +30,7 @@ class Result:
         table: The table that it belongs to, e.g. "unseen rooms".
         method: The row, e.g. "sync".
         world: Id of the world.
-        split: "train", "valid" or "test".
+        split: "train", "valid", "test", or "exact" for a number that was computed, not played.
         seed: Seed of the training run; None for a number over seeds.
         metric: Snake case of the paper's words, e.g. "success".
         value: The number.

@@ -1,4 +1,4 @@
-"""One training run: RLlib's algorithm, our log, our checkpoints, our validation.
+"""One training run: an algorithm (RLlib's as a rule), our log, our checkpoints, our validation.
 
 A trial that starts looks into its own folder and continues from the newest whole checkpoint, whatever ended it the
 last time; rows written after that checkpoint are taken back first. Nothing pickled is ever read.
@@ -45,9 +45,8 @@ class Trial:
     def run(self, report: Callable[[Row], None]) -> None:
         """Train to the end of the budget, then test; `report` gets every row of the log."""
         torch.set_num_threads(1)
-        from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where training happens
-
-        with contextlib.closing(TeamAlgorithm(self.plan)) as algorithm, TrialLog(self.folder) as log:
+        make_algorithm = self.plan.make_algorithm or _rllib_algorithm
+        with contextlib.closing(make_algorithm(self.plan)) as algorithm, TrialLog(self.folder) as log:
             progress = self._continue(algorithm, log)
             log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
             clock = _Clock(progress.env_steps)
@@ -120,10 +119,16 @@ class Trial:
         write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
 
 
+def _rllib_algorithm(plan: TrialPlan) -> Any:
+    from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
+
+    return TeamAlgorithm(plan)
+
+
 def results_of(
     experiment: Experiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
 ) -> list[Result]:
-    """Rows of results.jsonl for a test, with intervals over episodes."""
+    """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
     rows = []
     for name, values in episodes.items():
         if name[0] == "_":
@@ -135,13 +140,13 @@ def results_of(
                 table="test",
                 method=method,
                 world=world,
-                split="test",
+                split=experiment.split,
                 seed=seed,
                 metric={"length": "episode_length"}.get(name, name),
                 value=interval.value,
                 ci_low=interval.low,
                 ci_high=interval.high,
-                n_episodes=len(values),
+                n_episodes=None if experiment.split == "exact" else len(values),
                 env_steps=env_steps,
             )
         )

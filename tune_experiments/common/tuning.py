@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ Request = dict[str, Any]
 """`name`, `experiment`, `config` (JSON), `method`, `seed` and `folder` of one trial."""
 
 _RESTARTS = 3
-_COLUMNS = {"return": "episode/return", "success": "episode/success", "invalid": "policy/invalid_probability"}
 
 
 def train_trial(parameters: dict[str, Any]) -> None:
@@ -31,7 +30,12 @@ def train_trial(parameters: dict[str, Any]) -> None:
 
 
 def run_trials(
-    requests: Sequence[Request], workers: Workers, budget_env_steps: int, concurrent: int, out: Path
+    requests: Sequence[Request],
+    workers: Workers,
+    budget_env_steps: int,
+    concurrent: int,
+    out: Path,
+    columns: Mapping[str, str],
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
 
@@ -41,6 +45,7 @@ def run_trials(
         budget_env_steps: of a trial, for the progress display.
         concurrent: how many trials run at once.
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
+        columns: what a trial's live line shows, heading -> key of its log.
 
     Returns:
         trial name -> what went wrong, for those that failed.
@@ -54,7 +59,7 @@ def run_trials(
 
     bundles = [{"CPU": 1.0}] * (1 + workers.runners)
     bundles += [{"CPU": 1.0, "GPU": workers.gpus_per_learner}] * workers.learners
-    with Progress([request["name"] for request in requests], budget_env_steps, columns=_COLUMNS) as progress:
+    with Progress([request["name"] for request in requests], budget_env_steps, columns=columns) as progress:
         results = tune.Tuner(
             tune.with_resources(train_trial, tune.PlacementGroupFactory(bundles)),
             param_space={"request": tune.grid_search(list(requests))},

@@ -1,0 +1,92 @@
+"""Training in the trial's own process without Ray, behind the same calls as RLlib's algorithm.
+
+For worlds so small that starting RLlib costs more than learning, and for worlds that must be told something about the
+policy before each fragment, such as an adversary who sees it. This file must not know Ray or a world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+
+Tensors: TypeAlias = dict[str, dict[str, Any]]
+BeforeCollect: TypeAlias = Callable[[Any, TeamPolicy, Progress], None]
+"""Called with the world, the present policy and the progress before each fragment."""
+
+
+class LocalAlgorithm:
+    """One collector and one learner that share a policy."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        learner: Learner,
+        seed: int,
+        before_collect: BeforeCollect | None = None,
+        updates_per_train: int = 1,
+    ) -> None:
+        """Begin the first episodes.
+
+        Args:
+            collector: who plays; its policy is the learner's.
+            learner: who learns from each fragment.
+            seed: of the worlds.
+            before_collect: what happens before each fragment.
+            updates_per_train: fragments that one call of `train` plays and learns from.
+        """
+        self._collector, self._learner = collector, learner
+        self._before_collect = before_collect
+        self._updates_per_train = updates_per_train
+        collector.reset(seed)
+
+    def train(self) -> dict[str, float]:
+        """Play and learn; the last update's statistics and the means of the episodes that ended, name -> number."""
+        statistics: dict[str, Any] = {}
+        for _ in range(self._updates_per_train):
+            if self._before_collect is not None:
+                self._before_collect(self._collector.world, self._learner.policy, self._learner.progress)
+            statistics = self._learner.update([self._collector.collect()])
+            self._collector.version = self._learner.progress.updates
+        episodes = self._collector.pop_episodes()
+        means = {f"episode/{name}": float(_of_team(values).mean()) for name, values in episodes.items()}
+        return means | {name: float(value) for name, value in statistics.items()}
+
+    def progress(self) -> Progress:
+        """How far training has come."""
+        return Progress(**vars(self._learner.progress))
+
+    def policy(self) -> TeamPolicy:
+        """The team with its present weights."""
+        return self._learner.policy
+
+    def state(self) -> Tensors:
+        """Everything a checkpoint holds: weights, optimiser, worlds and recurrent state."""
+        return {
+            "weights": {name: value.detach().cpu() for name, value in self._learner.policy.state_dict().items()},
+            "optimizer": optimiser_tensors(self._learner.optimiser),
+            "runner_0": self._collector.snapshot(),
+        }
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Continue exactly where `state` was taken."""
+        weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
+        self._learner.policy.load_state_dict(weights)
+        load_optimiser(self._learner.optimiser, tensors["optimizer"])
+        self._learner.progress = Progress(**vars(progress))
+        self._collector.restore(tensors["runner_0"])
+
+    def close(self) -> None:
+        """Nothing runs anywhere else."""
+
+
+def _of_team(values: Any) -> Any:
+    """A metric of each agent becomes the team's sum."""
+    return values.sum(-1) if values.ndim == 2 else values
