@@ -1,0 +1,251 @@
+"""Rock-paper-scissors by two agents against an adversary who sees their policy (A Cordial Sync, appendix A.2).
+
+    python tune_experiments/matrix_game.py                         # laptop: under a minute on 2 cores
+    python tune_experiments/matrix_game.py --preset smoke          # learns nothing
+    python tune_experiments/matrix_game.py --preset paper          # the same game, more and larger batches
+
+The team loses whenever its agents differ. `marginal` agents draw their actions each on its own, and the best that they
+can do against an adversary who knows how is 5 - 4 sqrt(2) = -0.6569; `sync` agents draw from a mixture of three
+products by a shared random stream, which suffices for 0. `value_against_adversary` is no sampled return: it is the
+worst of the exact values of the learned joint policy over the adversary's three replies.
+
+How it is learned: both methods follow the policy gradient (IMPALA, one update a batch) of sampled rewards. Before each
+batch the adversary is told the joint policy and answers reply k with a probability proportional to
+exp(-value_k / temperature): averaged over such replies, the gradient is that of a smooth lower bound of the worst value
+(-temperature * log sum exp(-value / temperature)). Two things must fall to nothing while training: the temperature,
+because the bound is only then the worst value, and the learning rate, because the optimum is a kink where two replies
+are equally bad.
+
+Where a start may end instead, and what prevents it: uniform play (-0.6667) is a true local optimum of marginal teams
+against the best reply, and stops being one above a temperature of 2/9; pure play (-1) is one at any temperature, and
+draws most starts when the adversary is much softer than that; SYNC may lose a component for good (-0.3333, two actions
+of three). So the temperature starts at 0.35, and an entropy bonus, annealed to zero, keeps teams from settling before
+the adversary has hardened. SYNC's is on component and action together (as in the authors' code) and ten times larger.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from rl_envs import World, make
+from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.rllib.settings import Workers
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import constant_team
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress, Schedule
+from tune_experiments.common import plots
+from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
+from tune_experiments.common.main import main
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperTable, make_table
+
+GAME = "rock_paper_scissors"
+ACTIONS = ("rock", "paper", "scissors")
+METRICS = ("value_against_adversary", "invalid_probability", "tvd")
+OPTIMUM = {"sync": 0.0, "marginal": 5 - 4 * math.sqrt(2)}
+"""`value_against_adversary` of the best policy of each kind; the paper rounds the second to -.657."""
+CURVES = {
+    "valid/value_against_adversary": "value against the adversary",
+    "valid/invalid_probability": "probability that the two differ",
+    "valid/tvd": "total variation distance",
+}
+_PIECES = 20
+
+
+@dataclass(frozen=True)
+class Method:
+    """What distinguishes the rows of the table."""
+
+    components: int
+    """Mixture components m; 1 is the marginal policy."""
+    entropy_weight: float
+    """Bonus at the start; it falls linearly to 0 at `entropy_share` of the budget."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run of this experiment."""
+
+    methods: tuple[Literal["sync", "marginal"], ...] = ("sync", "marginal")
+    """Rows of the table."""
+    sync: Method = Method(3, 0.8)
+    """As many components as the optimal joint policy has rank."""
+    marginal: Method = Method(1, 0.08)
+    """Each agent on its own."""
+    learning_rate: float = 0.02
+    """Of Adam, for the first `hold_share` of the budget; then it falls geometrically."""
+    final_learning_rate: float = 2e-4
+    """At the end."""
+    temperature: float = 0.35
+    """Of the adversary's reply, for the first `hold_share` of the budget; then it falls geometrically."""
+    final_temperature: float = 0.002
+    """At the end: as good as the best reply."""
+    hold_share: float = 0.2
+    """Of the budget."""
+    entropy_share: float = 0.5
+    """Of the budget, after which there is no entropy bonus."""
+    games: int = 256
+    """Played at once; one update learns from one step of each."""
+    updates_per_row: int = 10
+    """Updates between two rows of the log."""
+    budget_env_steps: int = 102_400
+    """Joint steps of training."""
+    checkpoint_every_env_steps: int = 25_600
+    """At most this much is lost when something dies."""
+
+
+LAPTOP = Config()
+SMOKE = dataclasses.replace(LAPTOP, budget_env_steps=5_120, checkpoint_every_env_steps=2_560)
+PAPER = dataclasses.replace(LAPTOP, games=1_024, budget_env_steps=1_024_000, checkpoint_every_env_steps=256_000)
+
+
+@dataclass(frozen=True)
+class InformedAdversary:
+    """Sees the joint policy before each batch and sets the odds of the adversary's replies."""
+
+    temperature: Schedule
+
+    def __call__(self, world: World, policy: TeamPolicy, progress: Progress) -> None:
+        """Tell the world's adversary how to reply."""
+        values = values_by_reply(joint_of(policy))
+        odds = np.exp(-(values - values.min()) / self.temperature.at(progress))
+        world.set_adversary(odds / odds.sum())  # type: ignore[attr-defined]
+
+
+def plan(config: Config, method: str, seed: int) -> TrialPlan:
+    """One method with one seed; no RLlib, whose start would take longer than all of the training."""
+    settings: Method = getattr(config, method)
+    budget = config.budget_env_steps
+    entropy_weight = Schedule.linear(settings.entropy_weight, 0.0, config.entropy_share * budget)
+    return TrialPlan(
+        make_world=functools.partial(make, "matrix_game-v0", game=GAME),
+        build_policy=functools.partial(constant_team, settings.components, 2, len(ACTIONS), seed),
+        objective=Impala(gamma=1.0, value_weight=0.5, entropy_weight=entropy_weight),
+        optimiser=OptimiserSettings(
+            learning_rate=_annealed(config, config.learning_rate, config.final_learning_rate), epsilon=1e-8, clip=10.0
+        ),
+        workers=Workers(worlds_per_runner=config.games, fragment_length=1),
+        seed=seed,
+        budget_env_steps=budget,
+        validate_every_env_steps=1,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        validate=exact_values,
+        make_algorithm=functools.partial(_make_algorithm, config),
+    )
+
+
+def joint_of(policy: TeamPolicy) -> np.ndarray:
+    """What the team plays, [3, 3] float64 by the first and the second agent's action; sums to 1."""
+    joint = _think(policy).joint()[0, 0].double().numpy()
+    return np.asarray(joint / joint.sum())
+
+
+def exact_values(policy: TeamPolicy) -> Episodes:
+    """The metrics of a team, [1] each: computed from its joint policy, no game is played."""
+    joint = joint_of(policy)
+    numbers = (value_against_adversary(joint), 1 - np.trace(joint), float(_think(policy).tvd()))
+    metrics = {name: np.array([number]) for name, number in zip(METRICS, numbers, strict=True)}
+    return metrics | {"_joint_policy": joint}
+
+
+def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The exact worst case over the adversary's three replies."""
+    return {GAME: exact_values(policy)}
+
+
+def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
+    """The values that the paper derives, next to those that were learned."""
+    paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
+    return [make_table(results, "test", METRICS, paper)]
+
+
+def departures(config: Config) -> list[str]:
+    """What this configuration changes."""
+    notes = ["the paper derives the best policies with symbolic algebra; here teams learn them from sampled rewards"]
+    if config.budget_env_steps < LAPTOP.budget_env_steps:
+        notes.append(f"{config.budget_env_steps:,} env steps are too few to learn the game")
+    return notes
+
+
+def draw(out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
+    """Curves, and every trial's joint policy: seeds may find different ones of three equally good policies."""
+    written, metrics, policies = [], {}, {}
+    for method, seeds in trials.items():
+        metrics[method] = [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
+        for seed, folder in seeds.items():
+            if (pictures := folder / f"{GAME}_pictures.npz").exists():
+                policies[f"{method}, seed {seed}"] = np.load(pictures)["_joint_policy"]
+    if any(metrics.values()):
+        path = out / "plots/curves.png"
+        written.append(plots.learning_curves({m: files for m, files in metrics.items() if files}, path, CURVES))
+    if policies:
+        path = out / "plots/joint_policy.png"
+        written.append(plots.joint_policy(policies, ACTIONS, {name[0]: [i] for i, name in enumerate(ACTIONS)}, path))
+    return written
+
+
+def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:
+    world = plan.make_world(num_worlds=config.games, first_world=0)
+    objective, policy = plan.objective, plan.build_policy()
+    return LocalAlgorithm(
+        Collector(world, policy, plan.workers.fragment_length, needs_values=objective.needs_values),
+        Learner(policy, objective, plan.optimiser),
+        plan.seed,
+        before_collect=InformedAdversary(_annealed(config, config.temperature, config.final_temperature)),
+        updates_per_train=config.updates_per_row,
+    )
+
+
+def _annealed(config: Config, start: float, end: float) -> Schedule:
+    """Constant, then geometric, drawn in straight pieces."""
+    first = config.hold_share * config.budget_env_steps
+    pieces = np.linspace(0.0, 1.0, _PIECES + 1)
+    moments = first + pieces * (config.budget_env_steps - first)
+    return Schedule(tuple(zip(moments.tolist(), (start * (end / start) ** pieces).tolist(), strict=True)))
+
+
+@torch.no_grad()
+def _think(policy: TeamPolicy) -> MixtureOfMarginals:
+    """The policy of a team that looks at nothing, [1, 1]."""
+    return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool)).policy
+
+
+def _test_world(config: Config, num_worlds: int) -> World:
+    """For play: the adversary cannot see a policy here, and draws its actions evenly."""
+    return make("matrix_game-v0", num_worlds, game=GAME)
+
+
+EXPERIMENT = Experiment(
+    name="matrix_game",
+    caption="Rock-paper-scissors by two agents against an adversary who sees their policy",
+    presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
+    methods=lambda config: config.methods,
+    plan=plan,
+    test=test,
+    departures=departures,
+    tables=tables,
+    draw=draw,
+    make_test_world=_test_world,
+    seeds=(0, 1, 2),
+    split="exact",
+    columns={"reward": "episode/outcome", "value against adversary": "valid/value_against_adversary"},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
