@@ -7,6 +7,7 @@ stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,8 @@ class TeamLearner(TorchLearner):
         self.objective = self.config.learner_config_dict["objective"]
         self.settings = self.config.learner_config_dict["optimiser"]
         self.progress = Progress()
+        # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
+        self._updating = threading.RLock()
         super().build()
         for extra in self.objective.extra_losses:
             extra.to(self._device)
@@ -56,11 +59,12 @@ class TeamLearner(TorchLearner):
         """Prepare the batch once and yield every epoch's minibatches of whole sequences."""
         module_batch = self._make_batch_if_necessary(training_data).policy_batches[DEFAULT_MODULE_ID]
         batch = self.objective.prepare({key: value.to(self._device) for key, value in module_batch.items()})
-        count_progress(self.progress, batch, max(1, self.config.num_learners))
-        self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
-        for minibatch in minibatches(self.objective, batch, self.progress.updates):
-            # A step's rows are worlds times steps; RLlib only counts them.
-            yield MultiAgentBatch({DEFAULT_MODULE_ID: _Rows(minibatch)}, env_steps=minibatch["terminated"].numel())
+        with self._updating:
+            count_progress(self.progress, batch, max(1, self.config.num_learners))
+            self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
+            for minibatch in minibatches(self.objective, batch, self.progress.updates):
+                # A step's rows are worlds times steps; RLlib only counts them.
+                yield MultiAgentBatch({DEFAULT_MODULE_ID: _Rows(minibatch)}, env_steps=minibatch["terminated"].numel())
 
     def compute_loss_for_module(self, *, module_id: str, config: Any, batch: Any, fwd_out: Any) -> torch.Tensor:
         """The objective's loss."""
@@ -89,12 +93,17 @@ class TeamLearner(TorchLearner):
         """Nothing of RLlib's: coefficients and rates follow our own progress."""
 
     def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Weights and optimiser as tensors, and how far training has come."""
-        weights = {name: value.detach().cpu() for name, value in self._policy.state_dict().items()}
-        return {
-            "weights": weights,
-            "optimizer": optimiser_tensors(self.get_optimizer(DEFAULT_MODULE_ID)),
-        }, self.progress
+        """Copies of weights and optimiser, and how far training has come, between two updates."""
+        with self._updating:
+            tensors = {
+                "weights": self._policy.state_dict(),
+                "optimizer": optimiser_tensors(self.get_optimizer(DEFAULT_MODULE_ID)),
+            }
+            copies = {
+                group: {name: value.detach().cpu().clone() for name, value in named.items()}
+                for group, named in tensors.items()
+            }
+            return copies, Progress(**vars(self.progress))
 
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""

@@ -41,7 +41,7 @@ def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
         learned = tree.map_structure(float, {k: v for k, v in results["learners"]["default_policy"].items()})
         assert np.isfinite(learned["total_loss"])
         assert learned["mean_kl_loss"] < 1
-        assert results["env_runners"]["episode_return_mean"] < 0
+        assert np.isfinite(results["env_runners"]["episode_return_mean"])
         after = algorithm.learner_group._learner.module["default_policy"].state_dict()
         assert [name for name, value in after.items() if torch.equal(value, before[name])] == []
     finally:
