@@ -16,6 +16,7 @@ from tests.golden.cases import own_or_golden
 
 RECORDINGS = own_or_golden("traj_n*.npz")
 
+
 def room_of(data):
     masks = data["agent_mask"].astype(bool), data["tv_masks"].astype(bool)
     return Room("recorded", *masks, ("." * masks[0].shape[1],) * masks[0].shape[0])
@@ -31,7 +32,10 @@ class Replay:
         self.lengths = np.diff(self.data["ep_start"]).astype(int)
         num_agents = self.data["actions"].shape[1]
         self.world = FurnMove(
-            len(self.first), num_agents=num_agents, rooms=[room_of(self.data)], max_episode_steps=250,
+            len(self.first),
+            num_agents=num_agents,
+            rooms=[room_of(self.data)],
+            max_episode_steps=250,
         )
         self.obs = self.world.restore(
             {
@@ -43,7 +47,9 @@ class Replay:
             }
         )
         self.lookups = {
-            kind: {(e, t): bits for e, t, bits in zip(*(self.data[f"{kind}_{part}"] for part in ("episode", "t", "bits")))}
+            kind: {
+                (e, t): bits for e, t, bits in zip(*(self.data[f"{kind}_{part}"] for part in ("episode", "t", "bits")))
+            }
             for kind in ("obs", "S")
         }
 

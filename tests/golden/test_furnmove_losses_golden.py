@@ -1,8 +1,6 @@
 """Joint policies, CORDIAL, TVD and invalid probability against numbers from the authors' own functions."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +27,10 @@ def mixtures(data):
 
 
 def policy_of(data, case, kind):
-    logits = [torch.tensor(data[f"{case}_{part}_logits"], dtype=DTYPE[kind]).requires_grad_() for part in ("mixture", "policy")]
+    logits = [
+        torch.tensor(data[f"{case}_{part}_logits"], dtype=DTYPE[kind]).requires_grad_()
+        for part in ("mixture", "policy")
+    ]
     return MixtureOfMarginals.from_logits(*logits), logits
 
 
