@@ -196,7 +196,9 @@ def draw(out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
         written.append(plots.learning_curves({m: files for m, files in metrics.items() if files}, path, CURVES))
     if policies:
         path = out / "plots/joint_policy.png"
-        written.append(plots.joint_policy(policies, ACTIONS, {name[0]: [i] for i, name in enumerate(ACTIONS)}, path))
+        written.append(
+            plots.joint_policy(policies, ACTIONS, {name[0].upper(): [i] for i, name in enumerate(ACTIONS)}, path)
+        )
     return written
 
 

@@ -1,0 +1,178 @@
+"""Rock-paper-scissors: what teams learn without Ray, what would not pass, and that a stopped trial goes on as if never
+stopped."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.matrix_game.payoff import payoff_tensor, value_against_adversary, values_by_reply
+from rl_models.teams import constant_team
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.schedule import Progress, Schedule
+from tune_experiments.common.policies import load_policy
+from tune_experiments.common.results import read, replace_rows
+from tune_experiments.common.trial import Trial, outcome_of
+from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.matrix_game import (
+    EXPERIMENT,
+    LAPTOP,
+    OPTIMUM,
+    PAPER,
+    SMOKE,
+    InformedAdversary,
+    exact_values,
+    joint_of,
+    plan,
+)
+
+TOLERANCE = 0.004
+MARGINAL = OPTIMUM["marginal"]
+
+
+def is_best_marginal(value):
+    return abs(value - MARGINAL) <= TOLERANCE
+
+
+def is_good_sync(value):
+    return value > -0.05
+
+
+def train(folder, config, method, seed=0):
+    rows = []
+    Trial(EXPERIMENT, config, method, seed, folder).run(rows.append)
+    return {result.metric: result for result in outcome_of(folder)}, rows
+
+
+# ------------------------------------------------------------------------------------------ the yardstick
+
+
+def test_the_marginal_optimum_is_the_best_of_all_products():
+    assert pytest.approx(-0.656854, abs=1e-6) == MARGINAL
+    best = np.array([2 - np.sqrt(2), 0.0, np.sqrt(2) - 1])
+    assert value_against_adversary(np.outer(best, best)) == pytest.approx(MARGINAL)
+    policies = np.random.default_rng(0).dirichlet([0.5] * 3, size=(20_000, 2))
+    joints = policies[:, 0, :, None] * policies[:, 1, None, :]
+    worst = np.einsum("nij,ijk->nk", joints, payoff_tensor()).min(1)
+    assert MARGINAL - 0.05 < worst.max() <= MARGINAL
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "value"),
+    [("uniform", [1 / 3] * 3, -2 / 3), ("pure", [0, 1, 0], -1.0), ("even over two", [0.5, 0.5, 0], -0.75)],
+)
+def test_what_learned_nothing_fails_both_thresholds(name, policy, value):
+    got = value_against_adversary(np.outer(policy, policy))
+    assert got == pytest.approx(value)
+    assert not is_best_marginal(got)
+    assert not is_good_sync(got)
+
+
+def test_a_lost_component_fails_the_threshold():
+    got = value_against_adversary(np.diag([1 / 3, 2 / 3, 0]))
+    assert got == pytest.approx(-1 / 3)
+    assert not is_good_sync(got)
+
+
+def test_the_adversary_is_told_the_present_policy():
+    class World:
+        def set_adversary(self, probabilities):
+            self.odds = probabilities
+
+    world, policy = World(), constant_team(1, 2, 3, seed=3)
+    values = values_by_reply(joint_of(policy))
+    InformedAdversary(Schedule.constant(1e-4))(world, policy, Progress())
+    assert world.odds == pytest.approx(np.eye(3)[values.argmin()], abs=1e-6)
+    InformedAdversary(Schedule.constant(0.5))(world, policy, Progress())
+    assert np.log(world.odds) * -0.5 - values == pytest.approx([(np.log(world.odds) * -0.5 - values)[0]] * 3)
+
+
+def test_starts_differ_and_end_nowhere_near_the_optimum():
+    starts = [
+        float(exact_values(plan(LAPTOP, "marginal", seed).build_policy())["value_against_adversary"][0])
+        for seed in range(3)
+    ]
+    assert len(set(starts)) == 3
+    assert not any(is_best_marginal(value) for value in starts)
+
+
+# ------------------------------------------------------------------------------------------ learning
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_marginal_teams_learn_the_best_product(tmp_path, seed):
+    results, rows = train(tmp_path, LAPTOP, "marginal", seed)
+    assert is_best_marginal(results["value_against_adversary"].value)
+    assert results["tvd"].value == pytest.approx(0, abs=1e-6)
+    assert results["value_against_adversary"].split == "exact"
+    assert results["value_against_adversary"].n_episodes is None
+    joint = np.load(tmp_path / "rock_paper_scissors_pictures.npz")["_joint_policy"]
+    assert value_against_adversary(joint) == results["value_against_adversary"].value
+    assert [row["env_steps"] for row in rows] == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
+    results, rows = train(tmp_path, LAPTOP, "sync", seed)
+    assert is_good_sync(results["value_against_adversary"].value)
+    assert results["invalid_probability"].value < 0.05
+    assert rows[-1]["valid/value_against_adversary"] == results["value_against_adversary"].value
+    loaded = load_policy(tmp_path)
+    obs = EXPERIMENT.make_test_world(LAPTOP, 300).reset(0)
+    actions = loaded.act(obs)
+    assert (actions[:, 0] == actions[:, 1]).mean() > 0.95
+    assert np.bincount(actions[:, 0], minlength=3).min() > 60
+
+
+def test_the_table_has_the_papers_values_beside(tmp_path):
+    results = [
+        result for method in ("sync", "marginal") for result in train(tmp_path / method, SMOKE, method)[0].values()
+    ]
+    replace_rows(tmp_path / "results.jsonl", results)
+    (table,) = EXPERIMENT.tables(read(tmp_path / "results.jsonl"))
+    assert [label for label, _ in table.rows] == ["sync", "sync, paper", "marginal", "marginal, paper"]
+    assert table.rows[3][1][0].value == MARGINAL
+    trials = {method: {0: tmp_path / method} for method in ("sync", "marginal")}
+    assert [path.name for path in EXPERIMENT.draw(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
+
+
+# ------------------------------------------------------------------------------------------ stopping
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("method", ["sync", "marginal"])
+def test_a_stopped_trial_goes_on_as_if_never_stopped(tmp_path, method):
+    config = dataclasses.replace(
+        SMOKE, games=32, updates_per_row=5, budget_env_steps=1_600, checkpoint_every_env_steps=320
+    )
+
+    def stop_late(row):
+        if row["env_steps"] >= 800:
+            raise Stopped
+
+    whole, _ = train(tmp_path / "whole", config, method)
+    with pytest.raises(Stopped):
+        Trial(EXPERIMENT, config, method, 0, tmp_path / "cut").run(stop_late)
+    assert outcome_of(tmp_path / "cut") is None
+    kept = load_checkpoint(newest_whole_checkpoint(tmp_path / "cut/checkpoints")).state["progress"]["env_steps"]
+    assert 0 < kept < 800
+    continued, rows = train(tmp_path / "cut", config, method)
+    assert rows[0]["env_steps"] == kept + 160
+    assert {name: result.value for name, result in continued.items()} == {n: r.value for n, r in whole.items()}
+    assert torch.equal(*(load_policy(tmp_path / name).policy.network.agent_vectors for name in ("whole", "cut")))
+    steps = [row["env_steps"] for row in read_metrics(tmp_path / "cut/metrics.jsonl")]
+    assert steps == list(range(160, 1_601, 160))
+
+
+@pytest.mark.parametrize("config", [SMOKE, LAPTOP, PAPER])
+def test_all_that_is_annealed_ends_with_the_budget(config):
+    for method in config.methods:
+        made = plan(config, method, 0)
+        end = Progress(env_steps=config.budget_env_steps)
+        assert made.optimiser.learning_rate.at(end) == pytest.approx(config.final_learning_rate)
+        assert made.objective.entropy_weight.at(end) == 0
+        assert made.optimiser.learning_rate.at(Progress()) == config.learning_rate
