@@ -90,7 +90,11 @@ def render(command: Render, console: Console) -> None:
     checkpoint = find_checkpoint(command.path)
     loaded = load_policy(checkpoint)
     default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
-    console.print(f"wrote {write_gif(record_episode(loaded, command.seed), command.out or default)}", highlight=False)
+    try:
+        frames = record_episode(loaded, command.seed)
+    except NotImplementedError as error:
+        raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
+    console.print(f"wrote {write_gif(frames, command.out or default)}", highlight=False)
 
 
 def table(command: Table, console: Console) -> None:
