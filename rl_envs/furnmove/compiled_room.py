@@ -5,6 +5,8 @@ This file knows rooms and geometry, not agents, episodes or chance.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,8 @@ from rl_envs.core.spec import Array
 from rl_envs.furnmove.observation import FLOOR, KNOWN, MARGIN, TV_ALLOWED
 from rl_envs.furnmove.poses import carry_poses
 from rl_envs.furnmove.room import Room, stand_cells
+
+_KEPT_ROOMS = 4096
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,24 @@ class CompiledRoom:
     tv_rotations: Array
     tv_starts: Array
     stand_places: Array
+
+
+class CompiledRooms:
+    """Compiles the rooms of a sequence when they are first needed, and keeps the last few thousand."""
+
+    def __init__(self, rooms: Sequence[Room], height: int, width: int) -> None:
+        self._rooms, self._height, self._width = rooms, height, width
+        self._kept: OrderedDict[int, CompiledRoom] = OrderedDict()
+
+    def __getitem__(self, index: int) -> CompiledRoom:
+        """Room `index`, compiled."""
+        if index in self._kept:
+            self._kept.move_to_end(index)
+        else:
+            self._kept[index] = compile_room(self._rooms[index], self._height, self._width)
+            if len(self._kept) > _KEPT_ROOMS:
+                self._kept.popitem(last=False)
+        return self._kept[index]
 
 
 def compile_room(room: Room, height: int, width: int) -> CompiledRoom:

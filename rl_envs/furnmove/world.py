@@ -20,7 +20,6 @@ an agent can walk around the TV but never let go of it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,18 +43,17 @@ from rl_envs.furnmove.actions import (
     coordination_class,
     is_coordinated,
 )
-from rl_envs.furnmove.compiled_room import CompiledRoom, compile_room
-from rl_envs.furnmove.geometry import CELL_METRES, HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
-from rl_envs.furnmove.observation import FLOOR, KNOWN, MARGIN, VIEW, VISITED, Viewer, num_channels
-from rl_envs.furnmove.observation import STAND as STAND_BIT
-from rl_envs.furnmove.observation import TV_BODY as TV_BIT
+from rl_envs.furnmove.compiled_room import CompiledRooms
+from rl_envs.furnmove.geometry import CELL_METRES, STEPS
+from rl_envs.furnmove.maps import RoomMaps, can_hold
+from rl_envs.furnmove.observation import VIEW, Viewer, num_channels
 from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
 from rl_envs.furnmove.start import draw_start, draws_needed
 
 STEP_PENALTY = -0.01
 FAILURE_PENALTY = -0.02
-_KEPT_ROOMS = 4096
 _TRIES_PER_ROOM, _ROOMS_TO_TRY = 64, 16
 
 
@@ -103,8 +101,9 @@ class FurnMove(World):
         self.max_episode_steps = max_episode_steps
         self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
         self._height, self._width = bounds(self.rooms)
-        self._padded_width = self._width + 2 * MARGIN
-        self._num_cells = (self._height + 2 * MARGIN) * self._padded_width
+        self._compiled = CompiledRooms(self.rooms, self._height, self._width)
+        self._maps = RoomMaps(num_worlds, self._height, self._width)
+        self._viewer = Viewer(self._maps.padded_width, num_agents)
         self._spacing = min_agent_distance_cells
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._limit_is_termination = not bootstrap_at_limit
@@ -115,11 +114,6 @@ class FurnMove(World):
             "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
             "coordination": ArraySpec((), "uint8", 0, len(joint_actions) - 1, "row of the table that is S_t"),
         }
-        self._viewer = Viewer(self._padded_width, num_agents)
-        self._compiled: OrderedDict[int, CompiledRoom] = OrderedDict()
-        self._map = np.zeros((num_worlds, self._num_cells), np.uint8)
-        self._tv_rotations = np.zeros((num_worlds, self._num_cells), np.uint8)
-        self._first_cell = np.arange(num_worlds) * self._num_cells
         self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
 
     # ------------------------------------------------------------- one step
@@ -133,7 +127,7 @@ class FurnMove(World):
         failed[moved] = False
         somebody_passes = (actions == PASS).any(1) if self.num_agents > 1 else coordinated
         self._act_alone(actions, np.flatnonzero(~joint & somebody_passes), failed)
-        self._mark_visited(np.flatnonzero(joint))
+        self._visit(np.flatnonzero(joint))
 
         distance = self._distance()
         closer = np.zeros(self.num_worlds, bool)
@@ -160,13 +154,12 @@ class FurnMove(World):
         tv[:, 2] = (tv[:, 2] + (modality == ROTATE_OBJECT)) % 4
         agents_move = modality == MOVE_WITH_OBJECT
         agents = state["agent_cells"][rows] + step[:, None] * agents_move[:, None, None]
-        allowed = self._tv_rotations.reshape(-1)[self._flat(rows, tv[:, :2])] >> tv[:, 2] & 1
-        floor = self._map.reshape(-1)[self._flat(rows[:, None], agents)] & FLOOR
-        possible = (allowed != 0) & _holds(tv, agents).all(1) & ((floor != 0).all(1) | ~agents_move)
+        has_floor = self._maps.is_floor(rows[:, None], agents).all(1) | ~agents_move
+        possible = self._maps.allows_tv(rows, tv) & can_hold(tv, agents).all(1) & has_floor
         done, tv, agents = rows[possible], tv[possible], agents[possible]
-        self._draw_tv(done, is_there=False)
+        self._maps.take_tv(done, state["tv"][done])
+        self._maps.put_tv(done, tv)
         state["tv"][done], state["agent_cells"][done] = tv, agents
-        self._draw_tv(done, is_there=True)
         return done
 
     def _act_alone(self, actions: Array, rows: Array, failed: Array) -> None:
@@ -187,61 +180,22 @@ class FurnMove(World):
         state = self.state
         heading = state["agent_headings"][rows, agent]
         target = state["agent_cells"][rows, agent] + STEPS[heading]
-        floor = self._map.reshape(-1)[self._flat(rows, target)] & FLOOR
         distance = abs(state["agent_cells"][rows] - target[:, None]).max(-1)
         distance[:, agent] = self._spacing
-        free = (floor != 0) & (distance >= self._spacing).all(1) & _holds(state["tv"][rows], target[:, None])[:, 0]
+        free = self._maps.is_floor(rows, target) & (distance >= self._spacing).all(1)
+        free &= can_hold(state["tv"][rows], target[:, None])[:, 0]
         state["agent_cells"][rows[free], agent] = target[free]
         return rows[free]
+
+    def _visit(self, rows: Array) -> None:
+        """Mark where the TV's centre is after an attempted joint action, carried out or not."""
+        tv = self.state["tv"][rows]
+        self._maps.visit(rows, tv)
+        self.state["visited"][rows, tv[:, 0], tv[:, 1]] = True
 
     def _distance(self) -> Array:
         """[B] int16, Manhattan distance of TV and stand centres in cells."""
         return abs(self.state["tv"][:, :2] - self.state["stand"][:, :2]).sum(1).astype(np.int16)
-
-    # --------------------------------------------------------------- the map
-
-    def _flat(self, rows: Array, cells: Array) -> Array:
-        """Index into the flattened maps of all worlds."""
-        inside = (cells[..., 0] + MARGIN) * self._padded_width + cells[..., 1] + MARGIN
-        return self._first_cell[rows] + inside
-
-    def _draw_tv(self, rows: Array, is_there: bool) -> None:
-        """Set or clear the TV's cells in the map; cells outside the room's masks are never drawn."""
-        tv = self.state["tv"][rows]
-        cells = self._flat(rows[:, None], tv[:, None, :2] + TV_BODY[tv[:, 2]])
-        codes = self._map.reshape(-1)
-        if is_there:
-            codes[cells] |= ((codes[cells] & KNOWN) != 0) * TV_BIT
-        else:
-            codes[cells] &= ~TV_BIT
-
-    def _mark_visited(self, rows: Array) -> None:
-        cell = self._flat(rows, self.state["tv"][rows, :2])
-        self._map.reshape(-1)[cell] |= VISITED
-        tv = self.state["tv"][rows]
-        self.state["visited"][rows, tv[:, 0], tv[:, 1]] = True
-
-    def _load_map(self, world: int) -> None:
-        """Rebuild the map of one world from its room and state."""
-        room = self._room(int(self.state["room"][world]))
-        codes = self._map[world]
-        codes[:] = room.cells
-        self._tv_rotations[world] = room.tv_rotations
-        stand = self.state["stand"][world]
-        cells = stand[:2] + STAND[stand[2]] + MARGIN
-        flat = cells[:, 0] * self._padded_width + cells[:, 1]
-        codes[flat] = codes[flat] & ~FLOOR | STAND_BIT
-        visited = np.argwhere(self.state["visited"][world]) + MARGIN
-        codes[visited[:, 0] * self._padded_width + visited[:, 1]] |= VISITED
-
-    def _room(self, index: int) -> CompiledRoom:
-        if index in self._compiled:
-            self._compiled.move_to_end(index)
-        else:
-            self._compiled[index] = compile_room(self.rooms[index], self._height, self._width)
-            if len(self._compiled) > _KEPT_ROOMS:
-                self._compiled.popitem(last=False)
-        return self._compiled[index]
 
     # ----------------------------------------------------- episodes and state
 
@@ -275,32 +229,34 @@ class FurnMove(World):
             uniforms = self.chance.uniforms(count + 1, row, first_draw)[0]
             if attempt % _TRIES_PER_ROOM == 0:
                 index = int(uniforms[0] * len(self.rooms))
-                room = self._room(index)
+                room = self._compiled[index]
             if not (len(room.tv_starts) and len(room.stand_places)):
                 continue
-            start = draw_start(room, self._padded_width, self.num_agents, self._spacing, uniforms[1:])
+            start = draw_start(room, self._maps.padded_width, self.num_agents, self._spacing, uniforms[1:])
             if start is not None:
                 self.state["room"][world] = index
                 for name, value in start._asdict().items():
                     self.state[name][world] = value
                 return
-        raise RuntimeError(
+        raise RoomError(
             f"no legal start for {self.num_agents} agents in {_ROOMS_TO_TRY} rooms; the last was "
             f"{self.rooms[index].name!r}: give rooms with more free floor around the television"
         )
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        state = self.state
         for world in rows:
-            self._load_map(int(world))
-        self._draw_tv(rows, is_there=True)
+            room = self._compiled[int(state["room"][world])]
+            self._maps.load(int(world), room, state["stand"][world], state["visited"][world])
+        self._maps.put_tv(rows, state["tv"][rows])
         distance = self._distance()[rows]
         for name in {"best_distance", "start_distance"} - given:
-            self.state[name][rows] = distance
-        self._path[rows, 0] = self.state["tv"][rows, :2]
+            state[name][rows] = distance
+        self._path[rows] = state["tv"][rows, None, :2]
 
     def _observe(self, rows: Array) -> Arrays:
         headings = self.state["agent_headings"][rows]
-        maps = self._map if len(rows) == self.num_worlds else self._map[rows]
+        maps = self._maps.cells if len(rows) == self.num_worlds else self._maps.cells[rows]
         number = coordination_class(headings)
         return {
             "view": self._viewer.view(maps, self.state["agent_cells"][rows], headings),
@@ -327,11 +283,3 @@ class FurnMove(World):
         path = self._path[index, : int(self.state["episode_length"][index]) + 1]
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
-
-
-def _holds(tv: Array, agents: Array) -> Array:
-    """Whether agents can hold a TV: tv [K, 3], agents [K, N, 2] -> [K, N] bool."""
-    offset = agents - tv[:, None, :2]
-    near = (abs(offset) <= HOLD_REACH).all(-1)
-    offset = np.clip(offset, -HOLD_REACH, HOLD_REACH) + HOLD_REACH
-    return near & HOLD_MASKS[tv[:, 2, None], offset[..., 0], offset[..., 1]]

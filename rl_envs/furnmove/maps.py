@@ -1,0 +1,88 @@
+"""The rooms of B worlds as bit maps, and the few questions that the rules of FurnMove ask of them.
+
+This file knows cells and bits; who moves, and what it is worth, is decided in `world.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.compiled_room import CompiledRoom
+from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, TV_BODY
+from rl_envs.furnmove.observation import FLOOR, KNOWN, MARGIN, VISITED
+from rl_envs.furnmove.observation import STAND as STAND_BIT
+from rl_envs.furnmove.observation import TV_BODY as TV_BIT
+
+
+class RoomMaps:
+    """One padded map a world, P = (H + 28) * (W + 28) cells.
+
+    Attributes:
+        padded_width: W + 28.
+        cells: [B, P] uint8, the bits of `observation.py`.
+    """
+
+    def __init__(self, num_worlds: int, height: int, width: int) -> None:
+        """Empty maps for rooms of at most `height` x `width` cells."""
+        self.padded_width = width + 2 * MARGIN
+        size = (height + 2 * MARGIN) * self.padded_width
+        self.cells = np.zeros((num_worlds, size), np.uint8)
+        self._tv_rotations = np.zeros((num_worlds, size), np.uint8)
+        self._first_cell = np.arange(num_worlds) * size
+
+    def load(self, world: int, room: CompiledRoom, stand: Array, visited: Array) -> None:
+        """Draw one world anew, without its TV.
+
+        Args:
+            world: which.
+            room: its room.
+            stand: [3], row, column, rotation.
+            visited: [H, W] bool, where the TV's centre has been.
+        """
+        codes = self.cells[world]
+        codes[:] = room.cells
+        self._tv_rotations[world] = room.tv_rotations
+        covered = self._inside(stand[:2] + STAND[stand[2]])
+        codes[covered] = codes[covered] & ~FLOOR | STAND_BIT
+        codes[self._inside(np.argwhere(visited))] |= VISITED
+
+    def is_floor(self, rows: Array, cells: Array) -> Array:
+        """Whether an agent may stand on `cells` [..., 2] of worlds `rows` [...]."""
+        return (self.cells.reshape(-1)[self._flat(rows, cells)] & FLOOR) != 0
+
+    def allows_tv(self, rows: Array, tv: Array) -> Array:
+        """Whether the TV may have the poses `tv` [K, 3]: [K] bool."""
+        return (self._tv_rotations.reshape(-1)[self._flat(rows, tv[:, :2])] >> tv[:, 2] & 1) != 0
+
+    def put_tv(self, rows: Array, tv: Array) -> None:
+        """Mark what the TV covers; cells outside the room's masks are never drawn."""
+        covered, codes = self._body(rows, tv), self.cells.reshape(-1)
+        codes[covered] |= ((codes[covered] & KNOWN) != 0) * TV_BIT
+
+    def take_tv(self, rows: Array, tv: Array) -> None:
+        """Unmark what the TV covered."""
+        self.cells.reshape(-1)[self._body(rows, tv)] &= ~TV_BIT
+
+    def visit(self, rows: Array, tv: Array) -> None:
+        """Mark the cell of the TV's centre as visited."""
+        self.cells.reshape(-1)[self._flat(rows, tv[:, :2])] |= VISITED
+
+    def _body(self, rows: Array, tv: Array) -> Array:
+        return self._flat(rows[:, None], tv[:, None, :2] + TV_BODY[tv[:, 2]])
+
+    def _inside(self, cells: Array) -> Array:
+        """Index of (row, column) cells [..., 2] in one flattened map."""
+        return (cells[..., 0] + MARGIN) * self.padded_width + cells[..., 1] + MARGIN
+
+    def _flat(self, rows: Array, cells: Array) -> Array:
+        """Index of cells in the flattened maps of all worlds."""
+        return self._first_cell[rows] + self._inside(cells)
+
+
+def can_hold(tv: Array, agents: Array) -> Array:
+    """Whether agents can hold a TV from where they are: tv [K, 3], agents [K, N, 2] -> [K, N] bool."""
+    offset = agents - tv[:, None, :2]
+    near = (abs(offset) <= HOLD_REACH).all(-1)
+    offset = np.clip(offset, -HOLD_REACH, HOLD_REACH) + HOLD_REACH
+    return near & HOLD_MASKS[tv[:, 2, None], offset[..., 0], offset[..., 1]]
