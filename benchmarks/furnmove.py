@@ -41,7 +41,7 @@ STOCK_STEPS, STOCK_TURNS = 10 * LOOP_WORLDS, 5
 """Env steps of a turn of stock env runners, and how many turns; they play as many worlds as the loop."""
 COORDINATED_SHARE = 0.8
 """Of the joint actions that step the world; the others are uniform, as in the measurement of the authors' engine."""
-WORLD_PARTS = ("step", "_checked", "_act_together", "_act_alone", "_mark_visited", "_advance", "_observe", "_start")
+WORLD_PARTS = ("step", "_checked", "_act_together", "_act_alone", "_visit", "_advance", "_observe", "_start")
 
 
 def measure() -> Iterator[Figure]:
@@ -130,7 +130,7 @@ def ready_world(agents: int) -> FurnMove:
     """Worlds that have met all their rooms, so that none is made while they are timed."""
     world = FurnMove(WORLD_BATCH, num_agents=agents, rooms=RoomStream(count=ROOMS))
     for number in range(ROOMS):
-        world._room(number)
+        world._compiled[number]
     return world
 
 
