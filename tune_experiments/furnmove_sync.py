@@ -30,6 +30,7 @@ from rl_models.training.objective import Impala, Objective, Ppo
 from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.schedule import Schedule
 from tune_experiments.common import furniture
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
 from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
 from tune_experiments.common.main import main
 from tune_experiments.common.results import Result
@@ -126,6 +127,23 @@ class Config:
     """Where the table's numbers come from; never trained or selected on."""
     test_episodes: int = 512
     """One fixed start each, the same for every method."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
+        check_at_least(1, self, "checkpoint_every_env_steps", "validation_episodes", "test_episodes")
+        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length")
+        check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
+        check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
+        check_at_least(1, self, "network.cell_features", "network.agent_features")
+        check_at_least(1, self, "learner.epochs", "learner.minibatches")
+        check_above(0, self, "learner.clip", "learner.clip_gradient", "learner.epsilon")
+        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+        for name in ("sync", "marginal"):
+            check_at_least(1, self, f"{name}.components")
+            check_above(0, self, f"{name}.learning_rate")
+            check_at_least(0, self, f"{name}.last_convolution", f"{name}.cordial_decline_episodes")
 
 
 LAPTOP = Config()

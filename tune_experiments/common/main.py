@@ -17,9 +17,9 @@ from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tune_experiments.common import results as result_file
 from tune_experiments.common.command_line import RunOptions, config_to_json, parse
-from tune_experiments.common.errors import exits_with_one_sentence
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import Experiment, TrialPlan, trial_name
-from tune_experiments.common.ray_cluster import check_capacity, ray_cluster
+from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.tables import write_tables
 from tune_experiments.common.trial import outcome_of
@@ -35,9 +35,27 @@ def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
     config, options = parse(
         experiment.presets, sys.argv[1:] if arguments is None else arguments, experiment.caption, experiment.seeds
     )
+    # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
+    _check(experiment, config, options)
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}"
     with RunFolder.open(out, config_to_json(config), experiment.name, options.seeds) as folder:
         return _run(experiment, config, options, folder, Console(soft_wrap=True))
+
+
+def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
+    """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
+
+    Raises:
+        UserError: a room, name or number that a world refuses, or too many processes.
+    """
+    try:
+        for method in experiment.methods(config):
+            plan = experiment.plan(config, method, options.seeds[0])
+            plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
+            check_this_machine(plan.workers.cpus)
+        experiment.make_test_world(config, 1).reset(0)
+    except ValueError as error:
+        raise UserError(" ".join(str(error).split())) from error
 
 
 def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, console: Console) -> int:

@@ -26,7 +26,7 @@ def ray_cluster() -> Iterator[Any]:
     Raises:
         UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in.
     """
-    address = os.environ.get("RAY_ADDRESS")
+    address = _address()
     if not address:
         _keep_to_this_machine()
     warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -41,6 +41,12 @@ def ray_cluster() -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _address() -> str:
+    """RAY_ADDRESS, or nothing where it asks for a cluster of one's own (Ray's word for that is "local")."""
+    address = os.environ.get("RAY_ADDRESS", "").strip()
+    return "" if address == "local" else address
 
 
 def _keep_to_this_machine() -> None:
@@ -68,12 +74,31 @@ def _answers(host: str, port: int) -> bool:
     try:
         with socket.create_connection((host, port), timeout=_CONNECT_SECONDS):
             return True
-    except OSError:
+    except (OSError, OverflowError, UnicodeError):  # the last two: no port, no host name
         return False
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line.split(". ")[0][:200].rstrip(".")
+
+
+def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
+    if cpus > has_cpus:
+        raise UserError(
+            f"a trial needs {cpus} CPUs (its own process, env runners and learners) and {place} has {has_cpus}; "
+            f"lower --workers.runners or --workers.learners, or join a larger cluster with RAY_ADDRESS"
+        )
+
+
+def check_this_machine(cpus: int) -> None:
+    """Before Ray starts: whether a cluster on this machine could hold one trial.
+
+    Raises:
+        UserError: it could not, and RAY_ADDRESS names no other.
+    """
+    if not _address():
+        _check_cpus(cpus, os.cpu_count() or 1, "this machine")
 
 
 def check_capacity(ray: Any, cpus: int, gpus: float) -> int:
@@ -84,11 +109,7 @@ def check_capacity(ray: Any, cpus: int, gpus: float) -> int:
     """
     total = ray.cluster_resources()
     has_cpus, has_gpus = int(total.get("CPU", 0)), float(total.get("GPU", 0))
-    if cpus > has_cpus:
-        raise UserError(
-            f"a trial needs {cpus} CPUs (its own process, env runners and learners) and this cluster has {has_cpus}; "
-            f"lower --workers.runners or --workers.learners, or join a larger cluster with RAY_ADDRESS"
-        )
+    _check_cpus(cpus, has_cpus, "this cluster")
     if gpus > has_gpus:
         raise UserError(
             f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner"

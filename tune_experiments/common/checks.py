@@ -1,0 +1,55 @@
+"""Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
+
+A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` is never in range.
+This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tune_experiments.common.errors import UserError
+
+__all__ = ["check_above", "check_at_least", "check_between", "check_some"]
+
+
+def check_at_least(least: float, config: Any, *paths: str) -> None:
+    """Refuse fields (or entries of tuples) below `least`."""
+    for path, value in _numbers(config, paths):
+        _require(value >= least, path, f"at least {least}", value)
+
+
+def check_above(limit: float, config: Any, *paths: str) -> None:
+    """Refuse fields (or entries of tuples) that are not larger than `limit`."""
+    for path, value in _numbers(config, paths):
+        _require(value > limit, path, f"larger than {limit}", value)
+
+
+def check_between(least: float, most: float, config: Any, *paths: str) -> None:
+    """Refuse fields (or entries of tuples) outside `least .. most`."""
+    for path, value in _numbers(config, paths):
+        _require(least <= value <= most, path, f"between {least} and {most}", value)
+
+
+def check_some(config: Any, *paths: str) -> None:
+    """Refuse empty tuples and repeated entries."""
+    for path in paths:
+        values = _value(config, path)
+        _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
+
+
+def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:
+    values = [(path, _value(config, path)) for path in paths]
+    return [(path, one) for path, value in values for one in (value if isinstance(value, tuple) else (value,))]
+
+
+def _value(config: Any, path: str) -> Any:
+    for name in path.split("."):
+        config = getattr(config, name)
+    return config
+
+
+def _require(holds: bool, path: str, wanted: str, value: Any) -> None:
+    if not holds:
+        flag = path.rstrip("_").replace("_", "-") + "_" * path.endswith("_")  # as tyro writes it
+        raise UserError(f"--{flag} must be {wanted}, not {value}")
