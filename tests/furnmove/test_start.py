@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from rl_envs.furnmove.room import room_from_drawing
+from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.furnmove.world import FurnMove
 from tests.furnmove.slow_game import STAND_OFFSETS, STEP, around, chebyshev, hold_cells
@@ -67,7 +68,7 @@ def test_the_separation_of_a_start_is_that_of_the_walk():
 
 def test_a_room_without_a_legal_start_is_refused_with_a_sentence():
     tight = room_from_drawing("tight", [".....", ".....", "....."])
-    with pytest.raises(RuntimeError, match=r"no legal start for 2 agents.*'tight'"):
+    with pytest.raises(RoomError, match=r"no legal start for 2 agents.*'tight'"):
         FurnMove(rooms=[tight]).reset(0)
 
 
