@@ -92,11 +92,14 @@ class TeamAlgorithm:
         policy.load_state_dict(tensors["weights"])
         return policy.eval()
 
-    def state(self) -> Tensors:
-        """Everything a checkpoint holds: weights, optimiser, and each runner's worlds and recurrent state."""
-        tensors, _ = self._each_learner(_training_state)[0]
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Everything a checkpoint holds, and how far training is.
+
+        The tensors are weights, optimiser, and each runner's worlds and recurrent state.
+        """
+        tensors, progress = self._each_learner(_training_state)[0]
         runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
-        return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}
+        return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint. With another number of runners the worlds begin afresh."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ray.rllib.connectors.connector_v2 import ConnectorV2
@@ -9,6 +10,9 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 
 from rl_models.training.batch import to_batch
 from rl_models.training.fragment import Fragment
+
+# Arrays out of Ray's object store are read-only, and nothing here writes to them.
+warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 
 
 class FragmentsToBatch(ConnectorV2):

@@ -67,16 +67,17 @@ class LocalAlgorithm:
         """The team with its present weights."""
         return self._learner.policy
 
-    def state(self) -> Tensors:
-        """Everything a checkpoint holds: weights, optimiser, worlds and recurrent state."""
-        return {
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Everything a checkpoint holds (weights, optimiser, worlds and recurrent state), and how far training is."""
+        tensors: Tensors = {
             "weights": {name: value.detach().cpu() for name, value in self._learner.policy.state_dict().items()},
             "optimizer": optimiser_tensors(self._learner.optimiser),
             "runner_0": self._collector.snapshot(),
         }
+        return tensors, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue exactly where `state` was taken."""
+        """Continue exactly where `checkpoint` was taken."""
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self._learner.policy.load_state_dict(weights)
         load_optimiser(self._learner.optimiser, tensors["optimizer"])

@@ -83,7 +83,7 @@ def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
     unbroken = algorithm(Ppo)
     for _ in range(2):
         unbroken.train()
-    state = copied(unbroken.state())
+    state = copied(unbroken.checkpoint()[0])
     progress = Progress(**vars(unbroken.progress()))
     for _ in range(2):
         unbroken.train()
@@ -104,7 +104,7 @@ def test_a_restored_trial_acts_with_the_restored_weights(algorithm, has_trained)
     one.train()
     if has_trained:
         other.train()
-    other.restore(copied(one.state()), Progress(**vars(one.progress())))
+    other.restore(copied(one.checkpoint()[0]), Progress(**vars(one.progress())))
     acting = other._algorithm.env_runner.module.policy.state_dict()
     for name, value in weights(one).items():
         assert torch.equal(acting[name], value), name
@@ -122,14 +122,14 @@ def assert_survives_a_killed_runner(one):
 def test_ppos_remote_runners_share_the_worlds_continue_from_snapshots_and_may_be_killed(algorithm):
     one = algorithm(Ppo, runners=2, worlds=3)
     one.train()
-    state = copied(one.state())
+    state = copied(one.checkpoint()[0])
     keys = np.concatenate([state[f"runner_{index}"]["world/chance_key"] for index in range(2)])
     local = algorithm(Ppo, worlds=6)
     local.train()
-    np.testing.assert_array_equal(keys, local.state()["runner_0"]["world/chance_key"])
+    np.testing.assert_array_equal(keys, local.checkpoint()[0]["runner_0"]["world/chance_key"])
     one.train()
     one.restore(state, Progress())
-    again = one.state()
+    again = one.checkpoint()[0]
     for index in range(2):
         for name, value in state[f"runner_{index}"].items():
             np.testing.assert_array_equal(again[f"runner_{index}"][name], value, err_msg=name)

@@ -54,9 +54,10 @@ class Trial:
                 statistics = algorithm.train()
                 before, progress = progress, algorithm.progress()
                 self._statistics |= statistics
-                if progress.env_steps == before.env_steps:
+                if progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                     continue
                 row = self._row(progress, clock) | self._validation(algorithm, progress)
+                self._statistics = {}
                 log.append(row)
                 report(row)
                 self._checkpoint(algorithm, progress)
@@ -97,6 +98,7 @@ class Trial:
         is_last = progress.env_steps >= self.plan.budget_env_steps
         if not is_last and progress.env_steps - self._saved_at < self.plan.checkpoint_every_env_steps:
             return
+        tensors, progress = algorithm.checkpoint()
         self._saved_at = progress.env_steps
         state = {
             "experiment": self.experiment.name,
@@ -106,7 +108,7 @@ class Trial:
             "progress": vars(progress),
             "validated_at": self._validated_at,
         }
-        save_checkpoint(self.folder / CHECKPOINTS, progress.env_steps, algorithm.state(), state)
+        save_checkpoint(self.folder / CHECKPOINTS, progress.env_steps, tensors, state)
         prune(self.folder / CHECKPOINTS, KEPT_CHECKPOINTS)
 
     def _finish(self, algorithm: Any, progress: Progress) -> None:
