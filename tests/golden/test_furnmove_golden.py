@@ -48,7 +48,10 @@ class Replay:
         )
         self.lookups = {
             kind: {
-                (e, t): bits for e, t, bits in zip(*(self.data[f"{kind}_{part}"] for part in ("episode", "t", "bits")))
+                (episode, time): bits
+                for episode, time, bits in zip(
+                    *(self.data[f"{kind}_{part}"] for part in ("episode", "t", "bits")), strict=True
+                )
             }
             for kind in ("obs", "S")
         }
@@ -83,7 +86,7 @@ def test_every_recorded_step_is_reproduced_exactly(path):
         seen = replay.recorded("obs", episode, 0)
         if seen is not None:
             np.testing.assert_array_equal(replay.obs["view"][episode], seen)
-    for time, rows, index, actions, before, after, reward, terminated, truncated, info, obs in replay.steps():
+    for time, rows, index, actions, before, after, reward, terminated, truncated, _, obs in replay.steps():
         coordinated = is_coordinated(actions, before["agent_headings"])
         np.testing.assert_array_equal(coordinated[rows], data["coordinated"][index])
         np.testing.assert_array_equal(after["agent_cells"][rows], data["agent_cells"][index])
@@ -110,7 +113,7 @@ def test_episode_metrics_are_those_the_authors_report(path):
     replay = Replay(path)
     data = replay.data
     ended = np.zeros(len(replay.first), bool)
-    for time, rows, *_, terminated, truncated, info, _obs in replay.steps():
+    for time, rows, *_, info, _obs in replay.steps():
         for place, world in enumerate(info["done_worlds"]):
             if ended[world] or world not in rows:
                 continue

@@ -84,7 +84,8 @@ def test_cordial_gradients_equal_the_authors(path, form):
         which = torch.from_numpy(coordination_class(headings))
         coordination_set = coordination(headings.shape[1], form)
         loss = coordination_set.cordial(coordination_set.log_probabilities(policy, which), which)
-        for part, logit, gradient in zip(("mixture", "policy"), logits, torch.autograd.grad(loss.sum(), logits)):
+        gradients = torch.autograd.grad(loss.sum(), logits)
+        for part, logit, gradient in zip(("mixture", "policy"), logits, gradients, strict=True):
             wanted = data[f"{case}_grad_{form}_{part}_logits_f64"]
             np.testing.assert_allclose(gradient, wanted.reshape(logit.shape), atol=1e-12, rtol=1e-10, err_msg=case)
 

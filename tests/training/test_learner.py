@@ -69,6 +69,23 @@ def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
     assert all(len(part["texts/x"]) == 2 for part in minibatches(objective, batch, seed=0))
 
 
+def test_every_update_shuffles_anew(monkeypatch):
+    orders = []
+
+    def recorded(*arguments):
+        for part in minibatches(*arguments):
+            orders.append(part["number"].tolist())
+            yield part
+
+    monkeypatch.setattr("rl_models.training.loop.minibatches", recorded)
+    one = collector()
+    fragment = one.collect()
+    fragment.ends["number"] = np.arange(6)
+    learner = learner_of(one, Ppo(epochs=1, minibatches=2))
+    learner.update([fragment]), learner.update([fragment])
+    assert orders[:2] != orders[2:]
+
+
 @pytest.mark.parametrize("objective", [Impala(), Impala(sums_losses=True), Ppo(epochs=1, minibatches=1)])
 def test_gradients_gathered_in_parts_are_those_of_the_whole(objective):
     one = collector()
