@@ -50,6 +50,7 @@ from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress, Schedule
 from tune_experiments.common import plots
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
 from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
 from tune_experiments.common.main import main
 from tune_experiments.common.results import Result
@@ -108,6 +109,16 @@ class Config:
     """Joint steps of training."""
     checkpoint_every_env_steps: int = 25_600
     """At most this much is lost when something dies."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        check_at_least(1, self, "games", "updates_per_row", "budget_env_steps", "checkpoint_every_env_steps")
+        check_at_least(1, self, "sync.components", "marginal.components")
+        check_at_least(0, self, "sync.entropy_weight", "marginal.entropy_weight")
+        check_above(0, self, "learning_rate", "final_learning_rate", "temperature", "final_temperature")
+        check_between(0, 0.99, self, "hold_share")
+        check_between(0, 1, self, "entropy_share")
 
 
 LAPTOP = Config()
