@@ -74,10 +74,12 @@ def coordination_class(headings: Array) -> Array:
         headings: [..., N] int.
 
     Returns:
-        [...] uint8, 0 .. 4**(N-1) - 1: the headings relative to agent 0, read as digits in base 4.
+        [...] uint8 (uint16 from six agents on), 0 .. 4**(N-1) - 1: the headings relative to agent 0, read as digits
+        in base 4.
     """
     relative = (headings[..., 1:] - headings[..., :1]) % 4
-    return (relative * 4 ** np.arange(relative.shape[-1])).sum(-1).astype(np.uint8)
+    others = relative.shape[-1]
+    return (relative * 4 ** np.arange(others)).sum(-1).astype(np.min_scalar_type(4**others - 1))
 
 
 def coordinated_actions(num_agents: int) -> tuple[Array, Array]:

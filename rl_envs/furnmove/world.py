@@ -8,7 +8,7 @@ an agent can walk around the TV but never let go of it.
 | agents | `agent_0` ... `agent_{N-1}`, acting in this order within a step |
 | actions | 13, `actions.ACTION_NAMES`: move and turn oneself, pass, move with the object, turn it, move it alone |
 | observation `view` | [5 + 4 (N - 1), 15, 15] uint8, 0 or 1 (`observation.py`) |
-| observation `coordination` | [] uint8, row of `tables["coordinated_actions"]` that is S_t now, the same for all agents |
+| observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is S_t now, the same for all agents |
 | rewards | each agent: -0.01 a step, -0.02 if its action failed; every agent: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
 | episode end | terminated: the TV has come within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250); it merely stops, so its value is bootstrapped, unless `bootstrap_at_limit=False` (the authors' form) reports the limit as terminated |
 | arguments | `num_agents`, `rooms` (a named split, "train_stream", a room file, or a sequence of rooms), `room_size`, `max_episode_steps`, `min_agent_distance_cells`, `closer_reward`, `bootstrap_at_limit` |
@@ -52,6 +52,7 @@ from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
 from rl_envs.furnmove.start import draw_start, draws_needed
 
+MAX_AGENTS = 6
 STEP_PENALTY = -0.01
 FAILURE_PENALTY = -0.02
 _TRIES_PER_ROOM, _ROOMS_TO_TRY = 64, 16
@@ -81,7 +82,7 @@ class FurnMove(World):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            num_agents: N, 1 to 4.
+            num_agents: N, 1 to 6; beyond that the 4**(N-1) coordination matrices outgrow memory.
             rooms: rooms of which each episode draws one: `train`, `valid` or `test` (named rooms), `train_stream`
                 (endless), `valid_stream`, `test_stream`, the path of a room file, or rooms.
             room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side).
@@ -94,8 +95,8 @@ class FurnMove(World):
             ValueError: an argument out of range. RoomError: a room file that cannot be used.
         """
         super().__init__(num_worlds, first_world)
-        if not 1 <= num_agents <= 4:
-            raise ValueError(f"num_agents must be 1 to 4, got {num_agents}")
+        if not 1 <= num_agents <= MAX_AGENTS:
+            raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = NUM_ACTIONS
         self.max_episode_steps = max_episode_steps
@@ -110,9 +111,10 @@ class FurnMove(World):
         joint_actions, modalities = coordinated_actions(num_agents)
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
         view = (num_channels(num_agents), VIEW, VIEW)
+        class_type = coordination_class(np.zeros(num_agents, np.int8)).dtype
         self.observation_spec = {
             "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
-            "coordination": ArraySpec((), "uint8", 0, len(joint_actions) - 1, "row of the table that is S_t"),
+            "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t"),
         }
         self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
 
