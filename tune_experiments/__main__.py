@@ -5,6 +5,9 @@ PATH is a run folder, a trial folder or a checkpoint (`table`: a run folder). No
 
 from __future__ import annotations
 
+import contextlib
+import io
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +30,7 @@ from tune_experiments.common.video import write_gif
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "render", "table")
+USAGE = f"write python -m tune_experiments {'|'.join(COMMANDS)} PATH"
 
 
 @dataclass(frozen=True)
@@ -107,18 +111,29 @@ def table(command: Table, console: Console) -> None:
     show_results(experiment, config, command.path, console)
 
 
+def _read(words: Sequence[str]) -> Evaluate | Play | Render | Table:
+    """The command with its arguments; whatever tyro refuses is one sentence."""
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            return tyro.extras.subcommand_cli_from_dict(
+                {"evaluate": Evaluate, "play": Play, "render": Render, "table": Table},
+                args=words,
+                prog="python -m tune_experiments",
+                description=__doc__,
+            )
+    except SystemExit as exit_request:
+        if exit_request.code == 0:  # --help
+            raise
+        raise UserError(f"cannot read {shlex.join(words)!r}; {USAGE} (COMMAND --help lists its flags)") from None
+
+
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command and do it."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
-        raise UserError(f"unknown command {words[0]!r}; write python -m tune_experiments {'|'.join(COMMANDS)} PATH")
-    command = tyro.extras.subcommand_cli_from_dict(
-        {"evaluate": Evaluate, "play": Play, "render": Render, "table": Table},
-        args=words,
-        prog="python -m tune_experiments",
-        description=__doc__,
-    )
+        raise UserError(f"unknown command {words[0]!r}; {USAGE}")
+    command = _read(words)
     torch.set_num_threads(1)
     doers: dict[type, Callable[..., None]] = {Evaluate: evaluate, Play: play, Render: render, Table: table}
     doers[type(command)](command, Console(soft_wrap=True))

@@ -36,8 +36,8 @@ class LoadedPolicy:
         self.policy = policy.eval()
         self.experiment, self.config = experiment, config
         self.method: str = state["method"]
-        self.seed: int = state["seed"]
-        self.env_steps: int = state["progress"]["env_steps"]
+        self.seed = int(state["seed"])
+        self.env_steps = int(state["progress"]["env_steps"])
         self._state: State | None = None
         self._chance: Chance | None = None
 
@@ -88,14 +88,14 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         config = read_configuration(experiment, state["config"])
         policy = experiment.plan(config, state["method"], int(state["seed"])).build_policy()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
+        return LoadedPolicy(policy, experiment, config, state)
     except CheckpointError as error:
         raise UserError(str(error)) from error
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
         raise UserError(
             f"{checkpoint_path} does not fit this version of its experiment ({said}); train anew"
         ) from error
-    return LoadedPolicy(policy, experiment, config, state)
 
 
 def find_checkpoint(path: Path) -> Path:
