@@ -183,7 +183,7 @@ def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
 def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
     """The values that the paper derives, next to those that were learned."""
     paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
-    return [make_table(results, "test", METRICS, paper)]
+    return [make_table(results, EXPERIMENT.caption, METRICS, paper)]
 
 
 def departures(config: Config) -> list[str]:

@@ -129,11 +129,12 @@ def _style(panel: Axes, title: str) -> None:
     panel.set_title(title, loc="left", fontsize=10, color=_INK)
     panel.set_xlabel("env steps")
     panel.set_xlim(left=0)
-    lowest, highest = panel.get_ylim() if panel.lines else (0.0, 1.0)
+    highest = panel.get_ylim()[1] if panel.lines else 1.0
     # Shares fill 0 to 1 in every picture, so that two runs compare at a glance; other metrics need what they need.
     within = [line.get_ydata() for line in panel.lines if len(line.get_ydata())]  # type: ignore[arg-type]
     negative = any(np.min(values) < 0 for values in within)
-    panel.set_ylim(lowest if negative else -0.02 * max(1.0, highest), max(1.02, highest))
+    if not negative:
+        panel.set_ylim(-0.02 * max(1.0, highest), max(1.02, highest))
     panel.xaxis.set_major_formatter(EngFormatter(sep=""))
     panel.grid(axis="y", color=_FAINT, linewidth=0.6)
     panel.set_axisbelow(True)

@@ -139,7 +139,7 @@ def results_of(
         rows.append(
             Result(
                 experiment=experiment.name,
-                table="test",
+                table=experiment.caption,
                 method=method,
                 world=world,
                 split=experiment.split,
