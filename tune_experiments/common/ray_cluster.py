@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import socket
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +22,14 @@ _CONNECT_SECONDS = 5.0
 
 @contextmanager
 def ray_cluster() -> Iterator[Any]:
-    """The `ray` module, connected; disconnected afterwards.
+    """The `ray` module, connected; disconnected afterwards, unless the caller had connected it before.
 
     Raises:
         UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in.
     """
+    if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+        yield sys.modules["ray"]
+        return
     address = _address()
     if not address:
         _keep_to_this_machine()

@@ -1,0 +1,125 @@
+"""A run whose every process is killed is continued by the same command, and ends as if nothing had happened."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+ROOT = Path(__file__).parents[2]
+# Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
+FLAGS = (
+    "--preset smoke --methods sync --max-episode-steps 15 --budget-env-steps 2560 --checkpoint-every-env-steps 320 "
+    "--validate-every-env-steps 800 --validation-episodes 4 --test-episodes 8 --workers.runners 0"
+).split()
+ROWS = 16
+OF_THE_CLOCK = ("wall_time", "speed/")
+MARK = "CONCORD_TEST_RUN"
+
+
+def start(out, log):
+    """Start the run in a process group of its own; all its processes carry `out` in their environment."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", MARK: str(out)}
+    environment.pop("RAY_ADDRESS", None)
+    command = [sys.executable, str(ROOT / "tune_experiments" / "furnmove_sync.py"), *FLAGS, "--out", str(out)]
+    return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment, start_new_session=True)
+
+
+def finish(out):
+    """Run the command to its end."""
+    with (out.parent / f"{out.name}.{uuid.uuid4().hex[:4]}.log").open("w+") as log:
+        code = start(out, log).wait(timeout=240)
+        log.seek(0)
+        assert code == 0, log.read()
+
+
+def kill_in_the_middle(out):
+    """Run the command and kill all of its processes as soon as it has a checkpoint and two rows more."""
+    checkpoints, metrics = out / "trials/sync-seed0/checkpoints", out / "trials/sync-seed0/metrics.jsonl"
+    with (out.parent / f"{out.name}.killed.log").open("w") as log:
+        process = start(out, log)
+        try:
+            deadline = time.monotonic() + 120
+            while not (list(checkpoints.glob("checkpoint_*")) and len(metrics.read_bytes().splitlines()) >= 4):
+                assert process.poll() is None, "it ended on its own"
+                assert time.monotonic() < deadline, "no checkpoint appeared"
+                time.sleep(0.01)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for pid in survivors(out):  # Ray's own processes have left the group
+                os.kill(pid, signal.SIGKILL)
+    while survivors(out):
+        time.sleep(0.05)
+
+
+def survivors(out):
+    """Processes that this run has left behind."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={out}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:  # gone, or somebody else's
+            continue
+    return found
+
+
+def rows_of(path):
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{key: value for key, value in row.items() if not key.startswith(OF_THE_CLOCK)} for row in rows]
+
+
+def points_of(folder):
+    """Curve -> its points, [(env steps, value)], as TensorBoard shows them."""
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+    curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith(OF_THE_CLOCK)]
+    return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """(unbroken, continued) run folders."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("finds the processes of a run in /proc")
+    unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
+    kill_in_the_middle(broken)
+    trial = broken / "trials/sync-seed0"
+    assert not (trial / "outcome.json").exists()
+    assert 4 <= len((trial / "metrics.jsonl").read_bytes().splitlines()) < ROWS
+    finish(broken)
+    finish(unbroken)
+    return unbroken, broken
+
+
+def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):
+    unbroken, broken = (rows_of(folder / "trials/sync-seed0/metrics.jsonl") for folder in runs)
+    assert [row["env_steps"] for row in broken] == [160 * number for number in range(1, ROWS + 1)]
+    assert sum("valid/success" in row for row in broken) == 4
+    assert broken == unbroken
+
+
+def test_the_results_are_the_unbroken_runs(runs):
+    unbroken, broken = (rows_of(folder / "results.jsonl") for folder in runs)
+    assert len(broken) > 5
+    assert broken == unbroken
+    assert (runs[0] / "table.md").read_text() == (runs[1] / "table.md").read_text()
+
+
+def test_the_weights_are_the_unbroken_runs_to_the_last_bit(runs):
+    last = "trials/sync-seed0/checkpoints/checkpoint_002560"
+    for name in ("weights", "optimizer", "runner_0"):
+        unbroken, broken = (folder / last / f"{name}.safetensors" for folder in runs)
+        assert unbroken.read_bytes() == broken.read_bytes(), name
+
+
+def test_tensorboard_shows_every_point_once(runs):
+    unbroken, broken = (points_of(folder / "trials/sync-seed0") for folder in runs)
+    assert [step for step, _ in broken["loss/total"]] == [160 * number for number in range(1, ROWS + 1)]
+    assert broken == unbroken

@@ -1,0 +1,80 @@
+"""Every script's smoke preset, from command line to table, in one Ray session."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tune_experiments import load_policy
+from tune_experiments.common.experiment import find_experiment, trial_name
+from tune_experiments.common.main import main
+from tune_experiments.common.results import read
+from tune_experiments.common.trial_log import read_metrics
+
+SCRIPTS = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if not path.stem.startswith("_"))
+
+
+@pytest.fixture(scope="module")
+def runs(ray_session, tmp_path_factory):
+    """Runs each script once, when first asked for."""
+    done = {}
+
+    def run(name):
+        if name not in done:
+            out = tmp_path_factory.mktemp(name) / "run"
+            arguments = ["--preset", "smoke", "--out", str(out), "--seeds", "0"]
+            assert main(find_experiment(name), arguments) == 0
+            done[name] = out
+        return done[name]
+
+    return run
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
+    out, experiment = runs(name), find_experiment(name)
+    methods = experiment.methods(experiment.presets["smoke"])
+    for file in ("config.json", "manifest.json", "results.jsonl", "table.md", "plots/curves.png"):
+        assert (out / file).stat().st_size > 0, file
+    results = read(out / "results.jsonl")
+    assert {result.method for result in results} == set(methods)
+    assert json.loads((out / "config.json").read_text())["experiment"] == name
+    for method in methods:
+        trial = out / "trials" / trial_name(method, 0)
+        rows = read_metrics(trial / "metrics.jsonl")
+        moments = [row["env_steps"] for row in rows]
+        assert moments == sorted(set(moments))
+        assert moments[-1] >= experiment.presets["smoke"].budget_env_steps
+        assert any(key.startswith("valid/") for key in rows[-1])
+        assert list(trial.glob("events.out.tfevents.*"))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_trained_team_acts_without_ray(runs, name):
+    loaded = load_policy(runs(name))
+    world = loaded.experiment.make_test_world(loaded.config, 3)
+    obs = world.reset(0)
+    loaded.reset(seed=1)
+    actions = [loaded.act(obs) for _ in range(2)]
+    loaded.reset(seed=1)
+    again = [loaded.act(obs) for _ in range(2)]
+    assert actions[0].shape == (3, world.num_agents)
+    np.testing.assert_array_equal(actions, again)
+    world.step(actions[0])
+
+
+def test_a_finished_run_is_not_trained_again(runs, capsys):
+    out = runs("furnmove_sync")
+    before = (out / "results.jsonl").read_bytes()
+    checkpoints = sorted(out.glob("trials/*/checkpoints/*"))
+    assert main(find_experiment("furnmove_sync"), ["--preset", "smoke", "--out", str(out)]) == 0
+    assert "cost:" not in capsys.readouterr().out
+    assert (out / "results.jsonl").read_bytes() == before
+    assert sorted(out.glob("trials/*/checkpoints/*")) == checkpoints
+
+
+def test_an_episode_is_a_moving_picture(runs):
+    with Image.open(runs("furnmove_sync") / "videos" / "sync.gif") as video:
+        assert video.n_frames > 1
