@@ -109,7 +109,7 @@ class TeamLearner(TorchLearner):
         """Continue exactly where `training_state` was taken."""
         self._policy.load_state_dict(tensors["weights"])
         load_optimiser(self.get_optimizer(DEFAULT_MODULE_ID), tensors["optimizer"])
-        self.progress = progress
+        self.progress = Progress(**vars(progress))  # a copy: the caller's must not move with every update
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
         self._weights_seq_no += 1
 
