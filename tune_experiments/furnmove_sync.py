@@ -77,8 +77,8 @@ class LearnerSettings:
     """Passes over each batch (PPO)."""
     minibatches: int = 4
     """Minibatches of whole sequences in a pass (PPO)."""
-    value_weight: float = 0.25
-    """Of the squared value error."""
+    value_weight: float = 0.125
+    """Of the squared value error, summed over agents."""
     epsilon: float = 1e-5
     """Of Adam."""
     amsgrad: bool = False
@@ -161,6 +161,7 @@ SMOKE = dataclasses.replace(
 _AUTHORS = LearnerSettings(
     algorithm="impala",
     is_joint=False,
+    value_weight=0.25,
     epsilon=1e-3,
     amsgrad=True,
     clip_gradient=3.0,

@@ -147,7 +147,7 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
     return TrialPlan(
         make_world=functools.partial(make, "matrix_game-v0", game=GAME),
         build_policy=functools.partial(constant_team, settings.components, 2, len(ACTIONS), seed),
-        objective=Impala(gamma=1.0, value_weight=0.5, entropy_weight=entropy_weight),
+        objective=Impala(gamma=1.0, value_weight=0.25, entropy_weight=entropy_weight),
         optimiser=OptimiserSettings(
             learning_rate=_annealed(config, config.learning_rate, config.final_learning_rate), epsilon=1e-8, clip=10.0
         ),

@@ -1,6 +1,7 @@
 """Surrogate losses of PPO and IMPALA, the value loss, and means over the steps that count.
 
-Shapes are [B, T] for a team's joint form and [B, T, N] for the per-agent form; the formulas do not care.
+Shapes are [B, T, 1] for a team's joint form and [B, T, N] for the per-agent form. As in the authors' code of A Cordial
+Sync, agents are summed and steps averaged, so a term keeps its weight whatever the form and the number of agents.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
     return (x * mask).sum() / mask.sum().clamp(min=1)
 
 
+def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Sum over agents, mean over the steps at which anybody counts; x [B, T, 1 or N], mask of the same shape."""
+    if mask is None:
+        return x.sum(-1).mean()
+    return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
+
+
 def standardise(x: Tensor, mask: Tensor | None) -> Tensor:
     """Subtract the mean and divide by the standard deviation of the entries that count."""
     mean = masked_mean(x, mask)
@@ -26,14 +34,14 @@ def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tens
     """Clipped surrogate loss (Schulman et al. 2017, eq. 7), a scalar to minimise."""
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
-    return -masked_mean(torch.minimum(ratio * advantages, clipped * advantages), mask)
+    return -team_mean(torch.minimum(ratio * advantages, clipped * advantages), mask)
 
 
 def policy_gradient(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
     """-log pi(a) * advantage, a scalar to minimise; advantages are constants."""
-    return -masked_mean(log_prob * advantages.detach(), mask)
+    return -team_mean(log_prob * advantages.detach(), mask)
 
 
 def value_error(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean squared error of the values, without a factor of one half."""
-    return masked_mean((values - targets.detach()) ** 2, mask)
+    """Squared error of the values, without a factor of one half."""
+    return team_mean((values - targets.detach()) ** 2, mask)

@@ -9,6 +9,7 @@ fragment looks like the end of the world. (Stock RLlib 2.60 drops the bootstrap 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -21,16 +22,19 @@ class Steps:
 
     Attributes:
         rewards: [B, T, ...] float32.
-        discounts: [B, T, ...] gamma ** duration, and 0 where the episode terminated.
+        discounts: [B, T, ...] gamma, and 0 where the game is over, for all or for this agent.
         continues: [B, T, ...] float32, 0 where the episode ended in either way, else 1.
         next_values: [B, T, ...] value of what follows each step: the next step's, or the final observation's where the
             episode was truncated (anything where it terminated).
+        decides: [B, T, ...] bool, where an action was chosen; None: everywhere. The steps after a decision that only
+            carry it on belong to it: they are discounted, but count neither in lambda nor with a value of their own.
     """
 
     rewards: Tensor
     discounts: Tensor
     continues: Tensor
     next_values: Tensor
+    decides: Tensor | None = None
 
 
 def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, truncated: Tensor) -> Tensor:
@@ -49,11 +53,33 @@ def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, 
     return torch.where(truncated, final_values, shifted)
 
 
+def values_of_decisions(
+    values: Tensor, rewards: Tensor, discounts: Tensor, follow: Callable[[Tensor], Tensor], decides: Tensor
+) -> Tensor:
+    """Values with those of undecided steps replaced by reward + discount * next value, back from the next decision.
+
+    Args:
+        values: [B, T, ...].
+        rewards: [B, T, ...], as in `Steps`.
+        discounts: [B, T, ...], as in `Steps`.
+        follow: values -> values of what follows each step (`following_values` of one batch).
+        decides: [B, T, ...] bool.
+
+    Returns:
+        [B, T, ...]; with these a decision that lasts d steps is worth its d rewards and gamma ** d times what follows.
+    """
+    values = values.clone()
+    for step in range(values.shape[1] - 1, -1, -1):
+        carried = rewards[:, step] + discounts[:, step] * follow(values)[:, step]
+        values[:, step] = torch.where(decides[:, step], values[:, step], carried)
+    return values
+
+
 def gae(steps: Steps, values: Tensor, lambda_: float) -> Tensor:
     """Generalised advantage estimates, [B, T, ...]. Targets of the value are these plus `values`."""
     errors = steps.rewards + steps.discounts * steps.next_values - values
-    carry = steps.discounts * steps.continues * lambda_
-    return _accumulate(errors, carry)
+    weight = lambda_ if steps.decides is None else torch.where(steps.decides, lambda_, 1.0)
+    return _accumulate(errors, steps.discounts * steps.continues * weight)
 
 
 def vtrace(

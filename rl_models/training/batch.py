@@ -48,6 +48,22 @@ def think(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
 
 def decides(batch: Batch) -> Tensor | None:
     """[B, T, N] bool, which agents chose an action and were in the game; None where all always do."""
-    steps = batch["reward"].shape[1]
-    masks = [batch[key][:, :steps] for key in ("obs/decides", "obs/alive") if key in batch]
+    masks = [mask for key in ("decides", "alive") if (mask := _at_steps(batch, key)) is not None]
     return torch.stack(masks).all(0) if masks else None
+
+
+def alive(batch: Batch) -> Tensor | None:
+    """[B, T, N] bool, which agents were in the game; None where all always are."""
+    return _at_steps(batch, "alive")
+
+
+def leaves(batch: Batch) -> Tensor | None:
+    """[B, T, N] bool, agents for whom the game was over after this step though the episode went on."""
+    if "obs/alive" not in batch:
+        return None
+    now, then = batch["obs/alive"][:, :-1], batch["obs/alive"][:, 1:]
+    return now & ~then & ~batch["is_first"][:, 1:, None]
+
+
+def _at_steps(batch: Batch, key: str) -> Tensor | None:
+    return batch[f"obs/{key}"][:, : batch["reward"].shape[1]] if f"obs/{key}" in batch else None

@@ -11,6 +11,7 @@ the component j that was drawn, with its own advantage, as A Cordial Sync's code
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -18,9 +19,9 @@ import torch
 from torch import Tensor
 
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.returns import Steps, following_values, gae, vtrace
+from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
 from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import Batch, decides, without_last_observation
+from rl_models.training.batch import Batch, alive, decides, leaves, without_last_observation
 from rl_models.training.schedule import Progress, Schedule
 
 Statistics = dict[str, Tensor | float]
@@ -42,7 +43,6 @@ class _Objective:
     """What PPO and IMPALA have in common."""
 
     gamma: float = 0.99
-    lambda_: float = 0.95
     value_weight: float = 0.25
     entropy_weight: Schedule = field(default_factory=lambda: Schedule.constant(0.0))
     entropy_kind: EntropyKind = "component"
@@ -72,11 +72,21 @@ class _Objective:
         mask = decides(batch)
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
 
-    def _steps(self, batch: Batch, next_values: Tensor) -> Steps:
-        running = ~batch["terminated"][..., None]
+    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
+        """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
-        discounts = self.gamma ** batch["duration"].float() * running
-        return Steps(batch["reward"], discounts, (~ended).float().expand_as(discounts), next_values)
+        discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
+        left, acting = leaves(batch), decides(batch)
+        if left is not None:
+            discounts = discounts * ~left
+        truncated = batch["truncated"][..., None].expand_as(values)
+        follow = functools.partial(
+            following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
+        )
+        if acting is not None:
+            values = values_of_decisions(values, batch["reward"], discounts, follow, acting)
+        continues = (~ended).float().expand_as(discounts)
+        return Steps(batch["reward"], discounts, continues, follow(values), acting), values
 
     def _complete(
         self, output: TeamOutput, batch: Batch, progress: Progress, policy_loss: Tensor, value_loss: Tensor
@@ -112,6 +122,7 @@ class Ppo(_Objective):
 
     needs_values = True
     sums_losses = False
+    lambda_: float = 0.95
     clip: float = 0.2
     epochs: int = 2
     minibatches: int = 4
@@ -122,10 +133,8 @@ class Ppo(_Objective):
 
         The observation after the last step has done its work (its value was recorded) and is dropped.
         """
-        values = batch["values"]
-        truncated = batch["truncated"][..., None].expand_as(values)
-        next_values = following_values(values, batch["last_values"], batch["final_values"], truncated)
-        advantages = gae(self._steps(batch, next_values), values, self.lambda_)
+        steps, values = self._steps(batch, batch["values"], batch["last_values"])
+        advantages = gae(steps, values, self.lambda_)
         joint = self._advantages(advantages)
         if self.standardises_advantages:
             joint = pg.standardise(joint, self._mask(batch))
@@ -136,7 +145,7 @@ class Ppo(_Objective):
         """Scalar to minimise on a prepared batch, and numbers to log."""
         log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
-        value_loss = pg.value_error(output.values, batch["value_targets"], decides(batch))
+        value_loss = pg.value_error(output.values, batch["value_targets"], alive(batch))
         loss, statistics = self._complete(output, batch, progress, surrogate, value_loss)
         ratio = log_ratio.detach().exp()
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip).float().mean()
@@ -149,7 +158,6 @@ class Impala(_Objective):
     """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations."""
 
     needs_values = False
-    lambda_: float = 1.0
     clip_rho: float = 1.0
     clip_c: float = 1.0
     epochs: int = 1
@@ -163,18 +171,14 @@ class Impala(_Objective):
 
     def loss(self, whole: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """Scalar to minimise, and numbers to log; `whole` covers all T + 1 observations."""
-        steps = batch["reward"].shape[1]
         values = whole.values[:, :-1]
-        output = TeamOutput(whole.policy.first(steps), values, whole.state, whole.extras)
+        output = TeamOutput(whole.policy.first(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
-        truncated = batch["truncated"][..., None].expand_as(values)
-        following = following_values(values, whole.values[:, -1], batch["final_values"], truncated).detach()
-        targets, advantages = vtrace(
-            self._steps(batch, following), values, log_ratio.expand_as(values), self.clip_rho, self.clip_c
-        )
+        steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
+        targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
-        value_loss = pg.value_error(values, targets, decides(batch))
+        value_loss = pg.value_error(values, targets, alive(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
         return loss * (batch["reward"][..., 0].numel() if self.sums_losses else 1), statistics

@@ -7,8 +7,8 @@ import torch
 
 from rl_models.losses import policy_gradient as pg
 
-LOG_RATIO = torch.tensor([[math.log(1.5), math.log(0.5), math.log(1.1), math.log(1.5), math.log(0.5)]])
-ADVANTAGE = torch.tensor([[2.0, 2.0, 3.0, -2.0, -2.0]])
+LOG_RATIO = torch.tensor([[math.log(1.5), math.log(0.5), math.log(1.1), math.log(1.5), math.log(0.5)]]).T
+ADVANTAGE = torch.tensor([[2.0, 2.0, 3.0, -2.0, -2.0]]).T
 
 
 def test_ppo_takes_the_lower_of_the_plain_and_the_clipped_surrogate():
@@ -21,28 +21,35 @@ def test_ppo_has_no_gradient_where_clipping_holds_the_ratio_back():
     log_ratio = LOG_RATIO.clone().requires_grad_()
     pg.ppo_surrogate(log_ratio, ADVANTAGE, clip=0.2).backward()
     # d/dx of -exp(x) A / 5 where the plain surrogate is the lower one
-    wanted = torch.tensor([[0.0, -0.5 * 2, -1.1 * 3, 1.5 * 2, 0.0]]) / 5
+    wanted = torch.tensor([[0.0, -0.5 * 2, -1.1 * 3, 1.5 * 2, 0.0]]).T / 5
     torch.testing.assert_close(log_ratio.grad, wanted)
 
 
 def test_the_policy_gradient_is_the_advantage_weighted_log_probability():
-    log_prob = torch.tensor([[-1.0, -2.0]], requires_grad=True)
-    advantage = torch.tensor([[3.0, -0.5]], requires_grad=True)
+    log_prob = torch.tensor([[-1.0], [-2.0]], requires_grad=True)
+    advantage = torch.tensor([[3.0], [-0.5]], requires_grad=True)
     loss = pg.policy_gradient(log_prob, advantage)
     torch.testing.assert_close(loss.detach(), torch.tensor(-(-3.0 + 1.0) / 2))
     loss.backward()
-    torch.testing.assert_close(log_prob.grad, torch.tensor([[-1.5, 0.25]]))
+    torch.testing.assert_close(log_prob.grad, torch.tensor([[-1.5], [0.25]]))
     assert advantage.grad is None
 
 
 def test_the_value_error_is_the_mean_square_without_a_half():
-    values = torch.tensor([[1.0, 3.0]], requires_grad=True)
-    targets = torch.tensor([[2.0, 1.0]], requires_grad=True)
+    values = torch.tensor([[1.0], [3.0]], requires_grad=True)
+    targets = torch.tensor([[2.0], [1.0]], requires_grad=True)
     loss = pg.value_error(values, targets)
     torch.testing.assert_close(loss.detach(), torch.tensor((1.0 + 4.0) / 2))
     loss.backward()
-    torch.testing.assert_close(values.grad, torch.tensor([[-1.0, 2.0]]))
+    torch.testing.assert_close(values.grad, torch.tensor([[-1.0], [2.0]]))
     assert targets.grad is None
+
+
+def test_agents_are_summed_and_steps_at_which_anybody_counts_are_averaged():
+    x = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [50.0, 60.0]]])
+    mask = torch.tensor([[[True, True], [True, False], [False, False]]])
+    assert pg.team_mean(x, None).item() == pytest.approx((3 + 7 + 110) / 3)
+    assert pg.team_mean(x, mask).item() == pytest.approx((3 + 3) / 2)
 
 
 @pytest.mark.parametrize("loss", ["ppo", "policy_gradient", "value"])

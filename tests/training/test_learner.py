@@ -285,8 +285,8 @@ class Recall(Walks):
 @pytest.mark.parametrize(
     ("objective", "learning_rate", "entropy_weight"),
     [
-        pytest.param(Ppo(gamma=0.9, minibatches=2), 1e-2, 0.01, id="ppo"),
-        pytest.param(Impala(gamma=0.9), 5e-3, 0.03, id="impala"),
+        pytest.param(Ppo(gamma=0.9, minibatches=2, value_weight=0.125), 1e-2, 0.01, id="ppo"),
+        pytest.param(Impala(gamma=0.9, value_weight=0.125), 5e-3, 0.03, id="impala"),
     ],
 )
 def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_weight):

@@ -78,7 +78,7 @@ def test_in_the_per_agent_form_mixture_weights_receive_the_sum_of_all_agents_adv
         objective, output = Impala(**plain), longer(policy)
     got, of_marginals = gradients(objective, batch, (weights, marginals), output)
     advantages, component = batch["reward"], batch["component"]
-    steps = WORLDS * TIME * AGENTS
+    steps = WORLDS * TIME  # agents are summed, steps averaged
     alpha = weights.softmax(-1)
     drawn = torch.nn.functional.one_hot(component, COMPONENTS)
     wanted = -advantages.sum(-1, keepdim=True) * (drawn - alpha) / steps  # grad of log alpha_j is onehot - alpha
@@ -127,7 +127,8 @@ def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(is_jo
             for r, a in zip(ratio.flatten().tolist(), advantages.flatten().tolist(), strict=True)
         ]
     )
-    value_error = ((0.1 - batch["reward"]) ** 2).mean().item()
+    surrogate *= 1 if is_joint else AGENTS  # agents are summed, steps averaged
+    value_error = AGENTS * ((0.1 - batch["reward"]) ** 2).mean().item()
     entropy = policy.component_entropy().sum(-1).mean().item()
     assert loss.item() == pytest.approx(surrogate + 0.5 * value_error - 0.02 * entropy, abs=1e-5)
     assert statistics["loss/policy"].item() == pytest.approx(surrogate, abs=1e-5)
