@@ -85,14 +85,18 @@ def count_progress(progress: Progress, batch: Batch, learners: int = 1) -> None:
 
 
 def minibatches(objective: Objective, batch: Batch, seed: int) -> Iterator[Batch]:
-    """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone."""
+    """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
+
+    There are as many as the objective says, of sizes that differ by one at most, unless there are fewer worlds: several
+    learners wait for each other at every minibatch, and their shares of the worlds may differ by one.
+    """
     worlds = len(batch["is_first"])
     generator = torch.Generator().manual_seed(seed)
     for _ in range(objective.epochs):
         if objective.minibatches == 1:
             yield batch
             continue
-        for part in torch.randperm(worlds, generator=generator).chunk(objective.minibatches):
+        for part in torch.randperm(worlds, generator=generator).tensor_split(min(objective.minibatches, worlds)):
             yield take(batch, part.to(batch["is_first"].device))
 
 
