@@ -59,6 +59,11 @@ class TextStore:
         texts = [self._rows[row] for row in np.ravel(rows)]
         return np.array(texts, np.int32).reshape(*np.shape(rows), self.spec.length)
 
+    def load(self, table: Array) -> None:
+        """Hold exactly these rows, [D, L] token ids, under the numbers that they have there."""
+        self._rows, self._number = [], {}
+        self.add(table)
+
     def compact(self, used: Array) -> Array:
         """Forget every text that no entry of `used` points at.
 

@@ -24,6 +24,7 @@ Info: TypeAlias = dict[str, Any]
 StepResult: TypeAlias = tuple[Arrays, Array, Array, Array, Info]
 
 _CLOCK = ("chance_key", "chance_episode", "chance_step")
+_TEXTS = "texts/"
 
 
 class World(ABC):
@@ -169,16 +170,20 @@ class World(ABC):
                 self.state[key] = renumbered.astype(kept.dtype)
 
     def snapshot(self) -> Arrays:
-        """Everything the future depends on: name -> `[B, ...]` copy. `restore` of it is exact."""
+        """Everything the future depends on: name -> `[B, ...]` copy. `restore` of it is exact.
+
+        Worlds with composed text add their token tables, `texts/KEY` -> `[D, L]`.
+        """
         clock = dict(zip(_CLOCK, (self.chance.key, self.chance.episode, self.chance.step), strict=True))
-        return {name: value.copy() for name, value in (clock | self.state).items()}
+        tables = {f"{_TEXTS}{key}": store.table for key, store in self.texts.items()}
+        return {name: value.copy() for name, value in (clock | self.state).items()} | tables
 
     def restore(self, state: Arrays) -> Arrays:
         """Put all B worlds into a given state.
 
         Args:
-            state: the names that the world's header documents, each `[B, ...]`. Clock, running returns and anything
-                else left out start afresh.
+            state: the names that the world's header documents, each `[B, ...]`, and token tables as `snapshot` gives
+                them. Clock, running returns and anything else left out start afresh.
 
         Returns:
             observations, dict of `[B, N, ...]`.
@@ -187,7 +192,8 @@ class World(ABC):
             ValueError: unknown name, missing name or wrong shape.
         """
         blank = self._blank_state(self.num_worlds)
-        unknown = sorted(set(state) - set(blank) - set(_CLOCK))
+        tables = {f"{_TEXTS}{key}": store for key, store in self.texts.items()}
+        unknown = sorted(set(state) - set(blank) - set(_CLOCK) - set(tables))
         missing = sorted(self._needed_state() - set(state))
         if unknown or missing:
             known = sorted(blank)
@@ -201,6 +207,8 @@ class World(ABC):
             if value.shape != target.shape:
                 raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
             target[...] = value
+        for name in tables.keys() & state.keys():
+            tables[name].load(state[name])
         self.chance, self.state = chance, blank
         self._is_running = True
         self._derive(np.arange(self.num_worlds), given=frozenset(state))

@@ -7,11 +7,13 @@ own share of one numbered row of worlds, so how worlds are split over runners ch
 from __future__ import annotations
 
 import logging
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
@@ -65,7 +67,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
         """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
         self.collector.version = self._weights_seq_no
         if self._needs_initial_reset or arguments.get("force_reset"):
-            self.collector.reset(int(self.config.seed or 0))
+            self.collector.reset(int(self.config.seed or 0) + _restarts_offset())
             self._needs_initial_reset = False
         fragment = self._collect()
         self._log(fragment, self.collector.pop_episodes())
@@ -118,6 +120,13 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
 
     def stop(self) -> None:
         """Nothing to close."""
+
+
+def _restarts_offset() -> int:
+    """0, unless Ray restarted this process after a failure: it must not play its first episodes once more."""
+    if not ray.is_initialized() or not ray.get_runtime_context().was_current_actor_reconstructed:
+        return 0
+    return time.time_ns() % 2**32
 
 
 def _nothing() -> None:

@@ -101,8 +101,7 @@ class Collector:
         output = self._think(self._obs, self._state, self._is_first)
         uniforms = torch.from_numpy(self.world.chance.policy_uniforms(1 + self.world.num_agents))
         actions, component = output.policy.sample(uniforms[:, None].to(self.device))
-        decides = self._obs.get("decides")
-        mask = torch.from_numpy(decides)[:, None].to(self.device) if decides is not None else None
+        mask = self._deciding()
         record = {
             "actions": actions,
             "component": component,
@@ -121,6 +120,11 @@ class Collector:
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
             self._value_final_observations(steps["final_values"][:, step], truncated, info)
+
+    def _deciding(self) -> Tensor | None:
+        """[B, 1, N] bool, agents that choose now and are in the game; None where all always do."""
+        masks = [self._obs[key] for key in ("decides", "alive") if key in self._obs]
+        return torch.from_numpy(np.logical_and.reduce(masks))[:, None].to(self.device) if masks else None
 
     def _value_final_observations(self, out: Array, truncated: Array, info: dict[str, Any]) -> None:
         """Write V of the observation at which an episode was merely stopped."""

@@ -234,10 +234,19 @@ def test_a_state_that_cannot_be_restored_is_refused_and_loses_nothing(state, sen
         np.testing.assert_array_equal(value, before[name])
 
 
-def test_a_snapshot_holds_the_clock_and_the_whole_state():
+def test_a_snapshot_holds_the_clock_the_whole_state_and_the_texts():
     world = Errands(3)
     world.reset(0)
-    assert set(world.snapshot()) == {"chance_key", "chance_episode", "chance_step"} | set(world.state)
+    clock = {"chance_key", "chance_episode", "chance_step"}
+    assert set(world.snapshot()) == clock | set(world.state) | {"texts/sentences"}
+
+
+def test_a_restored_world_numbers_its_texts_as_before():
+    world, other = calm(3, num_agents=2), Errands(3, num_agents=2)
+    shown = world.step(acts(world, WALK, say=2))[0]["sentences"]
+    other.restore(world.snapshot())
+    np.testing.assert_array_equal(other.texts["sentences"].table, world.texts["sentences"].table)
+    np.testing.assert_array_equal(other.observe()["sentences"], shown)
 
 
 # ------------------------------------------------------------------------------------------------------ texts
