@@ -67,7 +67,9 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
         """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
         self.collector.version = self._weights_seq_no
         if self._needs_initial_reset or arguments.get("force_reset"):
-            self.collector.reset(int(self.config.seed or 0) + _restarts_offset())
+            # Only an actor is restarted, and Ray refuses to answer a driver that asks.
+            restarts = _restarts_offset() if self.worker_index else 0
+            self.collector.reset(int(self.config.seed or 0) + restarts)
             self._needs_initial_reset = False
         fragment = self._collect()
         self._log(fragment, self.collector.pop_episodes())

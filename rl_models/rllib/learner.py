@@ -28,6 +28,8 @@ from rl_models.training.schedule import Progress
 
 logger = logging.getLogger(__name__)
 
+_LOOKS_AFTER_SECONDS = 1.0
+
 
 class TeamLearner(TorchLearner):
     """What PPO's and IMPALA's team learners share."""
@@ -135,8 +137,31 @@ class TeamPpoLearner(TeamLearner, PPOTorchLearner):
 class TeamImpalaLearner(TeamLearner, IMPALATorchLearner):
     """IMPALA over fragments with our V-trace."""
 
+    def build(self) -> None:
+        """Build as RLlib does, then watch the threads that it started."""
+        super().build()
+        self._agg_event = _UpdatesDone([self._learner_thread, *getattr(self, "_gpu_loader_threads", [])])
+
     def before_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients follow our own progress."""
+
+
+class _UpdatesDone(threading.Event):
+    """RLlib's sign that the learner thread has done its updates, for which it would wait for ever on a dead thread."""
+
+    def __init__(self, threads: list[threading.Thread]) -> None:
+        super().__init__()
+        self._threads = threads
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait without a limit, but only for threads that live."""
+        while not super().wait(_LOOKS_AFTER_SECONDS):
+            dead = [thread.name for thread in self._threads if not thread.is_alive()]
+            if dead:
+                raise RuntimeError(
+                    f"the learner stopped: {dead[0]} raised an error, which the log of its process shows"
+                )
+        return True
 
 
 class _Rows(SampleBatch):
