@@ -15,6 +15,7 @@ import torch
 from ray.rllib.algorithms.impala.torch.impala_torch_learner import IMPALATorchLearner
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
 from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.learner.learner import Learner
 from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 
@@ -140,7 +141,9 @@ class TeamImpalaLearner(TeamLearner, IMPALATorchLearner):
     def build(self) -> None:
         """Build as RLlib does, then watch the threads that it started."""
         super().build()
-        self._agg_event = _UpdatesDone([self._learner_thread, *getattr(self, "_gpu_loader_threads", [])])
+        self._learner_thread._update_method = _update_or_say_why
+        threads = [self._learner_thread, *getattr(self, "_gpu_loader_threads", [])]
+        self._agg_event = self.updates_done = _UpdatesDone(threads)
 
     def before_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients follow our own progress."""
@@ -152,16 +155,24 @@ class _UpdatesDone(threading.Event):
     def __init__(self, threads: list[threading.Thread]) -> None:
         super().__init__()
         self._threads = threads
+        self.failure = "its log says why"
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait without a limit, but only for threads that live."""
         while not super().wait(_LOOKS_AFTER_SECONDS):
             dead = [thread.name for thread in self._threads if not thread.is_alive()]
             if dead:
-                raise RuntimeError(
-                    f"the learner stopped: {dead[0]} raised an error, which the log of its process shows"
-                )
+                raise RuntimeError(f"the learner stopped, {dead[0]} has died: {self.failure}")
         return True
+
+
+def _update_or_say_why(self: TeamImpalaLearner, **arguments: Any) -> None:
+    """What the learner thread does with a batch."""
+    try:
+        Learner.update(self, **arguments)
+    except Exception as error:
+        self.updates_done.failure = f"{type(error).__name__}: {error}"
+        raise
 
 
 class _Rows(SampleBatch):
