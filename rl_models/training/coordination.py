@@ -72,7 +72,9 @@ class CoordinationProbe:
 
     def __call__(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         """[B, 1] each."""
-        which = obs[OBSERVATION][:, :, 0].to(output.values.device)
+        device = output.values.device
+        which = obs[OBSERVATION][:, :, 0].to(device)
+        self.coordination.to(device)
         log_probabilities = self.coordination.log_probabilities(output.policy, which)
         return {
             "invalid_probability": self.coordination.invalid_probability(log_probabilities, which),

@@ -39,13 +39,20 @@ class Learner:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        """Build the optimiser."""
+        """Build the optimiser, and bring the objective's tables to where the policy is."""
         self.optimiser = make_optimiser(self.settings, self.policy.parameters())
+        for extra in self.objective.extra_losses:
+            extra.to(self.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the policy learns."""
+        return next(self.policy.parameters()).device
 
     def update(self, fragments: list[Fragment]) -> Statistics:
         """All epochs over the fragments; the statistics of the last minibatch."""
         joined = Fragment.join(fragments)
-        batch = self.objective.prepare(to_batch(joined, next(self.policy.parameters()).device))
+        batch = self.objective.prepare(to_batch(joined, self.device))
         count_progress(self.progress, batch)
         statistics: Statistics = {}
         for minibatch in minibatches(self.objective, batch, self.progress.updates):

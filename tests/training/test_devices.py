@@ -1,0 +1,28 @@
+"""Tables follow the policy to its device. `meta` stands for one: its tensors have shapes and a place, but no values."""
+
+import torch
+
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.team_policy import TeamOutput
+from rl_models.training.coordination import CoordinationProbe
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from tests.training.small import cordial, rooms, team
+
+
+def test_the_learner_without_ray_brings_the_tables_of_extra_losses_to_its_policy():
+    extra = cordial(rooms(1))
+    Learner(team().to("meta"), Ppo(extra_losses=(extra,)), OptimiserSettings())
+    assert {table.device.type for table in extra.coordination.buffers()} == {"meta"}
+
+
+def test_the_probe_works_where_the_policy_is():
+    probe = CoordinationProbe(cordial(rooms(1)).coordination)
+    policy = MixtureOfMarginals(torch.zeros(5, 1, 3, device="meta"), torch.zeros(5, 1, 2, 3, 13, device="meta"))
+    output = TeamOutput(policy, torch.zeros(5, 1, 2, device="meta"), {}, {})
+    metrics = probe(output, {"coordination": torch.zeros(5, 1, 2, dtype=torch.uint8)})
+    assert {(name, value.device.type, value.shape) for name, value in metrics.items()} == {
+        ("invalid_probability", "meta", (5, 1)),
+        ("tvd", "meta", (5, 1)),
+    }
