@@ -26,3 +26,5 @@ def test_the_probe_works_where_the_policy_is():
         ("invalid_probability", "meta", (5, 1)),
         ("tvd", "meta", (5, 1)),
     }
+    # A CUDA index into a table on the CPU is refused; `meta` is more patient, so look where the tables are.
+    assert {table.device.type for table in probe.coordination.buffers()} == {"meta"}
