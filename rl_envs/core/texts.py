@@ -22,11 +22,14 @@ class TextStore:
         self.spec = spec
         self._rows: list[Array] = []
         self._number: dict[bytes, int] = {}
+        self._table: Array | None = None
 
     @property
     def table(self) -> Array:
         """[D, L] int32, one row a distinct text, in the order in which they were added."""
-        return np.array(self._rows, np.int32).reshape(-1, self.spec.length)
+        if self._table is None or len(self._table) != len(self._rows):
+            self._table = np.array(self._rows, np.int32).reshape(-1, self.spec.length)
+        return self._table.copy()
 
     def add(self, texts: Array) -> Array:
         """Row numbers of these texts; a text already in the store keeps its row.
@@ -61,7 +64,7 @@ class TextStore:
 
     def load(self, table: Array) -> None:
         """Hold exactly these rows, [D, L] token ids, under the numbers that they have there."""
-        self._rows, self._number = [], {}
+        self._rows, self._number, self._table = [], {}, None
         self.add(table)
 
     def compact(self, used: Array) -> Array:
@@ -75,7 +78,7 @@ class TextStore:
         """
         keep, renumbered = np.unique(used, return_inverse=True)
         rows = [self._rows[row] for row in keep]
-        self._rows, self._number = [], {}
+        self._rows, self._number, self._table = [], {}, None
         for row in rows:
             self._row_of(row)
         return renumbered.reshape(np.shape(used)).astype(np.int32)

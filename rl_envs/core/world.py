@@ -175,7 +175,7 @@ class World(ABC):
         Worlds with composed text add their token tables, `texts/KEY` -> `[D, L]`.
         """
         clock = dict(zip(_CLOCK, (self.chance.key, self.chance.episode, self.chance.step), strict=True))
-        tables = {f"{_TEXTS}{key}": store.table for key, store in self.texts.items()}
+        tables = {f"{_TEXTS}{key}": store.table.copy() for key, store in self.texts.items()}
         return {name: value.copy() for name, value in (clock | self.state).items()} | tables
 
     def restore(self, state: Arrays) -> Arrays:

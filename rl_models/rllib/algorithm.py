@@ -102,17 +102,19 @@ class TeamAlgorithm:
         return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue from a checkpoint. With another number of runners the worlds begin afresh."""
+        """Continue from a checkpoint. With another number of runners the worlds begin new episodes."""
         training = {name: tensors[name] for name in ("weights", "optimizer")}
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
         snapshots = {name.removeprefix("runner_"): tensors[name] for name in tensors if name.startswith("runner_")}
-        if len(snapshots) == max(1, self._plan.workers.runners):
-            group.foreach_env_runner(
-                lambda runner: runner.restore_snapshot(snapshots[str(_place(runner))]),
-                local_env_runner=self._samples_here,
-            )
+        whole = len(snapshots) == max(1, self._plan.workers.runners)
+        group.foreach_env_runner(
+            lambda runner: runner.restore_snapshot(
+                snapshots[str(_place(runner))] if whole else {}, seed_offset=progress.updates
+            ),
+            local_env_runner=self._samples_here,
+        )
 
     def close(self) -> None:
         """Stop runners and learners."""

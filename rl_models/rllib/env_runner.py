@@ -35,6 +35,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
 
     module: TeamModule
     collector: Collector
+    _seed_offset = 0
 
     def make_env(self) -> None:
         """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`."""
@@ -69,7 +70,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
         if self._needs_initial_reset or arguments.get("force_reset"):
             # Only an actor is restarted, and Ray refuses to answer a driver that asks.
             restarts = _restarts_offset() if self.worker_index else 0
-            self.collector.reset(int(self.config.seed or 0) + restarts)
+            self.collector.reset(int(self.config.seed or 0) + self._seed_offset + restarts)
             self._needs_initial_reset = False
         fragment = self._collect()
         self._log(fragment, self.collector.pop_episodes())
@@ -114,8 +115,9 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
         """Worlds and recurrent state, for checkpoints; empty before the first sample."""
         return {} if self.env is None or self._needs_initial_reset else self.collector.snapshot()
 
-    def restore_snapshot(self, snapshot: dict[str, Array]) -> None:
-        """Continue exactly where `snapshot` was taken."""
+    def restore_snapshot(self, snapshot: dict[str, Array], seed_offset: int = 0) -> None:
+        """Continue exactly where `snapshot` was taken; with an empty one begin episodes that no earlier run played."""
+        self._seed_offset = seed_offset
         if snapshot:
             self.collector.restore(snapshot)
             self._needs_initial_reset = False

@@ -44,7 +44,7 @@ class TeamLearner(TorchLearner):
         self.settings = self.config.learner_config_dict["optimiser"]
         self.progress = Progress()
         # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
-        self._updating = threading.RLock()
+        self._updating = threading.Lock()
         super().build()
         for extra in self.objective.extra_losses:
             extra.to(self._device)

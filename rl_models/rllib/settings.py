@@ -21,9 +21,14 @@ class Workers:
     learners: int = 0
     """Learner processes; 0: the trial's own process learns."""
     gpus_per_learner: float = 0.0
-    """GPUs of a learner."""
+    """GPUs of a learner, also of the trial's own process where that learns."""
 
     @property
     def cpus(self) -> int:
         """CPUs that a trial occupies: its own process, and one for each runner and learner."""
         return 1 + self.runners + self.learners
+
+    @property
+    def gpus(self) -> float:
+        """GPUs that a trial occupies."""
+        return self.gpus_per_learner * max(self.learners, 1)

@@ -29,8 +29,8 @@ class OptimiserSettings:
     """Adam's decay rates; RMSProp uses the second as its alpha."""
     amsgrad: bool = False
     clip: float = 1.0
-    """Largest gradient: of the global Euclidean norm, or of each entry."""
-    clip_by: Literal["norm", "value"] = "norm"
+    """Gradients are scaled down together until their global norm is at most this: Euclidean, or the largest entry."""
+    clip_by: Literal["norm", "largest"] = "norm"
 
 
 def make_optimiser(settings: OptimiserSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -60,9 +60,7 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
         logger.warning("a gradient is not finite (norm %s): this update is skipped", norm)
         torch._foreach_zero_(gradients)
         return norm, False
-    if settings.clip_by == "value":
-        for gradient in gradients:
-            gradient.clamp_(-settings.clip, settings.clip)
-    elif norm > settings.clip:
-        torch._foreach_mul_(gradients, settings.clip / (norm + 1e-6))
+    size = norm if settings.clip_by == "norm" else max(float(gradient.abs().max()) for gradient in gradients)
+    if size > settings.clip:
+        torch._foreach_mul_(gradients, settings.clip / (size + 1e-6))
     return norm, True

@@ -68,14 +68,17 @@ def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_lo
     torch.testing.assert_close(torch.cat(short), torch.tensor([0.3, 0.0, 0.4]))
 
 
-def test_clipping_by_value_limits_each_entry_as_the_authors_do():
+def test_clipping_by_the_largest_entry_scales_all_gradients_together_as_the_authors_do():
     gradients = [torch.tensor([-9.0, 2.0]), torch.tensor([4.0])]
-    assert clip_gradients(OptimiserSettings(clip=3.0, clip_by="value"), gradients)[1]
-    assert torch.cat(gradients).tolist() == [-3.0, 2.0, 3.0]
+    assert clip_gradients(OptimiserSettings(clip=3.0, clip_by="largest"), gradients)[1]
+    torch.testing.assert_close(torch.cat(gradients), torch.tensor([-9.0, 2.0, 4.0]) / 3)
+    small = [torch.tensor([2.9, -2.9])]
+    clip_gradients(OptimiserSettings(clip=3.0, clip_by="largest"), small)
+    assert small[0].tolist() == pytest.approx([2.9, -2.9])
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("clip_by", ["norm", "value"])
+@pytest.mark.parametrize("clip_by", ["norm", "largest"])
 def test_one_bad_entry_condemns_all_gradients(bad, clip_by):
     gradients = [torch.tensor([1.0, bad]), torch.tensor([2.0])]
     norm, is_finite = clip_gradients(OptimiserSettings(clip_by=clip_by), gradients)

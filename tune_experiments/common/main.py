@@ -96,7 +96,7 @@ def _train(
     plan = experiment.plan(config, requests[0]["method"], requests[0]["seed"])
     workers = plan.workers
     with ray_cluster() as ray:
-        concurrent = min(check_capacity(ray, workers.cpus, workers.gpus_per_learner * workers.learners), len(requests))
+        concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
         console.print(_cost(plan, len(requests), concurrent), highlight=False)
         failures = run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path, experiment.columns)
     # Tune takes Control-C for itself and comes back with whatever there is.

@@ -29,6 +29,7 @@ CHECKPOINTS = "checkpoints"
 OUTCOME = "outcome.json"
 """Written last: the test results of a finished trial."""
 KEPT_CHECKPOINTS = 3
+_PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
 
 
@@ -55,13 +56,14 @@ class Trial:
                 before, progress = progress, algorithm.progress()
                 self._statistics |= statistics
                 if progress.env_steps == before.env_steps:  # IMPALA only queued a batch
+                    clock.check_for_life()
                     continue
                 row = self._row(progress, clock) | self._validation(algorithm, progress)
                 self._statistics = {}
                 log.append(row)
                 report(row)
                 self._checkpoint(algorithm, progress)
-            self._finish(algorithm, progress)
+        self._finish()
 
     def _continue(self, algorithm: Any, log: TrialLog) -> Progress:
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
@@ -111,10 +113,16 @@ class Trial:
         save_checkpoint(self.folder / CHECKPOINTS, progress.env_steps, tensors, state)
         prune(self.folder / CHECKPOINTS, KEPT_CHECKPOINTS)
 
-    def _finish(self, algorithm: Any, progress: Progress) -> None:
-        results = []
-        for world, episodes in self.experiment.test(self.config, algorithm.policy()).items():
-            results += results_of(self.experiment, self.method, self.seed, world, episodes, progress.env_steps)
+    def _finish(self) -> None:
+        """Test what the last checkpoint holds, so that `evaluate` finds the same numbers."""
+        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
+        if newest is None:
+            raise RuntimeError(f"{self.folder / CHECKPOINTS} has lost its checkpoints; run the same command again")
+        checkpoint, policy = load_checkpoint(newest), self.plan.build_policy().eval()
+        policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
+        env_steps, results = checkpoint.state["progress"]["env_steps"], []
+        for world, episodes in self.experiment.test(self.config, policy).items():
+            results += results_of(self.experiment, self.method, self.seed, world, episodes, env_steps)
             arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
             if arrays:
                 np.savez(self.folder / f"{world}_pictures.npz", allow_pickle=False, **arrays)
@@ -168,6 +176,13 @@ class _Clock:
 
     def __init__(self, env_steps: int) -> None:
         self._marks = [(time.monotonic(), env_steps)]
+
+    def check_for_life(self) -> None:
+        """Fail when nothing has been learned for too long: a failed trial is started again, a waiting one never ends."""
+        if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
+            raise RuntimeError(
+                f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"
+            )
 
     def speed(self, env_steps: int) -> float:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]

@@ -57,8 +57,9 @@ def run_trials(
 
     from tune_experiments.common.tune_display import display
 
-    bundles = [{"CPU": 1.0}] * (1 + workers.runners)
-    bundles += [{"CPU": 1.0, "GPU": workers.gpus_per_learner}] * workers.learners
+    learner = {"CPU": 1.0, "GPU": workers.gpus_per_learner}
+    own = {"CPU": 1.0} if workers.learners else learner
+    bundles = [own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners]
     with Progress([request["name"] for request in requests], budget_env_steps, columns=columns) as progress:
         results = tune.Tuner(
             tune.with_resources(train_trial, tune.PlacementGroupFactory(bundles)),
