@@ -178,7 +178,7 @@ class _Clock:
         self._marks = [(time.monotonic(), env_steps)]
 
     def check_for_life(self) -> None:
-        """Fail when nothing has been learned for too long: a failed trial is started again, a waiting one never ends."""
+        """Fail when nothing was learned for too long: a failed trial is started again, a waiting one never ends."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
             raise RuntimeError(
                 f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"
