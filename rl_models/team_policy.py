@@ -11,7 +11,7 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
-from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.distributions.joint_policy import JointPolicy
 from rl_models.networks.features import Features, State
 
 
@@ -26,7 +26,7 @@ class TeamOutput:
         extras: anything worth showing, name -> [B, T, ...].
     """
 
-    policy: MixtureOfMarginals
+    policy: JointPolicy
     values: Tensor
     state: State
     extras: dict[str, Tensor]

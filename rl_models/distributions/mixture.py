@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rl_models.distributions.joint_policy import JointPolicy
+
 
 @dataclass(frozen=True)
 class MixtureOfMarginals:
@@ -33,6 +35,11 @@ class MixtureOfMarginals:
     def num_agents(self) -> int:
         """N."""
         return self.log_marginals.shape[-3]
+
+    @property
+    def num_uniforms(self) -> int:
+        """1 + N: the shared draw of the component, then one an agent."""
+        return 1 + self.num_agents
 
     def first(self, steps: int) -> MixtureOfMarginals:
         """The policy at the first `steps` steps of a batch shape [B, T]."""
@@ -142,6 +149,17 @@ class MixtureOfMarginals:
         """[..., N, A], log marginals of the drawn component."""
         index = component[..., None, None, None].expand(*self.log_marginals.shape[:-2], 1, self.log_marginals.shape[-1])
         return self.log_marginals.gather(-2, index).squeeze(-2)
+
+
+def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
+    """The policy itself, for whoever needs a plain mixture: coordination sets, joint tensors, RLlib's stock learners.
+
+    Raises:
+        TypeError: it is of another family, such as a factored policy.
+    """
+    if not isinstance(policy, MixtureOfMarginals):
+        raise TypeError(f"a mixture of marginals is needed here, and this policy is a {type(policy).__name__}")
+    return policy
 
 
 def _as_last(component: Tensor, num_agents: int) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.features import Features
@@ -55,6 +56,18 @@ class SyncHead(nn.Module):
             )
         logits = self.policies(features.features).unflatten(-1, (self.components, -1))
         return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
+
+
+class FactoredHead(nn.Module):
+    """One head for each factor of a factored action."""
+
+    def __init__(self, heads: dict[str, nn.Module]) -> None:
+        super().__init__()
+        self.heads = nn.ModuleDict(heads)
+
+    def forward(self, features: Features) -> FactoredPolicy:
+        """Features [B, T, N, F] -> factored joint policy over [B, T]."""
+        return FactoredPolicy({name: head(features) for name, head in self.heads.items()})
 
 
 class ValueHead(nn.Module):

@@ -14,6 +14,7 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
+from rl_models.distributions.mixture import as_mixture
 from rl_models.rllib.distribution import MixtureDistribution, mixture_distribution
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.batch import think
@@ -66,7 +67,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
 
     def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
         has_time = Columns.STATE_IN in batch
-        inputs = MixtureDistribution.inputs_of(output.policy)
+        inputs = MixtureDistribution.inputs_of(as_mixture(output.policy))
         columns = {
             Columns.ACTION_DIST_INPUTS: inputs if has_time else inputs[:, 0],
             Columns.VF_PREDS: output.values.sum(-1) if has_time else output.values.sum(-1)[:, 0],

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from rl_models.distributions.joint_policy import JointActions
 from rl_models.team_policy import TeamOutput
 from rl_models.training.fragment import Fragment
 
@@ -44,6 +45,13 @@ def think(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
     obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith(("obs/", "texts/"))}
     state = {key.removeprefix("state/"): value for key, value in batch.items() if key.startswith("state/")}
     return policy(obs, state, batch["is_first"])
+
+
+def chosen(batch: Batch) -> JointActions:
+    """The joint actions that were taken, [B, T, N] int64 or one such tensor a factor."""
+    if "actions" in batch:
+        return batch["actions"]
+    return {key.removeprefix("actions/"): value for key, value in batch.items() if key.startswith("actions/")}
 
 
 def decides(batch: Batch) -> Tensor | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.team_policy import TeamOutput
@@ -40,7 +40,8 @@ class CoordinationLoss:
         which = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.at(progress)
         with torch.set_grad_enabled(beta > 0 and torch.is_grad_enabled()):
-            log_probabilities = self.coordination.log_probabilities(output.policy, which)
+            policy = as_mixture(output.policy)
+            log_probabilities = self.coordination.log_probabilities(policy, which)
             cordial = masked_mean(self.coordination.cordial(log_probabilities, which), None)
         invalid = self.coordination.invalid_probability(log_probabilities.detach(), which).mean()
         statistics: Statistics = {
@@ -48,7 +49,7 @@ class CoordinationLoss:
             "schedule/cordial": beta,
             "policy/invalid_probability": invalid,
         }
-        return beta * cordial, statistics | _tvd(output.policy)
+        return beta * cordial, statistics | _tvd(policy)
 
     def to(self, device: torch.device) -> None:
         """Move the coordination sets to where the batches are."""
@@ -75,8 +76,9 @@ class CoordinationProbe:
         device = output.values.device
         which = obs[OBSERVATION][:, :, 0].to(device)
         self.coordination.to(device)
-        log_probabilities = self.coordination.log_probabilities(output.policy, which)
+        policy = as_mixture(output.policy)
+        log_probabilities = self.coordination.log_probabilities(policy, which)
         return {
             "invalid_probability": self.coordination.invalid_probability(log_probabilities, which),
-            "tvd": output.policy.tvd(),
+            "tvd": policy.tvd(),
         }

@@ -21,7 +21,7 @@ from torch import Tensor
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
 from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import Batch, alive, decides, leaves, without_last_observation
+from rl_models.training.batch import Batch, alive, chosen, decides, leaves, without_last_observation
 from rl_models.training.schedule import Progress, Schedule
 
 Statistics = dict[str, Tensor | float]
@@ -52,8 +52,8 @@ class _Objective:
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
         """[B, T, 1] joint or [B, T, N] per agent."""
         if self.is_joint:
-            return output.policy.log_prob(batch["actions"], decides(batch))[..., None]
-        return output.policy.component_log_prob(batch["actions"], batch["component"])
+            return output.policy.log_prob(chosen(batch), decides(batch))[..., None]
+        return output.policy.component_log_prob(chosen(batch), batch["component"])
 
     def _sampling_log_prob(self, batch: Batch) -> Tensor:
         return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.distributions.joint_policy import JointActions
 from rl_models.networks.features import State
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Array, Fragment
@@ -99,19 +100,18 @@ class Collector:
 
     def _step(self, steps: dict[str, Array], step: int) -> None:
         output = self._think(self._obs, self._state, self._is_first)
-        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(1 + self.world.num_agents))
+        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(output.policy.num_uniforms))
         actions, component = output.policy.sample(uniforms[:, None].to(self.device))
         mask = self._deciding()
-        record = {
-            "actions": actions,
+        record = _flat(actions) | {
             "component": component,
             "log_prob": output.policy.log_prob(actions, mask),
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
         for name, tensor in record.items():
-            steps[name][:, step] = _numpy(tensor[:, 0])
-        self._obs, reward, terminated, truncated, info = self.world.step(steps["actions"][:, step])
+            self._record(steps, name, step, _numpy(tensor[:, 0]))
+        self._obs, reward, terminated, truncated, info = self.world.step(to_numpy(actions))
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
         steps["duration"][:, step] = info["duration"]
@@ -120,6 +120,12 @@ class Collector:
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
             self._value_final_observations(steps["final_values"][:, step], truncated, info)
+
+    def _record(self, steps: dict[str, Array], name: str, step: int, value: Array) -> None:
+        """Write what the policy said; its first word tells how much room a fragment needs."""
+        if name not in steps:
+            steps[name] = np.empty((len(value), self.fragment_length, *value.shape[1:]), value.dtype)
+        steps[name][:, step] = value
 
     def _deciding(self) -> Tensor | None:
         """[B, 1, N] bool, agents that choose now and are in the game; None where all always do."""
@@ -156,11 +162,6 @@ class Collector:
         obs = {key: np.empty((worlds, time + 1, *v.shape[1:]), v.dtype) for key, v in self._obs.items()}
         per_agent, per_team = (worlds, time, agents), (worlds, time)
         steps: dict[str, Array] = {
-            "actions": np.empty(per_agent, np.int64),
-            "component": np.empty(per_team, np.int64),
-            "log_prob": np.empty(per_team, np.float32),
-            "agent_log_prob": np.empty(per_agent, np.float32),
-            "values": np.empty(per_agent, np.float32),
             "final_values": np.zeros(per_agent, np.float32),
             "reward": np.empty(per_agent, np.float32),
             "terminated": np.empty(per_team, bool),
@@ -173,6 +174,20 @@ class Collector:
 def _write(buffers: dict[str, Array], step: int, obs: dict[str, Array]) -> None:
     for key, value in obs.items():
         buffers[key][:, step] = value
+
+
+def _flat(actions: JointActions) -> dict[str, Tensor]:
+    """Actions under the names that a fragment gives them."""
+    if isinstance(actions, dict):
+        return {f"actions/{name}": value for name, value in actions.items()}
+    return {"actions": actions}
+
+
+def to_numpy(actions: JointActions) -> Any:
+    """Actions sampled at one step, [B, 1, N], as a world takes them: [B, N], or one such array a factor."""
+    if isinstance(actions, dict):
+        return {name: _numpy(value[:, 0]) for name, value in actions.items()}
+    return _numpy(actions[:, 0])
 
 
 def _numpy(tensor: Tensor) -> Array:

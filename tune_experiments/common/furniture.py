@@ -14,7 +14,7 @@ import torch
 
 from rl_envs import World
 from rl_envs.furnmove.actions import ACTION_NAMES
-from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
 from rl_models.losses.cordial import CoordinationSet, CordialForm
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.coordination import CoordinationProbe
@@ -55,7 +55,7 @@ class FurnitureProbe(CoordinationProbe):
     def __call__(self, output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """[B, 1] each, and `_joint_policy` [B, 1, A, A]."""
         metrics = super().__call__(output, obs)
-        return metrics | _pictured(output.policy)
+        return metrics | _pictured(as_mixture(output.policy))
 
 
 def _pictured(policy: MixtureOfMarginals) -> dict[str, torch.Tensor]:

@@ -16,6 +16,7 @@ from rl_envs.core.chance import Chance
 from rl_models.networks.features import State
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
+from rl_models.training.rollout import to_numpy
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration
 from tune_experiments.common.trial import CHECKPOINTS
@@ -47,7 +48,7 @@ class LoadedPolicy:
         self._seed = seed
 
     @torch.inference_mode()
-    def act(self, obs: Arrays, is_first: np.ndarray | None = None, uniforms: np.ndarray | None = None) -> np.ndarray:
+    def act(self, obs: Arrays, is_first: np.ndarray | None = None, uniforms: np.ndarray | None = None) -> Any:
         """Sample a joint action in every world.
 
         Args:
@@ -57,21 +58,21 @@ class LoadedPolicy:
                 default.
 
         Returns:
-            [B, N] int64 actions.
+            [B, N] int64 actions, or one such array for each factor of a factored action.
         """
         batch = len(next(iter(obs.values())))
         if self._state is None:
             self._state = self.policy.initial_state(batch)
             self._chance = Chance(getattr(self, "_seed", 0), 0, batch)
-        if uniforms is None:
-            assert self._chance is not None
-            uniforms = self._chance.policy_uniforms(1 + self.policy.num_agents)
-            self._chance.next_step()
         first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
         tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
         output = self.policy(tensors, self._state, first)
         self._state = output.state
-        return output.policy.sample(torch.from_numpy(uniforms)[:, None])[0][:, 0].numpy()
+        if uniforms is None:
+            assert self._chance is not None
+            uniforms = self._chance.policy_uniforms(output.policy.num_uniforms)
+            self._chance.next_step()
+        return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None])[0])
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
