@@ -7,7 +7,7 @@ from rich.console import Console
 
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.results import Result
-from tune_experiments.common.tables import make_table, write_tables
+from tune_experiments.common.tables import FURNITURE_METRICS, make_table, write_tables
 
 
 def line(method, metric, value, seed=0, low=None, high=None, split="test"):
@@ -53,6 +53,14 @@ def test_a_number_without_an_interval_says_so():
     )
     assert "| marginal | -0.657 |" in table.markdown()
     assert "one seed, none" in table.caption
+
+
+def test_headings_stay_whole_in_a_terminal_of_80_columns():
+    lines = [line("marginal", metric, 0.7, low=-0.123, high=0.8) for metric in FURNITURE_METRICS]
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(make_table(lines, "unseen rooms").for_terminal())
+    assert all(word in stream.getvalue() for metric in FURNITURE_METRICS for word in metric.split("_"))
+    assert max(map(len, stream.getvalue().splitlines())) <= 80
 
 
 def test_splits_are_never_averaged_together():

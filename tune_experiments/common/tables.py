@@ -59,12 +59,16 @@ class PaperTable:
             title=self.title,
             caption=self.caption,
             box=rich.box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
             caption_justify="left",
             title_justify="left",
         )
         table.add_column("method", no_wrap=True)
         for metric in self.metrics:
-            table.add_column(metric.replace("_", " "), justify="right")
+            # Rich shrinks all columns alike and cuts a long word then, unless its column may not wrap.
+            is_long = max(map(len, metric.split("_"))) > len("distance")
+            table.add_column(metric.replace("_", "\n" if is_long else " "), justify="right", no_wrap=is_long)
         for label, cells in self.rows:
             style = "dim" if label.endswith(", paper") else None
             table.add_row(label, *(_cell(number, "\n") for number in cells), style=style)
