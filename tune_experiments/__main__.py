@@ -94,11 +94,18 @@ def render(command: Render, console: Console) -> None:
     checkpoint = find_checkpoint(command.path)
     loaded = load_policy(checkpoint)
     default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
+    out = command.out or default
+    if out.suffix.lower() != ".gif":
+        raise UserError(f"--out must end in .gif, not {str(out)!r}")
     try:
         frames = record_episode(loaded, command.seed)
     except NotImplementedError as error:
         raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
-    console.print(f"wrote {write_gif(frames, command.out or default)}", highlight=False)
+    try:
+        written = write_gif(frames, out)
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror}): name another file with --out") from error
+    console.print(f"wrote {written}", highlight=False)
 
 
 def table(command: Table, console: Console) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ class Config:
     budget_env_steps: int = 320_000
     """Joint steps of training."""
     validate_every_env_steps: int = 40_000
-    """How often the dashed curves get a point."""
+    """How often the team plays in validation rooms: points of the curves."""
     validation_episodes: int = 128
     """One in each of so many validation rooms."""
     checkpoint_every_env_steps: int = 20_000
@@ -138,12 +139,19 @@ class Config:
         check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
         check_at_least(1, self, "network.cell_features", "network.agent_features")
         check_at_least(1, self, "learner.epochs", "learner.minibatches")
+        check_at_least(0, self, "learner.value_weight")
         check_above(0, self, "learner.clip", "learner.clip_gradient", "learner.epsilon")
         check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
         for name in ("sync", "marginal"):
             check_at_least(1, self, f"{name}.components")
             check_above(0, self, f"{name}.learning_rate")
             check_at_least(0, self, f"{name}.last_convolution", f"{name}.cordial_decline_episodes")
+            check_at_least(0, self, f"{name}.entropy_weight", f"{name}.cordial_start", f"{name}.cordial_floor")
+            check_at_least(0, self, f"{name}.cordial_decline")
+        for name in ("train_rooms", "test_rooms"):
+            rooms = getattr(self, name)
+            if rooms.endswith(".json"):  # Tune runs a trial in another folder, where a relative path is lost
+                object.__setattr__(self, name, os.path.abspath(rooms))
 
 
 LAPTOP = Config()

@@ -107,6 +107,8 @@ def test_a_wrong_preset_is_told_with_the_right_ones(here):
         ("--sync.components", 0),
         ("--marginal.learning-rate", -1.0),
         ("--network.hidden", 0),
+        ("--sync.learning-rate", "inf"),
+        ("--marginal.entropy-weight", "nan"),
     ],
 )
 def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, flag, value):
@@ -114,6 +116,12 @@ def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, fla
     assert sentence.startswith(f"{flag} must be ")
     assert sentence.endswith(f"not {value}")
     assert not (tmp_path / "out").exists(), "nothing is claimed"
+
+
+def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = dataclasses.replace(SMOKE, train_rooms="mine.json", test_rooms="test")
+    assert (config.train_rooms, config.test_rooms) == (str(tmp_path / "mine.json"), "test")
 
 
 def test_a_budget_of_nothing_is_told_to_a_user(script):
@@ -260,6 +268,15 @@ def test_the_command_line_tells_a_corrupt_checkpoint(checkpoint):
     (checkpoint / "weights.safetensors").write_bytes(b"nothing")
     sentence = complaint("-m", "tune_experiments", "evaluate", checkpoint)
     assert sentence.startswith(f"{checkpoint}/weights.safetensors has 7 bytes instead of ")
+
+
+@pytest.mark.parametrize("name", ["episode.png", "file/episode.gif"])
+def test_a_video_that_cannot_be_written_is_told(name, checkpoint, tmp_path, capsys):
+    from tune_experiments.__main__ import main as after_training
+
+    (tmp_path / "file").write_text("a file where a folder should be")
+    code = after_training(["render", str(checkpoint), "--out", str(tmp_path / name)])
+    assert "--out" in checked(code, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "play", "render", "table"])

@@ -1,11 +1,12 @@
 """Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
 
-A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` is never in range.
-This file must not know about any experiment.
+A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf` are never
+in range. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tune_experiments.common.errors import UserError
@@ -16,13 +17,13 @@ __all__ = ["check_above", "check_at_least", "check_between", "check_some"]
 def check_at_least(least: float, config: Any, *paths: str) -> None:
     """Refuse fields (or entries of tuples) below `least`."""
     for path, value in _numbers(config, paths):
-        _require(value >= least, path, f"at least {least}", value)
+        _require(least <= value < math.inf, path, f"at least {least}", value)
 
 
 def check_above(limit: float, config: Any, *paths: str) -> None:
     """Refuse fields (or entries of tuples) that are not larger than `limit`."""
     for path, value in _numbers(config, paths):
-        _require(value > limit, path, f"larger than {limit}", value)
+        _require(limit < value < math.inf, path, f"larger than {limit}", value)
 
 
 def check_between(least: float, most: float, config: Any, *paths: str) -> None:
