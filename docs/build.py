@@ -1,6 +1,6 @@
 """Write docs/reference: the header of every world, mind and experiment, one page a family.
 
-The headers are the documentation (DESIGN: each world opens with a table, each file with what it is), so this script
+The headers are the documentation (each world opens with a table, each file with what it is), so this script
 only gathers them. It reads source text with `ast` and imports nothing of Concord: a page can be made of code that does
 not run. `make docs` calls it.
 """

@@ -36,7 +36,7 @@ class RunOptions:
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
     """What all other flags start from: smoke (under two minutes), laptop (minutes) or paper (the paper's numbers)."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    """Folder for all that the run writes; the same command with the same folder continues it."""
+    """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)
     """One run of training a seed."""
 

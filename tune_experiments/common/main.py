@@ -117,7 +117,7 @@ def _cost(plan: TrialPlan, trials: int, concurrent: int) -> str:
     minutes = seconds * plan.budget_env_steps * rounds / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
-        f"cost: {trials} trials of {plan.budget_env_steps:,} env steps, {concurrent} at a time: "
+        f"cost: {trials} trial{'s' * (trials > 1)} of {plan.budget_env_steps:,} env steps, {concurrent} at a time: "
         f"about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
     )
 
