@@ -65,6 +65,16 @@ def test_a_trained_team_acts_without_ray(runs, name):
     world.step(actions[0])
 
 
+def test_a_run_folder_stands_for_the_first_row_of_its_table(runs):
+    loaded = load_policy(runs("furnmove_sync"))
+    assert (loaded.method, loaded.seed) == ("sync", 0)
+    world = loaded.experiment.make_test_world(loaded.config, 3)
+    obs = world.reset(0)
+    loaded.act(obs)
+    with pytest.raises(ValueError, match="plays 3 worlds and got 2; call reset"):
+        loaded.act({key: value[:2] for key, value in obs.items()})
+
+
 def test_a_finished_run_is_not_trained_again(runs, capsys):
     out = runs("furnmove_sync")
     before = (out / "results.jsonl").read_bytes()

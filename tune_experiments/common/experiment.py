@@ -123,3 +123,14 @@ def read_configuration(experiment: Experiment, data: Any) -> Any:
 def trial_name(method: str, seed: int) -> str:
     """Name of a trial and of its folder."""
     return f"{method}-seed{seed}"
+
+
+def trial_folders(experiment: Experiment, config: Any, out: Path) -> dict[str, dict[int, Path]]:
+    """Method -> seed -> folder, of the trials that lie in a run folder."""
+    found: dict[str, dict[int, Path]] = {}
+    for method in experiment.methods(config):
+        for folder in sorted((out / "trials").glob(f"{method}-seed*")):
+            seed = folder.name.removeprefix(f"{method}-seed")
+            if seed.isdigit():
+                found.setdefault(method, {})[int(seed)] = folder
+    return found

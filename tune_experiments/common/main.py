@@ -18,7 +18,7 @@ from rl_models.training.rollout import Collector
 from tune_experiments.common import results as result_file
 from tune_experiments.common.command_line import RunOptions, config_to_json, parse
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import Experiment, TrialPlan, trial_name
+from tune_experiments.common.experiment import Experiment, TrialPlan, trial_folders, trial_name
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.tables import write_tables
@@ -149,14 +149,3 @@ def show_results(experiment: Experiment, config: Any, out: Path, console: Consol
     for path in experiment.draw(out, trial_folders(experiment, config, out)):
         console.print(f"wrote {path}", highlight=False)
     console.print(f"curves: tensorboard --logdir {out / 'trials'}", highlight=False)
-
-
-def trial_folders(experiment: Experiment, config: Any, out: Path) -> dict[str, dict[int, Path]]:
-    """Method -> seed -> folder, of the trials that lie in a run folder."""
-    found: dict[str, dict[int, Path]] = {}
-    for method in experiment.methods(config):
-        for folder in sorted((out / "trials").glob(f"{method}-seed*")):
-            seed = folder.name.removeprefix(f"{method}-seed")
-            if seed.isdigit():
-                found.setdefault(method, {})[int(seed)] = folder
-    return found

@@ -18,7 +18,8 @@ from rl_models.team_policy import TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
 from rl_models.training.rollout import to_numpy
 from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration
+from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration, trial_folders
+from tune_experiments.common.run_folder import CONFIG_FILE, read_config
 from tune_experiments.common.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
@@ -61,6 +62,8 @@ class LoadedPolicy:
             [B, N] int64 actions, or one such array for each factor of a factored action.
         """
         batch = len(next(iter(obs.values())))
+        if self._chance is not None and len(self._chance.key) != batch:
+            raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")
         if self._state is None:
             self._state = self.policy.initial_state(batch)
             self._chance = Chance(getattr(self, "_seed", 0), 0, batch)
@@ -76,7 +79,7 @@ class LoadedPolicy:
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
-    """A trained team from a checkpoint, a trial folder (its newest checkpoint) or a run folder (its first trial).
+    """A trained team from a checkpoint, a trial folder (its newest checkpoint) or a run (the first row of its table).
 
     Raises:
         UserError: nothing there, or a checkpoint that is damaged or not ours; the sentence says which.
@@ -107,14 +110,23 @@ def find_checkpoint(path: Path) -> Path:
     """
     if path.name.startswith("checkpoint_"):
         return path
-    folders = [path, *sorted((path / "trials").glob("*"))]
-    for folder in folders:
+    for folder in [path, *_trials_of(path)]:
         checkpoint = newest_checkpoint(folder)
         if checkpoint is not None:
             return checkpoint
     raise UserError(
         f"{path} holds no whole checkpoint; give a run folder, a trial folder or a checkpoint_NUMBER folder"
     )
+
+
+def _trials_of(run: Path) -> list[Path]:
+    """Trial folders of a run in the order of its table: the first method's first."""
+    if not (run / CONFIG_FILE).exists():
+        return []
+    name, data = read_config(run)
+    experiment = find_experiment(name)
+    trials = trial_folders(experiment, read_configuration(experiment, data), run)
+    return [folder for seeds in trials.values() for _, folder in sorted(seeds.items())]
 
 
 def newest_checkpoint(trial: Path) -> Path | None:
