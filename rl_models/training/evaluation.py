@@ -44,8 +44,8 @@ class Evaluation(Collector):
         counted, rows = np.zeros(worlds, int), []
         length = np.zeros(worlds)
         self._sums = {}
+        _, steps, _ = self._buffers()
         while counted.min() < episodes_per_world:
-            _, steps, _ = self._buffers()
             self._step(steps, 0)
             length += 1
             if not self._is_first.any():

@@ -57,11 +57,9 @@ def interval_over_seeds(values: Sequence[float] | np.ndarray) -> Interval:
 def difference_over_seeds(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
     """Mean of `a` minus mean of `b` with a bootstrap that resamples the seeds of each method on its own."""
     first, second = _sample(a), _sample(b)
-    value = float(first.mean() - second.mean())
-    if min(len(first), len(second)) < 2:
-        return Interval(value, None, None)
-    if np.ptp(first) == 0 and np.ptp(second) == 0:
-        return Interval(value, value, value)
+    value, certain = _difference(first, second)
+    if certain is not None:
+        return certain
     low, high = _bootstrap((first, second), lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis))
     return Interval(value, low, high)
 
@@ -71,11 +69,9 @@ def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndar
     from scipy import stats
 
     first, second = _sample(a), _sample(b)
-    value = float(first.mean() - second.mean())
-    if min(len(first), len(second)) < 2:
-        return Interval(value, None, None)
-    if np.ptp(first) == 0 and np.ptp(second) == 0:
-        return Interval(value, value, value)
+    value, certain = _difference(first, second)
+    if certain is not None:
+        return certain
     found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     return Interval(value, float(found.low), float(found.high))
 
@@ -85,6 +81,16 @@ def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:
     if sample.ndim != 1 or len(sample) == 0:
         raise ValueError(f"an interval needs a list of at least one number, not one of shape {sample.shape}")
     return sample
+
+
+def _difference(first: np.ndarray, second: np.ndarray) -> tuple[float, Interval | None]:
+    """Difference of means, and the answer itself where there is one seed or no spread to make an interval from."""
+    value = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2:
+        return value, Interval(value, None, None)
+    if np.ptp(first) == 0 and np.ptp(second) == 0:
+        return value, Interval(value, value, value)
+    return value, None
 
 
 def _bootstrap(samples: tuple[np.ndarray, ...], statistic: object) -> tuple[float, float]:

@@ -42,6 +42,7 @@ class LoadedPolicy:
         self.env_steps = int(state["progress"]["env_steps"])
         self._state: State | None = None
         self._chance: Chance | None = None
+        self._seed = 0
 
     def reset(self, seed: int = 0) -> None:
         """Forget everything and begin a new random stream; the next `act` fixes the number of worlds."""
@@ -66,7 +67,7 @@ class LoadedPolicy:
             raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")
         if self._state is None:
             self._state = self.policy.initial_state(batch)
-            self._chance = Chance(getattr(self, "_seed", 0), 0, batch)
+            self._chance = Chance(self._seed, 0, batch)
         first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
         tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
         output = self.policy(tensors, self._state, first)
