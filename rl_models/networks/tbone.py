@@ -14,11 +14,10 @@ from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.communication import CommunicationRound
+from rl_models.layers.grid_convolutions import grid_convolutions, see_in_parts
 from rl_models.layers.initialisation import glorot_
+from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.features import Features, State
-
-_FRAMES_AT_ONCE = 512
-"""Frames that go through the convolutions together on a CPU: more of them leave its caches (a quarter slower)."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,10 @@ class Tbone(nn.Module):
         self.features = config.hidden
         self.message_features = config.message_features
         self.embedding = ChannelEmbedding(view[0], config.cell_features)
-        self.convolutions = _convolutions(config.cell_features, config.convolutions)
+        self.convolutions = grid_convolutions(config.cell_features, config.convolutions)
         self.agent_vectors = nn.Parameter(torch.rand(num_agents, config.agent_features))
         seen = config.convolutions[-1] + config.agent_features
-        self.lstm = nn.LSTMCell(seen, config.hidden)
+        self.lstm = SteppedLstm(seen, config.hidden)
         rounds = [
             CommunicationRound(num_agents, config.hidden, config.message_features, config.communicates)
             for _ in range(2)
@@ -104,42 +103,17 @@ class Tbone(nn.Module):
     def _input_gates(self, view: Tensor) -> Tensor:
         """[B, T, N, 4 hidden], the part of the LSTM's gates that does not depend on its state."""
         batch, time = view.shape[:2]
-        seen = self._see(view.flatten(0, 2)).view(batch, time, self.num_agents, -1)
+        seen = see_in_parts(self._see, view.flatten(0, 2)).view(batch, time, self.num_agents, -1)
         identity = self.agent_vectors.expand(batch, time, -1, -1)
-        inputs = torch.cat([seen, identity], dim=-1)
-        return nn.functional.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih + self.lstm.bias_hh)
+        return self.lstm.input_gates(torch.cat([seen, identity], dim=-1))
 
     def _see(self, frames: Tensor) -> Tensor:
         """[K, C, 15, 15] -> [K, features of the last convolution]."""
-        parts = frames.split(_FRAMES_AT_ONCE) if frames.device.type == "cpu" else (frames,)
-        return torch.cat([self.convolutions(self.embedding(part)) for part in parts])
+        seen: Tensor = self.convolutions(self.embedding(frames))
+        return seen
 
     def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        gates = gates + nn.functional.linear(belief, self.lstm.weight_hh)
-        write, forget, content, show = gates.chunk(4, dim=-1)
-        memory = torch.sigmoid(forget) * memory + torch.sigmoid(write) * torch.tanh(content)
-        belief = torch.sigmoid(show) * torch.tanh(memory)
+        belief, memory = self.lstm.step(gates, belief, memory)
         belief, _ = self.talk(belief)
         belief, message = self.reply(belief)
         return belief, memory, message
-
-
-class _WholeInputConvolution(nn.Conv2d):
-    """A convolution with one position, whose kernel covers its input: one matrix product, at twice the speed."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[K, channels, 3, 3] in channels-last memory order -> [K, features]."""
-        seen, kernel = (tensor.permute(0, 2, 3, 1).flatten(1) for tensor in (x, self.weight))
-        return nn.functional.linear(seen, kernel, self.bias)
-
-
-def _convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Sequential:
-    """15 x 15 -> 15 x 15 -> 7 x 7 -> 3 x 3 -> features, a ReLU after each."""
-    first, second, third, fourth = channels
-    layers = (
-        nn.Conv2d(inputs, first, 3, padding=1),
-        nn.Conv2d(first, second, 3, stride=2),
-        nn.Conv2d(second, third, 3, stride=2),
-        _WholeInputConvolution(third, fourth, 3),
-    )
-    return nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU(inplace=True))])
