@@ -38,7 +38,7 @@ class TeamNetwork(Protocol):
     num_agents: int
 
     def initial_state(self, batch: int) -> State:
-        """State before the first step of an episode, name -> [B, N, ...]."""
+        """State before the first step of an episode, name -> [B, ...]."""
 
     def __call__(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features over [B, T]."""
@@ -55,7 +55,7 @@ class TeamPolicy(nn.Module):
         self.num_agents = network.num_agents
 
     def initial_state(self, batch: int) -> State:
-        """Recurrent state before an episode, name -> [B, N, ...]."""
+        """Recurrent state before an episode, name -> [B, ...], with agents on the second axis if each has its own."""
         return self.network.initial_state(batch)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:

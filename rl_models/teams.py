@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from rl_models.heads.central import CentralHead, SharedValueHead
 from rl_models.heads.joint_policy import MarginalHead, SyncHead, ValueHead
+from rl_models.networks.central import Central
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import Tbone, TboneConfig
 from rl_models.team_policy import TeamPolicy
@@ -22,6 +24,14 @@ class TboneTeamConfig:
     network: TboneConfig = field(default_factory=TboneConfig)
     components: int = 13
     """Mixture components m; 1 is the marginal policy."""
+
+
+@dataclass(frozen=True)
+class CentralTeamConfig:
+    """One mind that sees every agent's view and has a probability for each joint action."""
+
+    network: TboneConfig = field(default_factory=TboneConfig)
+    """Widths as TBONE's; those of agents' vectors and messages have no meaning here."""
 
 
 def tbone_team(
@@ -43,6 +53,25 @@ def tbone_team(
         if config.components > 1:
             head = SyncHead(network.features, actions, config.components, num_agents, network.message_features)
         return TeamPolicy(network, head, ValueHead(network.features))
+
+
+def central_team(
+    config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a central team with weights drawn from `seed`, without touching torch's global generator.
+
+    Args:
+        config: what to build.
+        num_agents: N.
+        view: (C, 15, 15), one agent's observation `view`.
+        actions: A.
+        seed: of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Central(config.network, num_agents, view)
+        head = CentralHead(network.features, actions, num_agents)
+        return TeamPolicy(network, head, SharedValueHead(network.features, num_agents))
 
 
 def constant_team(components: int, num_agents: int, actions: int, seed: int = 0) -> TeamPolicy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 from torch import Tensor
 
@@ -34,3 +34,48 @@ class JointPolicy(Protocol):
 
     def marginal_entropy(self) -> Tensor:
         """Entropy of each agent's own marginal policy, [..., N]."""
+
+
+@runtime_checkable
+class WholeJointPolicy(JointPolicy, Protocol):
+    """A joint policy over one action an agent, which knows the probability of every joint action.
+
+    Coordination sets, the paper's metrics and RLlib's stock learners need this much.
+    """
+
+    @property
+    def num_agents(self) -> int:
+        """N."""
+
+    @property
+    def num_actions(self) -> int:
+        """A."""
+
+    def of_worlds(self, worlds: slice) -> Self:
+        """The policy in some of the worlds of a batch shape [B, ...]."""
+
+    def log_joint_at(self, joint_actions: Tensor) -> Tensor:
+        """Log-probabilities of E given joint actions a sample: [..., E, N] int64 -> [..., E]."""
+
+    def log_joint(self) -> Tensor:
+        """Log of the joint tensor, [..., A, ..., A] with N action axes."""
+
+    def joint(self) -> Tensor:
+        """The joint tensor Pi, [..., A, ..., A]."""
+
+    def marginals(self) -> Tensor:
+        """Each agent's own marginal policy, [..., N, A]."""
+
+    def tvd(self) -> Tensor:
+        """Total variation distance to the product of own marginals, [...]."""
+
+
+def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
+    """The policy itself, for whoever needs probabilities of whole joint actions.
+
+    Raises:
+        TypeError: it has no joint tensor, such as a factored policy.
+    """
+    if not isinstance(policy, WholeJointPolicy):
+        raise TypeError(f"a policy with a joint tensor is needed here, and this policy is a {type(policy).__name__}")
+    return policy

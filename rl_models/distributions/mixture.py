@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointPolicy
+from rl_models.distributions.joint_tensor import inverse_cdf, l1_to_product
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class MixtureOfMarginals:
         return self.log_marginals.shape[-3]
 
     @property
+    def num_actions(self) -> int:
+        """A."""
+        return self.log_marginals.shape[-1]
+
+    @property
     def num_uniforms(self) -> int:
         """1 + N: the shared draw of the component, then one an agent."""
         return 1 + self.num_agents
@@ -44,6 +50,10 @@ class MixtureOfMarginals:
     def first(self, steps: int) -> MixtureOfMarginals:
         """The policy at the first `steps` steps of a batch shape [B, T]."""
         return MixtureOfMarginals(self.log_weights[:, :steps], self.log_marginals[:, :steps])
+
+    def of_worlds(self, worlds: slice) -> MixtureOfMarginals:
+        """The policy in some of the worlds of a batch shape [B, ...]."""
+        return MixtureOfMarginals(self.log_weights[worlds], self.log_marginals[worlds])
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """Draw joint actions by inverse CDF.
@@ -54,8 +64,8 @@ class MixtureOfMarginals:
         Returns:
             actions [..., N] int64; component [...] int64.
         """
-        component = _inverse_cdf(self.log_weights, uniforms[..., 0])
-        actions = _inverse_cdf(self._of_component(component), uniforms[..., 1:])
+        component = inverse_cdf(self.log_weights, uniforms[..., 0])
+        actions = inverse_cdf(self._of_component(component), uniforms[..., 1:])
         return actions, component
 
     def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
@@ -96,8 +106,7 @@ class MixtureOfMarginals:
         total = self.log_weights[..., None]
         for agent in range(self.num_agents):
             total = (total[..., None] + self.log_marginals[..., agent, :, None, :]).flatten(-2)
-        actions = self.log_marginals.shape[-1]
-        return torch.logsumexp(total, dim=-2).unflatten(-1, (actions,) * self.num_agents)
+        return torch.logsumexp(total, dim=-2).unflatten(-1, (self.num_actions,) * self.num_agents)
 
     def joint(self) -> Tensor:
         """The joint tensor Pi, [..., A, ..., A]."""
@@ -123,18 +132,8 @@ class MixtureOfMarginals:
         return torch.special.entr(marginals).sum(-1)
 
     def l1_to_own_product(self) -> Tensor:
-        """L1 distance between Pi and the product of its own marginals, [...].
-
-        Half of it is the total variation that the authors' code reports. The paper speaks of the nearest rank-one
-        tensor; this is an upper bound of that distance.
-        """
-        joint = self.joint()
-        marginals = self.marginals()
-        product = marginals[..., 0, :]
-        for agent in range(1, self.num_agents):
-            product = product[..., None] * marginals[..., agent, :].reshape(*marginals.shape[:-2], *[1] * agent, -1)
-        axes = tuple(range(-self.num_agents, 0))
-        return (joint - product).abs().sum(axes)
+        """L1 distance between Pi and the product of its own marginals, [...]."""
+        return l1_to_product(self.joint(), self.marginals())
 
     def tvd(self) -> Tensor:
         """Total variation distance to the product of own marginals, [...]; 0 for one component."""
@@ -152,7 +151,7 @@ class MixtureOfMarginals:
 
 
 def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
-    """The policy itself, for whoever needs a plain mixture: coordination sets, joint tensors, RLlib's stock learners.
+    """The policy itself, for whoever needs a plain mixture.
 
     Raises:
         TypeError: it is of another family, such as a factored policy.
@@ -164,12 +163,3 @@ def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
 
 def _as_last(component: Tensor, num_agents: int) -> Tensor:
     return component[..., None, None].expand(*component.shape, num_agents, 1)
-
-
-def _inverse_cdf(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
-    """Index of the interval of the cumulative distribution that holds `uniform`: [..., K], [...] -> [...] int64."""
-    # In single precision a uniform number just under 1 would round up to 1, and pick the last index whatever its
-    # probability. In double precision it stays under the total, to which it is scaled because rounding moves that too.
-    cumulative = log_probabilities.double().exp().cumsum(-1)
-    index = (cumulative <= (uniform * cumulative[..., -1])[..., None]).sum(-1)
-    return index.clamp_(max=log_probabilities.shape[-1] - 1)

@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.distributions.joint_policy import WholeJointPolicy
 
 CordialForm = Literal["code", "paper"]
 
@@ -62,7 +62,7 @@ class CoordinationSet(nn.Module):
             actions[row, : len(ones)], groups[row, : len(ones)] = ones, 0
         return cls(actions, groups, form)
 
-    def log_probabilities(self, policy: MixtureOfMarginals, which: Tensor) -> Tensor:
+    def log_probabilities(self, policy: WholeJointPolicy, which: Tensor) -> Tensor:
         """Log-probabilities of the coordinated joint actions, [..., E], for matrices `which` [...] int."""
         return policy.log_joint_at(self.actions[which.long()])
 

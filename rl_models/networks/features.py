@@ -8,7 +8,7 @@ from typing import TypeAlias
 from torch import Tensor
 
 State: TypeAlias = dict[str, Tensor]
-"""Recurrent state, name -> [B, N, ...]; empty for networks without memory."""
+"""Recurrent state, name -> [B, ...] ([B, N, ...] where each agent has its own); empty for networks without memory."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Features:
     """Output of a network over a window of T steps.
 
     Attributes:
-        features: [B, T, N, F] float32.
+        features: [B, T, N, F] float32; [B, T, 1, F] where one mind thinks for all agents.
         state: recurrent state after the last step.
         messages: [B, T, N, message features], the last thing each agent said, where agents talk.
         extras: anything worth showing (attention maps, masks), name -> [B, T, ...].

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
+from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.team_policy import TeamOutput
@@ -40,7 +40,7 @@ class CoordinationLoss:
         which = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.at(progress)
         with torch.set_grad_enabled(beta > 0 and torch.is_grad_enabled()):
-            policy = as_mixture(output.policy)
+            policy = as_whole_joint(output.policy)
             log_probabilities = self.coordination.log_probabilities(policy, which)
             cordial = masked_mean(self.coordination.cordial(log_probabilities, which), None)
         invalid = self.coordination.invalid_probability(log_probabilities.detach(), which).mean()
@@ -57,12 +57,10 @@ class CoordinationLoss:
 
 
 @torch.no_grad()
-def _tvd(policy: MixtureOfMarginals) -> Statistics:
-    joint_actions = policy.log_marginals.shape[-1] ** policy.num_agents
-    if joint_actions > _LARGEST_JOINT:
+def _tvd(policy: WholeJointPolicy) -> Statistics:
+    if policy.num_actions**policy.num_agents > _LARGEST_JOINT:
         return {}
-    few = MixtureOfMarginals(policy.log_weights[:_TVD_WORLDS], policy.log_marginals[:_TVD_WORLDS])
-    return {"policy/tvd": few.tvd().mean()}
+    return {"policy/tvd": policy.of_worlds(slice(_TVD_WORLDS)).tvd().mean()}
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class CoordinationProbe:
         device = output.values.device
         which = obs[OBSERVATION][:, :, 0].to(device)
         self.coordination.to(device)
-        policy = as_mixture(output.policy)
+        policy = as_whole_joint(output.policy)
         log_probabilities = self.coordination.log_probabilities(policy, which)
         return {
             "invalid_probability": self.coordination.invalid_probability(log_probabilities, which),

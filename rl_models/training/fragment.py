@@ -24,7 +24,7 @@ class Fragment:
         steps: name -> [B, T, ...]: `reward` [.., N] float32, `terminated`, `truncated` bool, `duration` [.., N],
             `log_prob`, `component`, `agent_log_prob` [.., N], `values` [.., N], `final_values` [.., N] (value of the
             final observation where truncated) and `actions` [.., N] int, or `actions/NAME` for each factor.
-        ends: name -> [B, N, ...]: `last_values` and `state/NAME`, the recurrent state before the first step.
+        ends: name -> [B, ...]: `last_values` [B, N] and `state/NAME`, the recurrent state before the first step.
         texts: observation key -> [D, L], the token rows that this key's numbers point at.
         versions: [B] int64, how often the policy that acted had been updated.
     """
