@@ -2,7 +2,8 @@
 
 All agents share the weights; a learned vector tells them apart. The belief after both rounds of talk replaces the
 LSTM's output as the recurrent state, so the recurrence runs step by step; everything before it is computed for all
-T steps at once. Input key: `view`. Parameters with the paper's widths and SYNC's heads (m = 13, N = 2): 3,180,051.
+T steps at once. `agent_step` is the part of one agent that runs apart from the others. Input key: `view`.
+Parameters with the paper's widths and SYNC's heads (m = 13, N = 2): 3,180,051.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
-from rl_models.layers.communication import CommunicationRound
+from rl_models.layers.communication import CommunicationRound, Dialogue
 from rl_models.layers.grid_convolutions import grid_convolutions, see_in_parts
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
@@ -40,6 +41,8 @@ class TboneConfig:
 
 class Tbone(nn.Module):
     """Grid -> convolutions -> LSTM -> talk -> reply, for N agents of one team."""
+
+    observation_keys = ("view",)
 
     def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
         """Build the network.
@@ -86,7 +89,7 @@ class Tbone(nn.Module):
             features [B, T, N, hidden] and the messages of the reply round.
         """
         # Taken apart at once: the gradient of one index after another would fill an array of all T steps T times.
-        gates = self._input_gates(obs["view"]).unbind(1)
+        gates = self._input_gates(obs["view"], self.agent_vectors).unbind(1)
         belief, memory = state["belief"], state["memory"]
         starts = is_first.any(0).tolist()
         beliefs, messages = [], []
@@ -100,12 +103,33 @@ class Tbone(nn.Module):
         state = {"belief": belief, "memory": memory}
         return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1))
 
-    def _input_gates(self, view: Tensor) -> Tensor:
+    def agent_step(
+        self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
+    ) -> Dialogue[Features]:
+        """Run one step of one agent: what `forward` computes for it, from its own observation and from messages.
+
+        Args:
+            agent: which of the N it is.
+            obs: its `view` [B, 1, 1, C, 15, 15] uint8.
+            state: its own, each [B, 1, hidden].
+            is_first: [B, 1] bool.
+            needs_messages: ask for the replies of all even if agents hear only themselves.
+
+        Returns:
+            features [B, 1, 1, hidden] and all agents' replies [B, 1, N, message features].
+        """
+        gates = self._input_gates(obs["view"], self.agent_vectors[[agent]])[:, 0]
+        keep = (~is_first)[..., None]
+        belief, memory = self.lstm.step(gates, state["belief"] * keep, state["memory"] * keep)
+        belief, _ = yield from self.talk.take_part(belief, agent, needs_messages=False)
+        belief, messages = yield from self.reply.take_part(belief, agent, needs_messages)
+        return Features(belief[:, None], {"belief": belief, "memory": memory}, messages[:, None])
+
+    def _input_gates(self, view: Tensor, identities: Tensor) -> Tensor:
         """[B, T, N, 4 hidden], the part of the LSTM's gates that does not depend on its state."""
-        batch, time = view.shape[:2]
-        seen = see_in_parts(self._see, view.flatten(0, 2)).view(batch, time, self.num_agents, -1)
-        identity = self.agent_vectors.expand(batch, time, -1, -1)
-        return self.lstm.input_gates(torch.cat([seen, identity], dim=-1))
+        batch, time, agents = view.shape[:3]
+        seen = see_in_parts(self._see, view.flatten(0, 2)).view(batch, time, agents, -1)
+        return self.lstm.input_gates(torch.cat([seen, identities.expand(batch, time, -1, -1)], dim=-1))
 
     def _see(self, frames: Tensor) -> Tensor:
         """[K, C, 15, 15] -> [K, features of the last convolution]."""

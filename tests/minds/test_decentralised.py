@@ -1,0 +1,158 @@
+"""Agents that run apart from one another, and exchange nothing but messages, do exactly what their team does."""
+
+import pytest
+import torch
+
+from rl_envs.core.chance import Chance
+from rl_models.decentralised import AgentMind, bytes_said
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.networks.tbone import TboneConfig
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import TboneTeamConfig, constant_team, tbone_team
+from tests.training.small import rooms
+
+STEPS, WORLDS = 18, 3
+NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=5)
+SILENT = TboneConfig(**{**vars(NETWORK), "communicates": False})
+
+
+def decisive_team(world, components, network=NETWORK):
+    """A team whose weights are large enough that views, memory and messages decide what it does."""
+    spec = world.observation_spec["view"].shape
+    policy = tbone_team(TboneTeamConfig(network, components), world.num_agents, spec, world.action_spec, seed=1)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.mul_(1.4)
+        for part in (policy.network.talk, policy.network.reply):
+            part.classifier.weight.mul_(200)
+    return policy.eval()
+
+
+def in_lockstep(dialogues):
+    """Hold all dialogues at once: every round, each is sent what all said. Their results and the number of rounds."""
+    said, results, rounds = [None] * len(dialogues), [None] * len(dialogues), 0
+    while None in results:
+        messages = None if said[0] is None else torch.cat(said, 1)
+        rounds += messages is not None
+        for agent, dialogue in enumerate(dialogues):
+            try:
+                said[agent] = dialogue.send(messages)
+            except StopIteration as end:
+                results[agent] = end.value
+    return results, rounds
+
+
+def own(obs, agent):
+    return {"view": torch.from_numpy(obs["view"][:, agent])}
+
+
+def episodes(agents):
+    """A world of several short episodes, with what a team is given at each of 18 steps; `send` it the actions."""
+    world = rooms(WORLDS, agents=agents)
+    obs, first = world.reset(5), torch.ones(WORLDS, dtype=torch.bool)
+    for _ in range(STEPS):
+        uniforms = torch.from_numpy(world.chance.policy_uniforms(1 + agents))
+        actions = yield obs, first, uniforms
+        obs, _, terminated, truncated, _ = world.step(actions.numpy())
+        first = torch.from_numpy(terminated | truncated)
+
+
+@torch.inference_mode()
+def play(policy, agents):
+    """Team and separate minds in the same episodes: (team's policy, shares, team's actions, own actions) a step."""
+    thinkers, actors = ([AgentMind(policy, agent) for agent in range(agents)] for _ in range(2))
+    game, state = episodes(agents), policy.initial_state(WORLDS)
+    moment = next(game)
+    for _ in range(STEPS):
+        obs, first, uniforms = moment
+        output = policy({"view": torch.from_numpy(obs["view"])[:, None]}, state, first[:, None])
+        state = output.state
+        actions = output.policy.sample(uniforms[:, None])[0][:, 0]
+        shares, _ = in_lockstep([mind.think(own(obs, mind.agent), first) for mind in thinkers])
+        acted, rounds = in_lockstep([mind.act(own(obs, mind.agent), first, uniforms) for mind in actors])
+        yield output.policy, shares, actions, torch.stack(acted, 1), first, rounds
+        try:
+            moment = game.send(actions)
+        except StopIteration:
+            return
+
+
+@pytest.mark.parametrize("network", [NETWORK, SILENT], ids=["talking", "silent"])
+@pytest.mark.parametrize("components", [1, 2, 13])
+@pytest.mark.parametrize("agents", [2, 3])
+def test_every_agents_share_and_every_action_are_the_teams(agents, components, network):
+    policy = decisive_team(rooms(1, agents=agents), components, network)
+    resets, chosen, weights = 0, set(), []
+    for step, (whole, shares, actions, acted, first, _) in enumerate(play(policy, agents)):
+        for agent, share in enumerate(shares):
+            torch.testing.assert_close(share.log_weights.exp(), whole.log_weights.exp(), atol=1e-6, rtol=0)
+            marginals = whole.log_marginals[..., [agent], :, :]
+            torch.testing.assert_close(share.log_marginals.exp(), marginals.exp(), atol=1e-6, rtol=0)
+        assert torch.equal(acted, actions)
+        resets += int(first.sum()) if step else 0
+        chosen |= set(actions.flatten().tolist())
+        weights.append(whole.log_weights.exp().flatten(0, 1))
+    assert resets >= WORLDS, "episodes began within what was compared"
+    assert len(chosen) > 5
+    assert components == 1 or torch.cat(weights).std(0).max() > 0.01, "messages move the mixture weights"
+
+
+@pytest.mark.parametrize(
+    ("network", "components", "rounds"), [(NETWORK, 1, 2), (NETWORK, 3, 2), (SILENT, 1, 0), (SILENT, 3, 1)]
+)
+def test_agents_speak_as_often_as_somebody_needs_it(network, components, rounds):
+    """Twice a step; agents that hear only themselves not at all, but SYNC's weights come from everybody's reply."""
+    policy = decisive_team(rooms(1), components, network)
+    assert {counted for *_, counted in play(policy, 2)} == {rounds}
+    obs, first = own(rooms(1).reset(0), 0), torch.ones(1, dtype=torch.bool)
+    assert bytes_said(policy, obs, first) == [4 * NETWORK.message_features] * rounds
+
+
+@pytest.mark.parametrize("spoilt_round", [0, 1])
+def test_what_the_others_say_matters(spoilt_round):
+    policy = decisive_team(rooms(1), 3)
+    obs, first = own(rooms(1).reset(0), 0), torch.ones(1, dtype=torch.bool)
+
+    def share(other):
+        dialogue, heard = AgentMind(policy, 0).think(obs, first), 0
+        said = next(dialogue)
+        with pytest.raises(StopIteration) as end:
+            while True:
+                foreign = torch.full_like(said, other if heard == spoilt_round else 0.0)
+                said, heard = dialogue.send(torch.cat([said, foreign], 1)), heard + 1
+        return end.value.value
+
+    one, other = share(0.0), share(3.0)
+    assert (one.log_marginals != other.log_marginals).any()
+    assert (one.log_weights != other.log_weights).any()
+
+
+def test_processes_on_their_own_draw_the_same_component_from_the_seed_alone():
+    """Nobody tells anybody what was drawn: stream and weights suffice."""
+    weights = torch.linspace(0, 1, 5).log_softmax(-1).expand(1, 1, 5)
+    telling = torch.eye(5).mul(100).expand(1, 1, 1, 5, 5)  # each component has an action of its own
+    drawn = []
+    for agent in range(3):
+        chance = Chance(seed=9, first_world=4, num_worlds=1)
+        for _ in range(50):
+            uniforms = torch.from_numpy(chance.policy_uniforms(4))[:, None, [0, 1 + agent]]
+            drawn.append(int(MixtureOfMarginals.from_logits(weights, telling).sample(uniforms)[0]))
+            chance.next_step()
+    assert drawn[:50] == drawn[50:100] == drawn[100:]
+    assert len(set(drawn)) > 2
+
+
+class Central(torch.nn.Module):
+    """One network for all agents: it has no part that an agent could run alone."""
+
+    num_agents = 2
+
+
+def test_teams_without_parts_are_refused_in_a_sentence():
+    talking = decisive_team(rooms(1), 3)
+    central = TeamPolicy(Central(), talking.policy_head, talking.value_head)
+    strange_head = TeamPolicy(talking.network, torch.nn.Identity(), talking.value_head)
+    for policy in (central, strange_head, constant_team(3, 2, 3)):
+        with pytest.raises(TypeError, match="cannot be run decentralised, because its agents have no parts") as told:
+            AgentMind(policy, 0)
+        assert "\n" not in str(told.value)
