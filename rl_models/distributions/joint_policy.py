@@ -51,6 +51,9 @@ class WholeJointPolicy(JointPolicy, Protocol):
     def num_actions(self) -> int:
         """A."""
 
+    def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+        """Uniforms [..., U] -> joint actions [..., N] int64, and the mixture component drawn, [...]."""
+
     def of_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of a batch shape [B, ...]."""
 

@@ -1,54 +1,58 @@
-"""The mixture of marginals in the shape that RLlib's stock learners expect: a class over one flat tensor."""
+"""Joint policies in the shape that RLlib's stock learners expect: a class over one flat tensor."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
 from ray.rllib.core.distribution.torch.torch_distribution import TorchDistribution
 from torch import Tensor
 
-from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy, as_whole_joint
+from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
+from rl_models.heads.central import CentralHead
 from rl_models.team_policy import TeamPolicy
 
 
-class MixtureDistribution(TorchDistribution):
-    """Joint policy of N agents with M components over A actions; subclasses fix (N, M, A)."""
+class TeamDistribution(TorchDistribution):
+    """Joint policy of N agents over A actions; subclasses know a family's flat inputs and fix its sizes."""
 
     num_agents: int
-    components: int
     actions: int
 
-    def __init__(self, policy: MixtureOfMarginals) -> None:
+    def __init__(self, policy: WholeJointPolicy, inputs: Tensor) -> None:
         self.policy = policy
+        self._batch, self._device = inputs.shape[:-1], inputs.device
         super().__init__()
 
     @staticmethod
-    def inputs_of(policy: MixtureOfMarginals) -> Tensor:
-        """[..., M + N * M * A], what `from_logits` reads."""
-        return torch.cat([policy.log_weights, policy.log_marginals.flatten(-3)], dim=-1)
+    @abstractmethod
+    def inputs_of(policy: JointPolicy) -> Tensor:
+        """What `from_logits` reads, [..., inputs]."""
 
     @classmethod
-    def from_logits(cls, logits: Tensor, **kwargs: Any) -> MixtureDistribution:
-        """Distribution of flat inputs [..., M + N * M * A]."""
-        weights, marginals = logits[..., : cls.components], logits[..., cls.components :]
-        shape = (cls.num_agents, cls.components, cls.actions)
-        return cls(MixtureOfMarginals.from_logits(weights, marginals.unflatten(-1, shape)))
+    def from_logits(cls, logits: Tensor, **kwargs: Any) -> TeamDistribution:
+        """Distribution of flat inputs [..., inputs]."""
+        return cls(cls._policy_of(logits), logits)
+
+    @classmethod
+    @abstractmethod
+    def _policy_of(cls, logits: Tensor) -> WholeJointPolicy:
+        """The joint policy of flat inputs."""
 
     @staticmethod
     def required_input_dim(space: Any, **kwargs: Any) -> int:
-        """Not derivable from a space: the number of components is the model's choice."""
-        raise NotImplementedError("a mixture's inputs are sized by its model")
+        """Not derivable from a space: the number of inputs is the model's choice."""
+        raise NotImplementedError("a joint policy's inputs are sized by its model")
 
     def _get_torch_distribution(self, *args: Any, **kwargs: Any) -> None:
         return None
 
     def sample(self, *, sample_shape: Any = None, **kwargs: Any) -> Tensor:
         """Joint actions [..., N] from torch's own generator."""
-        uniforms = torch.rand(
-            *self.policy.log_weights.shape[:-1], 1 + self.num_agents, device=self.policy.log_weights.device
-        )
-        return self.policy.sample(uniforms)[0]
+        return self.policy.sample(torch.rand(*self._batch, self.policy.num_uniforms, device=self._device))[0]
 
     def logp(self, value: Tensor, **kwargs: Any) -> Tensor:
         """Exact joint log-probability [...] of actions [..., N]."""
@@ -58,7 +62,7 @@ class MixtureDistribution(TorchDistribution):
         """Sum over agents of the entropy of (component, action), [...]."""
         return self.policy.component_entropy().sum(-1)
 
-    def kl(self, other: MixtureDistribution, **kwargs: Any) -> Tensor:
+    def kl(self, other: TeamDistribution, **kwargs: Any) -> Tensor:
         """Exact KL divergence of the joint policies, [...]; costs A**N."""
         mine, theirs = self.policy.log_joint(), other.policy.log_joint()
         return (mine.exp() * (mine - theirs)).flatten(-self.num_agents).sum(-1)
@@ -68,8 +72,42 @@ class MixtureDistribution(TorchDistribution):
         return self
 
 
-def mixture_distribution(policy: TeamPolicy) -> type[MixtureDistribution]:
-    """The class for one team's sizes."""
+class MixtureDistribution(TeamDistribution):
+    """A mixture of M products of marginals: inputs [..., M + N * M * A]."""
+
+    components: int
+
+    @staticmethod
+    def inputs_of(policy: JointPolicy) -> Tensor:
+        """Log weights, then log marginals."""
+        mixture = as_mixture(policy)
+        return torch.cat([mixture.log_weights, mixture.log_marginals.flatten(-3)], dim=-1)
+
+    @classmethod
+    def _policy_of(cls, logits: Tensor) -> MixtureOfMarginals:
+        weights, marginals = logits[..., : cls.components], logits[..., cls.components :]
+        shape = (cls.num_agents, cls.components, cls.actions)
+        return MixtureOfMarginals.from_logits(weights, marginals.unflatten(-1, shape))
+
+
+class CentralDistribution(TeamDistribution):
+    """One probability for each joint action: inputs [..., A ** N]."""
+
+    @staticmethod
+    def inputs_of(policy: JointPolicy) -> Tensor:
+        """Log of the joint tensor, joint actions in row-major order."""
+        whole = as_whole_joint(policy)
+        return whole.log_joint().flatten(-whole.num_agents)
+
+    @classmethod
+    def _policy_of(cls, logits: Tensor) -> JointCategorical:
+        return JointCategorical.from_logits(logits.unflatten(-1, (cls.actions,) * cls.num_agents), cls.num_agents)
+
+
+def team_distribution(policy: TeamPolicy) -> type[TeamDistribution]:
+    """The class for one team's policy head and sizes."""
     head: Any = policy.policy_head
-    sizes = {"num_agents": policy.num_agents, "components": head.components, "actions": head.actions}
-    return type("SizedMixtureDistribution", (MixtureDistribution,), sizes)
+    sizes = {"num_agents": policy.num_agents, "actions": head.actions}
+    if isinstance(head, CentralHead):
+        return type("SizedCentralDistribution", (CentralDistribution,), sizes)
+    return type("SizedMixtureDistribution", (MixtureDistribution,), sizes | {"components": head.components})

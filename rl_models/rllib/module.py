@@ -14,8 +14,7 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
-from rl_models.distributions.mixture import as_mixture
-from rl_models.rllib.distribution import MixtureDistribution, mixture_distribution
+from rl_models.rllib.distribution import TeamDistribution, team_distribution
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.batch import think
 
@@ -32,7 +31,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         self.policy = self.model_config["build_policy"]()
 
     def get_initial_state(self) -> Any:
-        """State of one team before an episode, name -> [N, ...]; empty without memory."""
+        """State of one team before an episode, name -> [...]; empty without memory."""
         return {name: value[0].cpu().numpy() for name, value in self.policy.initial_state(1).items()}
 
     def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -49,9 +48,9 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         values = self._stock_output(batch).values.sum(-1)
         return values if Columns.STATE_IN in batch else values[:, 0]
 
-    def get_exploration_action_dist_cls(self) -> type[MixtureDistribution]:
+    def get_exploration_action_dist_cls(self) -> type[TeamDistribution]:
         """Distribution class over the flat logits that the stock interface passes on."""
-        return mixture_distribution(self.policy)
+        return team_distribution(self.policy)
 
     get_inference_action_dist_cls = get_exploration_action_dist_cls
     get_train_action_dist_cls = get_exploration_action_dist_cls
@@ -67,7 +66,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
 
     def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
         has_time = Columns.STATE_IN in batch
-        inputs = MixtureDistribution.inputs_of(as_mixture(output.policy))
+        inputs = team_distribution(self.policy).inputs_of(output.policy)
         columns = {
             Columns.ACTION_DIST_INPUTS: inputs if has_time else inputs[:, 0],
             Columns.VF_PREDS: output.values.sum(-1) if has_time else output.values.sum(-1)[:, 0],

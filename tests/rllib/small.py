@@ -6,19 +6,16 @@ from typing import Any
 
 import torch
 
-from rl_envs.furnmove.actions import NUM_ACTIONS
-from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.settings import Workers
-from rl_models.teams import TboneTeamConfig, tbone_team
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.optimiser import OptimiserSettings
-from tests.training.small import NETWORK, cordial, rooms
+from tests.training.small import cordial, rooms, team
 
 
 def build_team(components=3):
     torch.set_num_threads(1)
-    return tbone_team(TboneTeamConfig(NETWORK, components), 2, (num_channels(2), VIEW, VIEW), NUM_ACTIONS, seed=0)
+    return team(components)
 
 
 def make_rooms(num_worlds, first_world):

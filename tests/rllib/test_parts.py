@@ -7,13 +7,14 @@ import pytest
 import torch
 import tree
 
-from rl_models.rllib.distribution import MixtureDistribution, mixture_distribution
+from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
 from rl_models.training.objective import Impala, Ppo
 from tests.rllib.small import build_team, config_of, plan
-from tests.training.small import assert_equal_fragments, collector
+from tests.training.small import CENTRAL, assert_equal_fragments, collector
 
 KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
 
@@ -166,7 +167,7 @@ def test_the_learner_skips_a_step_whose_gradient_is_not_finite():
 
 def test_the_flat_distribution_is_the_mixture():
     team = build_team()
-    sized = mixture_distribution(team)
+    sized = team_distribution(team)
     assert (sized.num_agents, sized.components, sized.actions) == (2, 3, 13)
     policy = team.policy_head
     from rl_models.distributions.mixture import MixtureOfMarginals
@@ -185,5 +186,19 @@ def test_the_flat_distribution_is_the_mixture():
     torch.testing.assert_close(one.policy.joint(), mixtures[0].joint())
     p, q = mixtures[0].joint().flatten(1), mixtures[1].joint().flatten(1)
     torch.testing.assert_close(one.kl(other), (p * (p / q).log()).sum(1), atol=1e-5, rtol=1e-4)
-    assert mixture_distribution(build_team(components=1)).components == 1
+    assert team_distribution(build_team(components=1)).components == 1
     assert policy is team.policy_head
+
+
+def test_the_flat_distribution_of_a_central_team_is_its_joint_policy():
+    sized = team_distribution(build_team(CENTRAL))
+    assert (sized.num_agents, sized.actions) == (2, 13)
+    tables = torch.randn(2, 5, 13, 13, generator=torch.Generator().manual_seed(0))
+    policies = [JointCategorical.from_logits(table, 2) for table in tables]
+    one, other = (sized.from_logits(sized.inputs_of(policy)) for policy in policies)
+    actions = one.sample()
+    assert actions.shape == (5, 2)
+    torch.testing.assert_close(one.logp(actions), policies[0].log_prob(actions))
+    p, q = (policy.joint().flatten(1) for policy in policies)
+    torch.testing.assert_close(one.kl(other), (p * (p / q).log()).sum(1), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(one.entropy(), torch.special.entr(p).sum(1))

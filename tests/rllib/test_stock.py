@@ -7,12 +7,12 @@ import tree
 
 from rl_models.rllib.module import TeamModule
 from tests.rllib.small import build_team, partial
-from tests.training.small import HORIZON
+from tests.training.small import CENTRAL, HORIZON
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 
 
-@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("components", [1, 3, CENTRAL])
 def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
@@ -48,11 +48,12 @@ def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
         algorithm.stop()
 
 
-def test_the_stock_interface_says_what_the_policy_says():
+@pytest.mark.parametrize("components", [3, CENTRAL])
+def test_the_stock_interface_says_what_the_policy_says(components):
     """Values are the team's, inputs give back the joint policy, with and without a time axis."""
     from ray.rllib.core.columns import Columns
 
-    module = TeamModule(model_config={"build_policy": build_team})
+    module = TeamModule(model_config={"build_policy": partial(build_team, components)})
     policy = module.policy
     view = torch.randint(0, 2, (3, 4, 2, 9, 15, 15), dtype=torch.uint8)
     state = policy.initial_state(3)
@@ -63,5 +64,5 @@ def test_the_stock_interface_says_what_the_policy_says():
     torch.testing.assert_close(module.compute_values(batch), wanted.values.sum(-1))
     distribution = module.get_train_action_dist_cls().from_logits(out[Columns.ACTION_DIST_INPUTS])
     torch.testing.assert_close(distribution.policy.joint(), wanted.policy.joint())
-    assert set(out[Columns.STATE_OUT]) == set(module.get_initial_state()) == {"belief", "memory"}
+    assert set(out[Columns.STATE_OUT]) == set(module.get_initial_state()) == set(state)
     assert module.is_stateful()

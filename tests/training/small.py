@@ -8,7 +8,7 @@ from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.registry import make
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.tbone import TboneConfig
-from rl_models.teams import TboneTeamConfig, tbone_team
+from rl_models.teams import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 from rl_models.training.coordination import CoordinationLoss
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Schedule
@@ -16,6 +16,7 @@ from tests.toy_worlds import Errands
 
 NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=4)
 HORIZON = 7
+CENTRAL = "central"
 
 
 def rooms(num_worlds, first_world=0, agents=2, **arguments):
@@ -25,9 +26,11 @@ def rooms(num_worlds, first_world=0, agents=2, **arguments):
 
 
 def team(components=3, agents=2, seed=0):
-    return tbone_team(
-        TboneTeamConfig(NETWORK, components), agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed
-    )
+    """A TBONE team with that many components, or a central one for `CENTRAL`."""
+    sizes = agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed
+    if components == CENTRAL:
+        return central_team(CentralTeamConfig(NETWORK), *sizes)
+    return tbone_team(TboneTeamConfig(NETWORK, components), *sizes)
 
 
 def cordial(world, beta=0.5):

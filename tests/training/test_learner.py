@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from rl_models.training.objective import Impala, Ppo
 from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress, Schedule
-from tests.training.small import Walks, collector, cordial, rooms, team
+from tests.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
 RMSPROP = OptimiserSettings(kind="rmsprop", betas=(0.9, 0.99), clip=0.5)
@@ -43,9 +44,11 @@ def learner_of(one, objective, settings=ADAM, **arguments):
 # ------------------------------------------------------------------------------------------ one update
 
 
-@pytest.mark.parametrize("objective", [Ppo(epochs=2, minibatches=3), Impala()])
-def test_an_update_moves_every_parameter_and_counts_what_it_did(objective):
-    one = collector()
+@pytest.mark.parametrize("components", [3, CENTRAL])
+@pytest.mark.parametrize("is_joint", [True, False])
+@pytest.mark.parametrize("kind", [partial(Ppo, epochs=2, minibatches=3), Impala])
+def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, components):
+    one, objective = collector(components=components), kind(is_joint=is_joint)
     learner, before = learner_of(one, objective), weights(one.policy)
     fragment = one.collect()
     statistics = learner.update([fragment])

@@ -10,7 +10,7 @@ from rl_models.training.fragment import Fragment
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress
-from tests.training.small import HORIZON, Walks, assert_equal_fragments, collector, cordial, rooms, team
+from tests.training.small import CENTRAL, HORIZON, Walks, assert_equal_fragments, collector, cordial, rooms, team
 
 FORMS = [pytest.param(True, id="joint"), pytest.param(False, id="per_agent")]
 ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values", "state/")
@@ -25,7 +25,7 @@ def error_at_first_update(objective, policy, fragment):
 
 @pytest.mark.parametrize("is_joint", FORMS)
 @pytest.mark.parametrize("objective", [Ppo, Impala])
-@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("components", [1, 3, CENTRAL])
 @pytest.mark.parametrize("agents", [1, 2, 3])
 def test_rollout_equals_train(agents, components, objective, is_joint):
     """Log-probabilities at sampling are those of the first update, with episodes that end inside the fragment."""
@@ -37,8 +37,9 @@ def test_rollout_equals_train(agents, components, objective, is_joint):
     assert error_at_first_update(objective(is_joint=is_joint), one.policy, fragment) < 1e-5
 
 
-def test_recorded_values_are_those_that_training_computes():
-    one = collector()
+@pytest.mark.parametrize("components", [3, CENTRAL])
+def test_recorded_values_are_those_that_training_computes(components):
+    one = collector(components=components)
     one.collect()
     fragment = one.collect()
     values = think(one.policy, to_batch(fragment)).values.detach().numpy()
@@ -116,14 +117,15 @@ def test_neighbours_and_seeds_do_change_what_happens():
     assert not np.array_equal(actions[0], actions[2])
 
 
-def test_a_restored_collector_plays_the_identical_next_fragment():
-    unbroken = collector()
+@pytest.mark.parametrize("components", [3, CENTRAL])
+def test_a_restored_collector_plays_the_identical_next_fragment(components):
+    unbroken = collector(components=components)
     for _ in range(2):
         unbroken.collect()
     unbroken.version = 5
     snapshot = {name: value.copy() for name, value in unbroken.snapshot().items()}
     wanted = unbroken.collect()
-    fresh = collector(seed=99)
+    fresh = collector(components=components, seed=99)
     fresh.restore(snapshot)
     assert_equal_fragments(fresh.collect(), wanted)
     assert (wanted.versions == 5).all()

@@ -1,0 +1,146 @@
+"""Central teams: sizes as the sheet counts them, one mind that sees everything, one value shared out, memory."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.heads.central import CentralHead, SharedValueHead
+from rl_models.networks.features import Features
+from rl_models.networks.tbone import TboneConfig
+from rl_models.teams import CentralTeamConfig, central_team
+from tests.minds.test_tbone import NUM_ACTIONS, SMALL, VIEW, coordination, num_channels, run, views
+
+PAPER = TboneConfig()
+
+
+def team(agents, network=SMALL, seed=0):
+    return central_team(CentralTeamConfig(network), agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed)
+
+
+@pytest.mark.parametrize(("agents", "count"), [(2, 2_986_732), (3, 3_644_421)])
+def test_parameters_are_as_many_as_in_the_authors_networks(agents, count):
+    assert sum(parameter.numel() for parameter in team(agents, PAPER).parameters()) == count
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3])
+def test_a_joint_policy_a_value_each_and_a_live_gradient_everywhere(agents):
+    policy = team(agents)
+    output = run(policy, views(agents))
+    assert isinstance(output.policy, JointCategorical)
+    assert output.policy.log_table.shape == (3, 4, *[NUM_ACTIONS] * agents)
+    assert output.values.shape == (3, 4, agents)
+    actions = torch.zeros(3, 4, agents, dtype=torch.long)
+    (output.policy.log_prob(actions).sum() + output.values.sum()).backward()
+    assert [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
+
+
+@pytest.mark.parametrize(("agents", "nearly"), [(2, math.log(169)), (3, math.log(2197))])
+def test_cordial_of_an_untrained_team_is_near_the_logarithm_of_all_joint_actions(agents, nearly):
+    policy, sets = team(agents, PAPER), coordination(agents)
+    which = torch.zeros(3, 2, dtype=torch.long)
+    with torch.no_grad():
+        loss = sets.cordial(sets.log_probabilities(run(policy, views(agents, time=2)).policy, which), which).mean()
+    assert abs(loss - nearly) < 0.15
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_every_agents_action_depends_on_what_every_agent_sees(agents):
+    policy, obs = team(agents), views(agents, batch=1, time=1)
+    before = run(policy, obs).policy.marginals()[0, 0]
+    for agent in range(agents):
+        changed = {"view": obs["view"].clone()}
+        changed["view"][:, :, agent] = 1 - changed["view"][:, :, agent]
+        after = run(policy, changed).policy.marginals()[0, 0]
+        assert (after != before).any(-1).all()
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_agents_are_told_apart_by_their_order(agents):
+    policy, obs = team(agents), views(agents, batch=1, time=1)
+    seen = {
+        tuple(run(policy, {"view": obs["view"][:, :, list(order)]}).values.flatten().tolist())
+        for order in permutations(range(agents))
+    }
+    assert len(seen) == math.factorial(agents)
+
+
+@pytest.mark.parametrize(("agents", "combine"), [(1, np.add), (2, np.multiply), (3, np.add)])
+def test_agents_vectors_enter_as_a_product_for_two_and_as_a_sum_otherwise(agents, combine):
+    head = CentralHead(5, 3, agents)
+    torch.nn.init.normal_(head.vectors.weight)
+    mind = torch.randn(1, 1, 1, 5, generator=torch.Generator().manual_seed(0))
+    logits = head.joint(mind).detach().numpy().reshape((3,) * agents)
+    vectors = head.vectors(mind).detach().numpy().reshape(agents, 3)
+    outer = vectors[0]
+    for vector in vectors[1:]:
+        outer = combine.outer(outer, vector)
+    wanted = np.exp(logits + outer)
+    np.testing.assert_allclose(head(Features(mind, {})).joint().detach()[0, 0], wanted / wanted.sum(), rtol=1e-5)
+
+
+def test_shares_of_one_value_learn_what_the_value_learns_from_the_summed_return():
+    """Same minimiser: the gradient is that of (V - sum R) ** 2, divided by N."""
+    head = SharedValueHead(4, 3)
+    generator = torch.Generator().manual_seed(0)
+    features = Features(torch.randn(2, 5, 1, 4, generator=generator), {})
+    returns = torch.randn(2, 5, 3, generator=generator)
+    shares = head(features)
+    team_value = head.value(features.features)[:, :, 0, 0]
+    torch.testing.assert_close(shares.sum(-1), team_value)
+    of_shares = torch.autograd.grad((shares - returns).square().sum(), head.parameters())
+    of_team = torch.autograd.grad((team_value - returns.sum(-1)).square().sum(), head.parameters())
+    for one, other in zip(of_shares, of_team, strict=True):
+        torch.testing.assert_close(3 * one, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_steps_one_at_a_time_equal_all_steps_at_once_with_episodes_beginning_anywhere(agents):
+    policy, obs = team(agents), views(agents, time=6)
+    is_first = torch.zeros(3, 6, dtype=torch.bool)
+    is_first[0, 3] = is_first[1, 0] = is_first[1, 5] = True
+    whole = run(policy, obs, is_first)
+    state, values = policy.initial_state(3), []
+    for step in range(6):
+        output = run(policy, {"view": obs["view"][:, step : step + 1]}, is_first[:, step : step + 1], state)
+        state = output.state
+        values.append(output.values)
+    torch.testing.assert_close(torch.cat(values, 1), whole.values, atol=1e-6, rtol=1e-5)
+    for name, value in whole.state.items():
+        torch.testing.assert_close(state[name], value, atol=1e-6, rtol=1e-5)
+
+
+def test_an_episode_remembers_nothing_of_the_one_before_it():
+    policy, obs = team(2), views(2, time=5)
+    is_first = torch.zeros(3, 5, dtype=torch.bool)
+    is_first[:, 2] = True
+    changed = {"view": obs["view"].clone()}
+    changed["view"][:, :2] = 1 - changed["view"][:, :2]
+    one, other = run(policy, obs, is_first).values, run(policy, changed, is_first).values
+    torch.testing.assert_close(one[:, 2:], other[:, 2:])
+    remembers = run(policy, obs).values, run(policy, changed).values
+    assert (remembers[0][:, 2:] != remembers[1][:, 2:]).all()
+
+
+def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do():
+    """Glorot-uniform, convolutions times sqrt(2), zero biases, agents' vectors of norm 0.01."""
+    torch.manual_seed(1)
+    one = team(2, PAPER, seed=7)
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    other = team(2, PAPER, seed=7)
+    assert torch.equal(before, torch.get_rng_state())
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    torch.testing.assert_close(one.policy_head.vectors.weight.norm(dim=1), torch.full((26,), 0.01))
+    convolution = one.network.sight.convolutions[2].weight
+    bound = math.sqrt(2) * math.sqrt(6 / ((32 + 64) * 9))
+    assert 0.98 * bound < convolution.abs().max() <= bound
+    bound = math.sqrt(6 / (512 + 169))
+    assert 0.99 * bound < one.policy_head.joint.weight.abs().max() <= bound
+    biases = [p for name, p in one.named_parameters() if "bias" in name]
+    assert len(biases) > 10
+    assert all(not bias.any() for bias in biases)
