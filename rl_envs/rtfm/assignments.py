@@ -1,0 +1,143 @@
+"""Which monster is in which team and which modifier beats which element: all assignments, numbered and split in two.
+
+RTFM, section 3: no assignment of training occurs in evaluation. With groups there are 1,680 x 2,520 = 4,233,600 of them,
+without 6 x 24 = 144. None is ever listed: an assignment is a pair of ranks, the canonical order is the lexicographic one
+of the labels, and a keyed permutation of the pairs puts the first half into training and the second into evaluation.
+It depends on numbers alone, so it is the same in every process. This file must not know about words or documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from rl_envs.core.chance import mix
+from rl_envs.core.spec import Array
+
+SPLITS = ("train", "eval")
+NUM_TEAMS, NUM_ELEMENTS = 3, 4
+MAX_MONSTERS, MAX_MODIFIERS = 9, 8
+_ROUNDS = 8
+_KEY = 0x5EED_0F_A11
+
+
+class Partitions:
+    """All ways to share things out among groups of equal size, in lexicographic order of the labels.
+
+    Attributes:
+        labels: [R, T] int8, group of each thing.
+        members: [R, G, T / G] int64, things of each group, ascending.
+    """
+
+    def __init__(self, num_things: int, num_groups: int) -> None:
+        """List them."""
+        share = num_things // num_groups
+        self.labels = np.array(list(_labellings([share] * num_groups)), np.int8)
+        self.members = np.argsort(self.labels, axis=1, kind="stable").reshape(-1, num_groups, share)
+        self._digits = num_groups ** np.arange(num_things)[::-1]
+        self._numbers = self.labels @ self._digits
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rank(self, labels: Array) -> Array:
+        """Places of labellings [K, T] in the canonical order, [K] int64.
+
+        Raises:
+            ValueError: one of them does not share out equally.
+        """
+        numbers = np.asarray(labels, np.int64) @ self._digits
+        places = np.minimum(np.searchsorted(self._numbers, numbers), len(self) - 1)
+        if not (self._numbers[places] == numbers).all():
+            raise ValueError(f"every group has {self.members.shape[2]} members here; got the labels {labels!r}")
+        return places
+
+
+class Assignments:
+    """Every pair of a partition of monsters into teams and one of modifiers into elements.
+
+    Attributes:
+        teams: of the monsters.
+        elements: of the modifiers.
+        count: number of assignments; `rank of teams * len(elements) + rank of elements` is an assignment's number.
+    """
+
+    def __init__(self, has_groups: bool) -> None:
+        """List the partitions and key the permutation of their pairs."""
+        self.teams = Partitions(MAX_MONSTERS if has_groups else NUM_TEAMS, NUM_TEAMS)
+        self.elements = Partitions(MAX_MODIFIERS if has_groups else NUM_ELEMENTS, NUM_ELEMENTS)
+        self.count = len(self.teams) * len(self.elements)
+        self._shift_teams = _round_tables(len(self.elements), len(self.teams), 0)
+        self._shift_elements = _round_tables(len(self.teams), len(self.elements), 1)
+
+    def permuted(self, places: Array) -> Array:
+        """Assignments at these places of the keyed permutation, [K] int64.
+
+        A Feistel network over pairs: each half is shifted by a function of the other, so every round can be undone.
+        """
+        team, element = np.divmod(places, len(self.elements))
+        for shift_team, shift_element in zip(self._shift_teams, self._shift_elements, strict=True):
+            team = (team + shift_team[element]) % len(self.teams)
+            element = (element + shift_element[team]) % len(self.elements)
+        return team * len(self.elements) + element
+
+    def places(self, assignments: Array) -> Array:
+        """Where these assignments stand in the keyed permutation, [K] int64; undoes `permuted`."""
+        team, element = np.divmod(assignments, len(self.elements))
+        rounds = zip(self._shift_teams[::-1], self._shift_elements[::-1], strict=True)
+        for shift_team, shift_element in rounds:
+            element = (element - shift_element[team]) % len(self.elements)
+            team = (team - shift_team[element]) % len(self.teams)
+        return team * len(self.elements) + element
+
+    def draw(self, uniforms: Array, split: str) -> Array:
+        """Assignments of a split, one for each uniform number, [K] int64."""
+        half = self.count // 2
+        return self.permuted((uniforms * half).astype(np.int64) + half * SPLITS.index(split))
+
+    def is_in(self, assignments: Array, split: str) -> Array:
+        """Whether these assignments belong to a split, [K] bool."""
+        return (self.places(assignments) >= self.count // 2) == bool(SPLITS.index(split))
+
+    def ranks(self, assignments: Array) -> tuple[Array, Array]:
+        """Ranks of the two partitions of each assignment, [K] int64 each."""
+        team, element = np.divmod(assignments, len(self.elements))
+        return team, element
+
+    def number(self, team_of: Array, element_of: Array) -> Array:
+        """Assignments in which monsters and modifiers have these labels.
+
+        Args:
+            team_of: [K, monsters] place in `TEAMS` of each monster.
+            element_of: [K, modifiers] place in `ELEMENTS` of each modifier.
+
+        Returns:
+            [K] int64.
+        """
+        return self.teams.rank(team_of) * len(self.elements) + self.elements.rank(element_of)
+
+
+@cache
+def assignments(has_groups: bool) -> Assignments:
+    """The assignments of worlds with or without groups, made once a process."""
+    return Assignments(has_groups)
+
+
+def _labellings(left: list[int]) -> Iterator[list[int]]:
+    """All sequences with so many labels of each kind, in lexicographic order."""
+    if not any(left):
+        yield []
+    for label, count in enumerate(left):
+        if count:
+            rest = [*left[:label], count - 1, *left[label + 1 :]]
+            yield from ([label, *tail] for tail in _labellings(rest))
+
+
+def _round_tables(inputs: int, modulus: int, side: int) -> Array:
+    """[rounds, inputs] int64 in 0 .. modulus - 1, hashed from the key."""
+    number = np.arange(_ROUNDS * inputs, dtype=np.uint64).reshape(_ROUNDS, inputs)
+    with np.errstate(over="ignore"):
+        keyed = mix(number * np.uint64(2) + np.uint64(side) + mix(np.uint64(_KEY) + np.uint64(modulus)))
+    return (keyed % np.uint64(modulus)).astype(np.int64)

@@ -1,0 +1,122 @@
+"""What agents see of a room: the names in its cells, who stands where, what is legal, what everybody holds.
+
+RTFM, section 3: the room is a matrix of texts. Here a text is the number of a name, one byte, and the offsets of every
+cell from the agent are left to whoever wants them: they follow from `position`. This file must not know any rule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.rtfm.grid import NUM_MOVES, Grid
+from rl_envs.rtfm.lexicon import AGENT, EMPTY, EMPTY_HANDED, FOG, WALL, YOU
+
+
+class Viewer:
+    """Shows rooms of one size to N agents."""
+
+    def __init__(self, grid: Grid, num_agents: int, num_names: int, names_per_cell: int, sight: float | None) -> None:
+        """Prepare the bare room.
+
+        Args:
+            grid: tables of the size.
+            num_agents: N.
+            num_names: K, for the bounds.
+            names_per_cell: P.
+            sight: Euclidean distance beyond which cells are fog; everything is seen if None.
+        """
+        self._grid = grid
+        self._names_per_cell = names_per_cell
+        self._bare = np.zeros((grid.size**2, names_per_cell), np.uint8)
+        self._bare[:, 0] = WALL
+        self._bare[grid.inside, 0] = EMPTY
+        self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
+        self._faces = np.full((num_agents, num_agents), AGENT, np.uint8)
+        np.fill_diagonal(self._faces, YOU)
+        self._is_fog = None if sight is None else grid.distance > sight**2
+        last, size = num_names - 1, grid.size
+        self.spec = {
+            "grid": ArraySpec((size, size, names_per_cell), "uint8", 0, last, "names in each cell, highest first"),
+            "position": ArraySpec((num_agents, 2), "uint8", 0, size - 2, "row and column of agents, oneself first"),
+            "legal": ArraySpec((NUM_MOVES,), "bool", 0, 1, "moves that do not lead into a wall"),
+            "inventory": ArraySpec((num_agents,), "uint8", 0, last, "names of what agents hold, oneself first"),
+        }
+
+    def view(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
+        """Observations of all agents of K worlds.
+
+        Args:
+            agents: [K, N] int64, cells; 0 for the dead.
+            things: [K, E] int64, cells of items and monsters, lowest first; 0 for those that are gone.
+            names: [K, E] uint8.
+            carried: [K, N] uint8, names of what agents hold.
+
+        Returns:
+            dict of `[K, N, ...]`, as `spec` says.
+        """
+        return {
+            "grid": self._names_in_cells(agents, things, names),
+            "position": self._grid.coordinates[agents[:, self._own_first]],
+            "legal": self._grid.is_legal[agents],
+            "inventory": carried[:, self._own_first],
+        }
+
+    def _names_in_cells(self, agents: Array, things: Array, names: Array) -> Array:
+        """[K, N, H, W, P] uint8."""
+        count, num_agents = agents.shape
+        rooms = np.empty((count, *self._bare.shape), np.uint8)
+        rooms[...] = self._bare
+        if self._names_per_cell == 1:
+            self._paint(rooms[:, None], things[:, None], names[:, None])
+            views = rooms[:, None] if num_agents == 1 else np.repeat(rooms[:, None], num_agents, axis=1)
+            self._paint_agents(views, agents)
+        else:
+            views = np.repeat(rooms[:, None], num_agents, axis=1)
+            self._stack(views, agents, things, names)
+        if self._is_fog is not None:
+            views[self._is_fog[agents]] = [FOG] + [0] * (self._names_per_cell - 1)
+        size = self._grid.size
+        return views.reshape(count, num_agents, size, size, self._names_per_cell)
+
+    def _paint(self, views: Array, cells: Array, names: Array) -> None:
+        """Write names [K, V, E] into the first place of cells [K, V, E] of views [K, V, C, P], later ones over earlier.
+
+        What is nowhere lands in the corner, which is then made wall again.
+        """
+        flat = views.reshape(-1)
+        stride = self._bare.size
+        offsets = np.arange(0, flat.size, stride).reshape(*views.shape[:2], 1)
+        flat[offsets + cells * self._names_per_cell] = names
+        flat[offsets] = WALL
+
+    def _paint_agents(self, views: Array, agents: Array) -> None:
+        """Others first, so that oneself is seen where several share a cell."""
+        for ago in range(agents.shape[1] - 1, -1, -1):
+            shown = agents[:, self._own_first[:, ago]]
+            self._paint(views, shown[:, :, None], np.uint8(YOU if ago == 0 else AGENT))
+
+    def _stack(self, views: Array, agents: Array, things: Array, names: Array) -> None:
+        """Several names a cell: each goes into the place that counts the higher ones in the same cell."""
+        count, num_agents = agents.shape
+        cells = np.concatenate([agents[:, self._own_first], np.repeat(things[:, None, ::-1], num_agents, 1)], axis=2)
+        faces = np.tile(self._faces[0], (count, num_agents, 1))
+        all_names = np.concatenate([faces, np.repeat(names[:, None, ::-1], num_agents, 1)], axis=2)
+        higher = np.tril(cells[..., :, None] == cells[..., None, :], -1).sum(-1)
+        world, viewer, entity = np.nonzero((cells > 0) & (higher < self._names_per_cell))
+        chosen = (world, viewer, entity)
+        views[world, viewer, cells[chosen], higher[chosen]] = all_names[chosen]
+
+
+def carried_names(held: Array, item_names: Array) -> Array:
+    """Names of what agents hold.
+
+    Args:
+        held: [K, N] int64, 0 for nothing or the item's number + 1.
+        item_names: [K, I] uint8.
+
+    Returns:
+        [K, N] uint8.
+    """
+    nothing = np.full((len(held), 1), EMPTY_HANDED, np.uint8)
+    return np.take_along_axis(np.concatenate([nothing, item_names], axis=1), held, 1)
