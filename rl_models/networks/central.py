@@ -67,11 +67,13 @@ class Central(nn.Module):
         """Gates [B, T, 4 hidden] -> the LSTM's outputs [B, T, hidden], and its state after the last step."""
         output, memory = state["output"], state["memory"]
         outputs = []
+        # Taken apart at once: the gradient of one index after another would fill an array of all T steps T times.
+        steps = gates.unbind(1)
         for step, an_episode_starts in enumerate(is_first.any(0).tolist()):
             if an_episode_starts:
                 keep = (~is_first[:, step])[:, None]
                 output, memory = output * keep, memory * keep
-            output, memory = self.lstm.step(gates[:, step], output, memory)
+            output, memory = self.lstm.step(steps[step], output, memory)
             outputs.append(output)
         return torch.stack(outputs, 1), {"output": output, "memory": memory}
 
