@@ -296,7 +296,7 @@ class Arena(World):
         super()._check_recorded(recorded)
         for name, draws in recorded.items():
             count = self.num_agents if name == "agent_order" else self._num_monsters
-            largest = NUM_MOVES - 1 if name == "monster_moves" else count - 1
+            largest = NUM_MOVES - 1 if name == "monster_moves" else self._num_monsters + self.num_agents - 1
             draws = np.asarray(draws)
             fits = draws.shape == (self.num_worlds, count) and draws.dtype.kind in "iu"
             if not fits or draws.min() < -1 or draws.max() > largest:
@@ -323,6 +323,6 @@ _SEEN = (
 
 
 def _by_rank(ranks: Array) -> Array:
-    """[B, K] int64, who is first, second, ...; whoever has rank -1 did not act and comes last."""
+    """[B, K] int64, who is first, second, ...; gaps do not matter, and whoever has rank -1 comes last."""
     ranks = np.asarray(ranks)
-    return np.where(ranks < 0, ranks.shape[1], ranks).argsort(1, kind="stable")
+    return np.where(ranks < 0, np.iinfo(ranks.dtype).max, ranks).argsort(1, kind="stable")

@@ -19,7 +19,7 @@ agents face N targets with N right items; a distractor monster and a distractor 
 | rewards | +1 for whoever kills a target, -1 for whoever dies or kills the distractor, each instead of the step's -0.02; -1 for all at the limit. Nothing is shared |
 | episode end | terminated: all targets are dead (a win if every agent and the distractor live), an agent or the distractor is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
 | arguments | `size`, `num_agents`, `group`, `dyna`, `nl`, `split`, `names`, `distractor_monster`, `distractor_item`, `resample_text`, `drop`, `team_loss`, `names_per_cell`, `sight`, `max_episode_steps` |
-| recorded draws | `monster_moves` [B, M] int, 0 .. 4 or -1 for none; `monster_order` [B, M] and `agent_order` [B, N] int, rank of each mover from 0, or -1 |
+| recorded draws | `monster_moves` [B, M] int, 0 .. 4 or -1 for none; `monster_order` [B, M] and `agent_order` [B, N] int, ranks of the movers, gaps allowed, -1 for none |
 | state for `restore` | cells as row * W + column: `agent_cells` [N], `monster_cells` [M] (targets, then the distractor), `item_cells` [I] (numbered like the monsters that they beat; 0 is gone); `monster_names`, `item_names` (`lexicon.name_ids`), `assignment` (`assignment_number`), `goal_team` (place in `words.TEAMS`); optional: `held` [N] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`; `document` and `goal` with their tables |
 | metrics | `win_rate`, 1 for a win |
 | history | v0: first version; rules replay the authors' engine without a mismatch |

@@ -1,0 +1,80 @@
+"""Which letters beat which, in training and in evaluation: three ways to ask for more and more of a reader.
+
+RTFM (Zhong et al., 2020, appendix on rock-paper-scissors). A game is an ordered triple of letters in which the next
+letter beats the one before, in a circle; so each circle has three triples. This file must not know about rooms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, permutations
+
+import numpy as np
+
+from rl_envs.core.chance import mix
+from rl_envs.core.spec import Array
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SPLITS = ("train", "eval")
+SETTINGS = ("permutation", "new_edge", "new_edge_and_nodes")
+_FEW, _MANY = 5, 20
+_KEY = 0xD2A60
+_WINDOWS = {"train": (0, 1, 3), "eval": (1, 2, 4)}
+
+Triple = tuple[int, int, int]
+
+
+def triples(setting: str, split: str) -> Array:
+    """All games of a split.
+
+    Args:
+        setting: `permutation`, circles of five known letters that were not seen; `new_edge`, known letters of twenty
+            between which no relation was seen; `new_edge_and_nodes`, five letters that were not seen.
+        split: `train` or `eval`.
+
+    Returns:
+        [G, 3] int64, places in `LETTERS`, in canonical order.
+
+    Raises:
+        ValueError: an unknown setting or split.
+    """
+    if setting not in SETTINGS or split not in SPLITS:
+        raise ValueError(
+            f"there is no split {split!r} of setting {setting!r}: settings are {', '.join(SETTINGS)}, "
+            f"splits {', '.join(SPLITS)}"
+        )
+    chosen = {"permutation": _half_of_circles, "new_edge": _windows, "new_edge_and_nodes": _own_letters}[setting](split)
+    return np.array(sorted(chosen), np.int64)
+
+
+def circle(triple: Sequence[int]) -> tuple[int, ...]:
+    """The same game for all three rotations of a triple."""
+    start = list(triple).index(min(triple))
+    return (*triple[start:], *triple[:start])
+
+
+def _half_of_circles(split: str) -> Iterable[Triple]:
+    """Ten of the twenty circles of five letters, in all rotations; chosen by a keyed permutation of circles."""
+    games = list(permutations(range(_FEW), 3))
+    circles = sorted({circle(game) for game in games})
+    with np.errstate(over="ignore"):
+        order = mix(np.arange(len(circles), dtype=np.uint64) + mix(np.uint64(_KEY))).argsort()
+    half = np.array_split(order, 2)[SPLITS.index(split)]
+    chosen = {circles[number] for number in half}
+    return (game for game in games if circle(game) in chosen)
+
+
+def _windows(split: str) -> Iterable[Triple]:
+    """Windows of five out of twenty letters, two apart: the 1st, 2nd and 4th letter train, the others' are asked for.
+
+    Evaluation keeps the windows whose letters all occur in training.
+    """
+    windows = [tuple(first + place for place in _WINDOWS[split]) for first in range(0, _MANY - 4, 2)]
+    known = {first + place for first in range(0, _MANY - 4, 2) for place in _WINDOWS["train"]}
+    return (game for window in windows if known.issuperset(window) for game in permutations(window))  # type: ignore[misc]
+
+
+def _own_letters(split: str) -> Iterable[Triple]:
+    """Five letters for training, five others for evaluation."""
+    first = _FEW * SPLITS.index(split)
+    return (game for few in combinations(range(first, first + _FEW), 3) for game in permutations(few))  # type: ignore[misc]

@@ -1,0 +1,151 @@
+"""Rock-paper-scissors with letters (RTFM, Zhong et al., ICLR 2020, appendix): the small reading task beside RTFM.
+
+A document says in three sentences which letter beats which, in a circle. A dragon bears one of the letters, and three
+items lie in the room, one a letter. The agent wins by meeting the dragon with the letter that beats the dragon's.
+
+| | |
+|---|---|
+| agents | `agent_0` |
+| actions | 5: stay, up, down, left, right; a move into a wall does nothing |
+| observations | `grid`, `position`, `legal`, `inventory`, `document`, `goal` as in RTFM (`rl_envs/rtfm/world.py`); names have up to three words |
+| tables | `name_words` [K, 3] int16 and `name_kinds` [K] uint8, as in RTFM |
+| rewards | +1 for a win, -1 for any other end, else -0.02 |
+| episode end | terminated: the dragon or the agent is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
+| turn order | the dragon moves first, with probability 0.6 toward the agent if it sees it, else anywhere; then the agent |
+| arguments | `size`, `setting`, `split`, `max_episode_steps`, `drop`, `names_per_cell`, `sight` |
+| recorded draws | `monster_moves` [B, 1] int, 0 .. 4 or -1 for none; `monster_order` [B, 1], which says nothing |
+| state for `restore` | cells as row * W + column: `agent_cells` [1], `monster_cells` [1], `item_cells` [3]; `triple` [3], places in `splits.LETTERS`, each beaten by the next; `dragon`, place in the triple of its letter; optional: `held` [1] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`. Item k beats letter k of the triple |
+| metrics | `win_rate`, 1 for a win |
+| history | v0: first version; rules replay the authors' engine without a mismatch |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.rock_paper_scissors.splits import LETTERS, triples
+from rl_envs.rtfm.arena import Arena
+from rl_envs.rtfm.lexicon import Lexicon
+from rl_envs.rtfm.observation import carried_names
+
+UNARMED = "unarmed"
+GOAL = "dragon ."
+_SENTENCES = 3
+_NEXT = np.array([1, 2, 0])
+
+
+class RockPaperScissors(Arena):
+    """B rooms with a dragon and three letters; see the table above."""
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        size: int = 10,
+        setting: str = "permutation",
+        split: str = "train",
+        max_episode_steps: int = 1000,
+        drop: str = "destroy",
+        names_per_cell: int = 1,
+        sight: float | None = None,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            size: side of the room in cells, walls included; the paper trains in 10 and tests in 9, 10 and 11.
+            setting: what evaluation asks for: `permutation`, `new_edge` or `new_edge_and_nodes`.
+            split: `train` or `eval`.
+            max_episode_steps: steps until the game is lost.
+            drop: `destroy` loses an item when another is picked up, as in the authors' engine; `floor` swaps them.
+            names_per_cell: P, how many things that share a cell are seen.
+            sight: the agent sees only cells within this Euclidean distance; all by default.
+
+        Raises:
+            ValueError: an argument out of range.
+        """
+        self._games = triples(setting, split)
+        super().__init__(
+            num_worlds,
+            first_world,
+            size=size,
+            num_agents=1,
+            num_targets=1,
+            num_monsters=1,
+            num_items=_SENTENCES,
+            do_monsters_move=True,
+            do_monsters_move_first=True,
+            max_episode_steps=max_episode_steps,
+            lexicon=lexicon(),
+            document_length=4 * _SENTENCES,
+            goal_length=len(GOAL.split()),
+            drop=drop,
+            names_per_cell=names_per_cell,
+            sight=sight,
+        )
+        self._letters, beat, stop = (lexicon().encode(text) for text in (" ".join(LETTERS), "beats", "."))
+        self._sentence = np.array([0, *beat, 0, *stop], np.int16)
+        self._goal = np.array([lexicon().encode(GOAL)])
+        self._dragon_names = lexicon().name_ids([_dragon(letter) for letter in LETTERS])
+        self._item_names = lexicon().name_ids(list(LETTERS))
+        self._carried_names = np.arange(len(lexicon().names), dtype=np.uint8)
+        self._carried_names[self._item_names] = lexicon().name_ids([_worn(letter) for letter in LETTERS])
+
+    def _begin(self, rows: Array) -> None:
+        uniforms = self.chance.uniforms(2 + len(self._grid.inside), rows)
+        self.state["triple"][rows] = self._games[(uniforms[:, 0] * len(self._games)).astype(np.int64)]
+        self.state["dragon"][rows] = uniforms[:, 1] * _SENTENCES
+        self._place(rows, uniforms[:, 2:])
+        self._derive(rows, frozenset())
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        """Names and texts follow from the triple and the dragon's place in it."""
+        triple, dragon = self.state["triple"][rows], self.state["dragon"][rows]
+        self.state["monster_names"][rows, 0] = self._dragon_names[np.take_along_axis(triple, dragon[:, None], 1)[:, 0]]
+        self.state["item_names"][rows] = self._item_names[triple[:, _NEXT]]
+        self.state["beaten_by"][rows, 0] = dragon + 1
+        words = np.tile(self._sentence, (len(rows), _SENTENCES, 1))
+        letters = np.array(self._letters, np.int16)
+        words[:, :, 0], words[:, :, 2] = letters[triple[:, _NEXT]], letters[triple]
+        self.state["document"][rows] = self.texts["document"].add(words.reshape(len(rows), -1))
+        self.state["goal"][rows] = self.texts["goal"].add(self._goal)
+
+    def _carried(self, held: Array, item_names: Array) -> Array:
+        return self._carried_names[carried_names(held, item_names)]
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        own = {"triple": np.zeros((num_worlds, _SENTENCES), np.int64), "dragon": np.zeros(num_worlds, np.int64)}
+        return super()._blank_state(num_worlds) | own
+
+    def _needed_state(self) -> set[str]:
+        return super()._needed_state() - {"monster_names", "item_names"} | {"triple", "dragon"}
+
+    def _state_bounds(self) -> dict[str, int]:
+        return super()._state_bounds() | {"triple": len(LETTERS), "dragon": _SENTENCES}
+
+    def render(self, index: int = 0) -> Array:
+        """Picture of world `index` with its document, goal and inventory, [H, W, 3] uint8."""
+        from rl_envs.rtfm import render  # Pillow is needed for pictures alone
+
+        return render.draw(self.scene(index))
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The words and names of this task, made once a process."""
+    dragons = [_dragon(letter) for letter in LETTERS]
+    worn = [_worn(letter) for letter in LETTERS]
+    return Lexicon(dragons, [*LETTERS, *worn], ("beats .", GOAL), UNARMED)
+
+
+def _dragon(letter: str) -> str:
+    return f"{letter} dragon"
+
+
+def _worn(letter: str) -> str:
+    return f"{letter} ; {UNARMED}"
