@@ -11,11 +11,11 @@ an agent can walk around the TV but never let go of it.
 | observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is S_t now, the same for all agents |
 | rewards | each agent: -0.01 a step, -0.02 if its action failed; every agent: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
 | episode end | terminated: the TV has come within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250); it merely stops, so its value is bootstrapped, unless `bootstrap_at_limit=False` (the authors' form) reports the limit as terminated |
-| arguments | `num_agents`, `rooms` (a named split, "train_stream", a room file, or a sequence of rooms), `room_size`, `max_episode_steps`, `min_agent_distance_cells`, `closer_reward`, `bootstrap_at_limit` |
+| arguments | `num_agents`, `rooms` (a named split, "train_stream", a room file, or a sequence of rooms), `room_size`, `starts` (instead of rooms: given starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps`, `min_agent_distance_cells`, `closer_reward`, `bootstrap_at_limit` |
 | tables | `coordinated_actions` [K, E, N] int8 and `coordinated_modality` [E] int8: the ones of all K coordination matrices |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
 | metrics | `success`, `final_distance` (metres), `md_spl` (eq. 7), `start_distance` (cells) |
-| history | v0: first version; rules replay the authors' engine without a mismatch |
+| history | v0: first version; rules replay the authors' engine without a mismatch; `starts` came later and changes nothing without it |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from rl_envs.furnmove.actions import (
     is_coordinated,
 )
 from rl_envs.furnmove.compiled_room import CompiledRooms
+from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
 from rl_envs.furnmove.maps import RoomMaps, can_hold
 from rl_envs.furnmove.observation import VIEW, Viewer, num_channels
@@ -51,6 +52,7 @@ from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
 from rl_envs.furnmove.start import draw_start, draws_needed
+from rl_envs.furnmove.start_file import resolve_starts
 
 MAX_AGENTS = 6
 STEP_PENALTY = -0.01
@@ -69,9 +71,10 @@ class FurnMove(World):
         num_worlds: int = 1,
         first_world: int = 0,
         *,
-        num_agents: int = 2,
-        rooms: str | Sequence[Room] = "train_stream",
+        num_agents: int | None = None,
+        rooms: str | Sequence[Room] | None = None,
         room_size: str = "full",
+        starts: Starts | str | None = None,
         max_episode_steps: int = 250,
         min_agent_distance_cells: int = 2,
         closer_reward: float | None = None,
@@ -82,19 +85,31 @@ class FurnMove(World):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            num_agents: N, 1 to 6; beyond that the 4**(N-1) coordination matrices outgrow memory.
+            num_agents: N, 1 to 6; beyond that the 4**(N-1) coordination matrices outgrow memory. 2 by default, or as
+                many as the starts have.
             rooms: rooms of which each episode draws one: `train`, `valid` or `test` (named rooms), `train_stream`
-                (endless), `valid_stream`, `test_stream`, the path of a room file, or rooms.
-            room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side).
+                (endless; the default), `valid_stream`, `test_stream`, the path of a room file, or rooms.
+            room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side). Starts have theirs.
+            starts: K starts or the path of a start file, instead of `rooms`. Whatever the seed, world number w begins
+                episode e since `reset` at start (w + e) mod K, so K worlds play each start once.
             max_episode_steps: joint steps until the episode is stopped.
             min_agent_distance_cells: an agent walking alone keeps this Chebyshev distance from the others.
             closer_reward: for a new shortest distance; 1, or 2 from three agents on, as the authors have it.
             bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
 
         Raises:
-            ValueError: an argument out of range. RoomError: a room file that cannot be used.
+            ValueError: an argument out of range, or rooms and starts. RoomError: a room file that cannot be used.
+            StartError: starts that cannot be played.
         """
         super().__init__(num_worlds, first_world)
+        self._starts: Starts | None = None
+        if starts is not None:
+            if rooms is not None:
+                raise ValueError("rooms and starts are both given: starts bring their own rooms, so leave out `rooms`")
+            self._starts = resolve_starts(starts, num_agents, min_agent_distance_cells)
+            num_agents, rooms = self._starts.num_agents, self._starts.rooms
+        rooms = "train_stream" if rooms is None else rooms
+        num_agents = 2 if num_agents is None else num_agents
         if not 1 <= num_agents <= MAX_AGENTS:
             raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
@@ -218,9 +233,18 @@ class FurnMove(World):
         return {"room", "agent_cells", "agent_headings", "tv", "stand"}
 
     def _begin(self, rows: Array) -> None:
-        for world in rows:
-            self._place(int(world))
+        if self._starts is None:
+            for world in rows:
+                self._place(int(world))
+        else:
+            self._place_as_given(rows, self._starts)
         self._derive(rows, frozenset())
+
+    def _place_as_given(self, rows: Array, starts: Starts) -> None:
+        """Begin at the fixed starts whose turn it is; the clock alone says which, so a snapshot needs nothing more."""
+        number = (self.first_world + rows + self.chance.episode[rows]) % len(starts)
+        for name, values in starts.state(number).items():
+            self.state[name][rows] = values
 
     def _place(self, world: int) -> None:
         """Draw a room and a start until one is legal."""

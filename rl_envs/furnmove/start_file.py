@@ -1,0 +1,161 @@
+"""Fixed starts as files: JSON in the shape of the authors' files, with a header (docs/start_format.md).
+
+A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the same starts. Files come from anywhere, so
+reading is bounded, nothing in them is executed, and every fault is one sentence that names the key.
+
+This file must not know about episodes or how starts are made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rl_envs.furnmove.fixed_starts import StartError, Starts
+from rl_envs.furnmove.geometry import CELL_METRES, MIN_AGENT_SEPARATION
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.splits import SIZES
+from rl_envs.furnmove.start import Start
+from rl_envs.furnmove.start_document import (
+    AGENTS,
+    FORMAT,
+    QUARTER_TURN,
+    STAND,
+    TV,
+    VERSION,
+    named_room,
+    parsed,
+    shown,
+)
+
+MAX_FILE_BYTES = 2**26
+TV_HEIGHT = 1.3
+"""Metres above the floor at which the TV is carried."""
+
+
+def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_distance_cells: int) -> Starts:
+    """The starts that a world's argument means, all of them playable.
+
+    Args:
+        starts: the starts, or the path of a file whose rooms are found by their names.
+        num_agents: N of the world; None takes that of the starts.
+        min_agent_distance_cells: the world's.
+
+    Raises:
+        StartError: the file cannot be used, a start cannot be played, or it is for another number of agents.
+    """
+    if isinstance(starts, Starts):
+        starts.check(min_agent_distance_cells)
+    else:
+        starts = load_starts(starts, None, min_agent_distance_cells)
+    if num_agents not in (None, starts.num_agents):
+        raise StartError(f"the starts are for {starts.num_agents} agents but num_agents is {num_agents}: leave it out")
+    return starts
+
+
+def load_starts(
+    path: str | os.PathLike[str],
+    rooms: Sequence[Room] | None = None,
+    min_agent_distance_cells: int = MIN_AGENT_SEPARATION,
+) -> Starts:
+    """Read and check a start file.
+
+    Args:
+        path: the file.
+        rooms: where the file's rooms are looked up by name; all named rooms and streams when left out.
+        min_agent_distance_cells: the world's.
+
+    Raises:
+        StartError: the file is missing, not a start file, or holds a start that cannot be played.
+    """
+    try:
+        return parsed(_document(Path(path)), rooms, min_agent_distance_cells)
+    except StartError as error:
+        raise StartError(f"start file {os.fspath(path)}: {error}") from None
+
+
+def save_starts(path: str | os.PathLike[str], starts: Starts) -> None:
+    """Write starts so that `load_starts` gives back equal ones; a crash leaves the old file or the new one.
+
+    Raises:
+        StartError: a start cannot be played, or the file cannot be written.
+    """
+    starts.check(min_agent_distance_cells=1)  # which distance is enough depends on the world that will play them
+    target = Path(path)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        unfinished.write_text(json.dumps(_written(starts), indent=1) + "\n", encoding="utf-8")
+        unfinished.replace(target)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        fault = f"cannot be written ({error.strerror}): check that its folder exists"
+        raise StartError(f"start file {target}: {fault}") from None
+
+
+def _written(starts: Starts) -> dict[str, Any]:
+    """The JSON object of these starts."""
+    scenes: dict[str, dict[str, Any]] = {room.name: {} for room in starts.rooms}
+    for number in range(len(starts)):
+        room, start = starts[number]
+        scenes[room.name][str(len(scenes[room.name]))] = _written_start(start)
+    header = {"format": FORMAT, "version": VERSION, "agents": starts.num_agents}
+    size = next((size for size in SIZES if all(_is_named(room, size) for room in starts.rooms)), None)
+    return header | ({"room_size": size} if size else {}) | {"starts": scenes}
+
+
+def _written_start(start: Start) -> dict[str, Any]:
+    poses = [(*cell, turns) for cell, turns in zip(start.agent_cells, start.agent_headings, strict=True)]
+    return {
+        AGENTS: [_written_place(*pose) | {"horizon": 0} for pose in poses],
+        TV: _written_place(*start.tv, height=TV_HEIGHT),
+        STAND: _written_place(*start.stand),
+    }
+
+
+def _written_place(row: int, column: int, turns: int, *, height: float = 0.0) -> dict[str, float]:
+    north = 0.0 - CELL_METRES * int(row)  # never -0.0
+    return {"x": CELL_METRES * int(column), "y": height, "z": north, "rotation": QUARTER_TURN * int(turns)}
+
+
+def _is_named(room: Room, size: str) -> bool:
+    """Whether the name and this size are enough to have the room."""
+    try:
+        return named_room(room.name, size) == room
+    except ValueError:
+        return False
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """The file's JSON object."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise StartError(f"cannot be read ({error.strerror}): check the path and its permissions") from None
+    if len(raw) > MAX_FILE_BYTES:
+        raise StartError(f"is larger than {MAX_FILE_BYTES} bytes: write fewer starts into one file")
+    try:
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=_without_twins)
+    except StartError:
+        raise
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise StartError(f"is not JSON ({error.msg} at {where}): mend it there or write the file again") from None
+    except (ValueError, RecursionError):
+        raise StartError("is not JSON in UTF-8: save it as plain text in the format of docs/start_format.md") from None
+    if not isinstance(document, dict):
+        raise StartError('must hold one JSON object: write {"format": "concord-starts", ...}')
+    return document
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless a key comes twice: the first value would be lost."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise StartError(f"has the key {shown(key)} twice in one object: remove or rename one")
+        found[key] = value
+    return found

@@ -1,0 +1,313 @@
+"""Fixed starts (A Cordial Sync, section 6): made by rule, the same everywhere, each played once by as many worlds."""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_envs.compliance import check_world
+from rl_envs.furnmove.fixed_starts import StartError, Starts, check_start
+from rl_envs.furnmove.room import room_from_drawing
+from rl_envs.furnmove.splits import room_by_name, rooms_of
+from rl_envs.furnmove.start import Start
+from rl_envs.furnmove.start_file import save_starts
+from rl_envs.furnmove.starts import make_starts
+from rl_envs.furnmove.world import FurnMove
+from tests.furnmove.scenes import OPEN_ROOM, PASS
+from tests.furnmove.slow_game import STAND_OFFSETS, around, chebyshev, hold_cells
+
+SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
+TIGHT = room_from_drawing("tight", [".....", ".....", "....."])
+LAPTOP = rooms_of("test", "laptop")
+NAMES = ("room", "agent_cells", "agent_headings", "tv", "stand")
+
+
+def arrays(starts):
+    return {name: getattr(starts, name) for name in NAMES}
+
+
+def of_room(starts, room):
+    """What lies in one room, without the room's number."""
+    return [starts[k][1] for k in range(len(starts)) if starts[k][0] is room]
+
+
+def same(ours, others):
+    return len(ours) == len(others) and all(
+        np.array_equal(a, b) for one, other in zip(ours, others, strict=True) for a, b in zip(one, other, strict=True)
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- making
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3])
+def test_there_are_as_many_starts_as_asked_in_every_room_and_no_two_alike(num_agents):
+    starts = make_starts([*LAPTOP, SMALL], num_agents, 50)
+    assert len(starts) == 300 and starts.num_agents == num_agents
+    assert np.bincount(starts.room).tolist() == [50] * 6
+    starts.check(min_agent_distance_cells=2)
+    rows = np.concatenate([array.reshape(300, -1) for array in arrays(starts).values()], axis=1)
+    assert len(np.unique(rows, axis=0)) == 300
+
+
+def test_in_a_room_of_few_starts_what_was_drawn_before_is_drawn_again_until_none_is_left():
+    narrow = room_from_drawing("narrow", ["......", "......", "......", ".....X"])
+    starts = make_starts([narrow], 2, 40)
+    rows = np.concatenate([array.reshape(40, -1) for array in arrays(starts).values()], axis=1)
+    assert len(np.unique(rows, axis=0)) == 40
+    with pytest.raises(StartError, match=r"'narrow' has no 500 different starts for 2 agents, \d+ were found"):
+        make_starts([narrow], 2, 500)
+
+
+def test_start_k_of_a_room_depends_neither_on_how_many_there_are_nor_on_other_rooms():
+    many = make_starts(LAPTOP, 2, 30)
+    few = make_starts([SMALL, LAPTOP[3]], 2, 10)
+    assert same(of_room(many, LAPTOP[3])[:10], of_room(few, LAPTOP[3]))
+
+
+def test_another_seed_another_room_and_another_index_make_other_starts():
+    one, other = make_starts(LAPTOP, 2, 20), make_starts(LAPTOP, 2, 20, seed=1)
+    assert (one.agent_cells != other.agent_cells).any((1, 2)).mean() > 0.9
+    twins = [room_from_drawing(name, SMALL.drawing) for name in ("one", "two")]
+    pair = make_starts(twins, 2, 20)
+    assert not same(of_room(pair, pair.rooms[0]), of_room(pair, pair.rooms[1]))
+
+
+def test_starts_are_the_same_in_a_process_with_another_hash_seed():
+    program = (
+        "import hashlib\n"
+        "from rl_envs.furnmove.splits import rooms_of\n"
+        "from rl_envs.furnmove.starts import make_starts\n"
+        "s = make_starts(rooms_of('test', 'laptop'), 3, 20)\n"
+        "parts = (s.room, s.agent_cells, s.agent_headings, s.tv, s.stand)\n"
+        "print(hashlib.sha256(b''.join(part.tobytes() for part in parts)).hexdigest())"
+    )
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1"}
+    other = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root, env=environment
+    )
+    ours = arrays(make_starts(LAPTOP, 3, 20)).values()
+    assert other.stdout.strip() == hashlib.sha256(b"".join(part.tobytes() for part in ours)).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((LAPTOP, 0, 5), "num_agents must be at least 1, got 0"),
+        ((LAPTOP, 2, 0), "per_room must be at least 1, got 0"),
+        (((), 2, 5), "the number of rooms must be at least 1, got 0"),
+        (([SMALL, SMALL], 2, 5), "two rooms have the same name"),
+        (([TIGHT], 2, 5), "room 'tight' has no 5 different starts for 2 agents, 0 were found"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_with_a_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make_starts(*arguments)
+
+
+def test_distance_of_agents_is_that_asked_for():
+    near = make_starts([SMALL], 2, 200, min_agent_distance_cells=1)
+    assert abs(near.agent_cells[:, 0] - near.agent_cells[:, 1]).max(1).min() == 1
+    with pytest.raises(StartError, match="nearer to another agent than 2 cells"):
+        near.check(min_agent_distance_cells=2)
+
+
+# ----------------------------------------------------------------------------------------------------------- legality
+
+
+def is_legal(room, start, spacing):
+    """The rules once more, with sets of cells."""
+    floor = {tuple(cell) for cell in np.argwhere(room.agent_cells).tolist()}
+    poses = {(row, column, rotation) for rotation, row, column in np.argwhere(room.tv_cells).tolist()}
+    agents = [tuple(cell) for cell in start.agent_cells.tolist()]
+    tv, stand = tuple(start.tv.tolist()), tuple(start.stand.tolist())
+    under_stand = around(stand[:2], STAND_OFFSETS, stand[2])
+    return (
+        tv in poses
+        and under_stand <= floor
+        and set(agents) <= floor & hold_cells(tv)
+        and not set(agents) & under_stand
+        and all(chebyshev(*pair) >= spacing for pair in itertools.combinations(agents, 2))
+        and abs(tv[0] - stand[0]) + abs(tv[1] - stand[1]) > 1
+    )
+
+
+def test_exactly_the_starts_that_break_a_rule_are_refused():
+    """Good starts with one number changed, so that each rule alone is often the one that is broken."""
+    rng = np.random.Generator(np.random.PCG64(3))
+    starts, verdicts = make_starts([SMALL, *LAPTOP, room_by_name("floorplan229")], 2, 300), []
+    for number in range(len(starts)):
+        room, start = starts[number]
+        parts = [part.copy() for part in start]
+        changed = parts[rng.choice([0, 2, 3])].reshape(-1)
+        place = rng.integers(len(changed))
+        is_rotation = len(changed) == 3 and place == 2
+        changed[place] = rng.integers(4) if is_rotation else changed[place] + rng.integers(-4, 5)
+        spoilt, spacing = Start(*parts), int(rng.integers(1, 4))
+        legal = is_legal(room, spoilt, spacing)
+        verdicts.append(legal)
+        if legal:
+            check_start(room, spoilt, spacing)
+        else:
+            with pytest.raises(StartError):
+                check_start(room, spoilt, spacing)
+    assert 0.1 < np.mean(verdicts) < 0.9
+
+
+def test_starts_drawn_by_a_world_are_legal():
+    world = FurnMove(200, num_agents=3, rooms=[SMALL, *LAPTOP])
+    world.reset(5)
+    for k in range(200):
+        room = world.rooms[world.state["room"][k]]
+        check_start(room, Start(*(world.state[name][k] for name in NAMES[1:])), 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("tv", [[1, 2]], r"\[K, 3\]"),
+        ("room", [], r"\[K\]"),
+        ("room", [1], "room after room"),
+        ("agent_headings", [[0, 4]], "quarter turns"),
+        ("stand", [[3, 3, -1]], "quarter turns"),
+    ],
+)
+def test_arrays_that_are_no_list_of_starts_are_refused(name, value, sentence):
+    good = {
+        "room": [0],
+        "agent_cells": [[(14, 9), (14, 15)]],
+        "agent_headings": [[0, 0]],
+        "tv": [(12, 12, 0)],
+        "stand": [(3, 3, 0)],
+    }
+    assert len(Starts((OPEN_ROOM,), **good)) == 1
+    with pytest.raises(StartError, match=sentence):
+        Starts((OPEN_ROOM,), **good | {name: value})
+
+
+def test_starts_must_lie_room_after_room():
+    starts = make_starts(LAPTOP[:2], 2, 2)
+    with pytest.raises(StartError, match="room after room"):
+        dataclasses.replace(starts, room=[0, 1, 0, 1])
+    with pytest.raises(StartError, match="room after room"):
+        dataclasses.replace(starts, rooms=LAPTOP[:3])
+
+
+# ------------------------------------------------------------------------------------------------------------- playing
+
+
+@pytest.fixture(scope="module")
+def starts():
+    return make_starts(LAPTOP[:3], 2, 4)
+
+
+def assert_at(world, starts, numbers):
+    """Every world is at the start of this number, and sees it."""
+    for name, values in starts.state(np.asarray(numbers)).items():
+        np.testing.assert_array_equal(world.state[name], values)
+    assert [world.rooms[i].name for i in world.state["room"]] == [starts[k][0].name for k in numbers]
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_as_many_worlds_as_starts_play_each_exactly_once_whatever_the_seed(starts, seed):
+    world = FurnMove(len(starts), starts=starts)
+    world.reset(seed)
+    assert_at(world, starts, range(12))
+    np.testing.assert_array_equal(world.state["best_distance"], abs(starts.tv - starts.stand)[:, :2].sum(1))
+
+
+def test_a_world_plays_the_starts_one_after_another_from_its_own_number_on(starts):
+    world = FurnMove(2, first_world=9, starts=starts, max_episode_steps=1)
+    world.reset(0)
+    for episode in range(15):
+        assert_at(world, starts, [(9 + episode) % 12, (10 + episode) % 12])
+        world.step(np.full((2, 2), PASS))
+
+
+def test_the_first_observation_is_that_of_the_start(starts):
+    world = FurnMove(len(starts), starts=starts)
+    seen = world.reset(3)
+    given = FurnMove(len(starts), rooms=starts.rooms)
+    for key, value in given.restore(starts.state(np.arange(12))).items():
+        np.testing.assert_array_equal(seen[key], value)
+
+
+def test_runners_of_some_worlds_each_play_the_starts_that_one_runner_plays(starts):
+    halves = [FurnMove(6, first_world=first, starts=starts) for first in (0, 6)]
+    for half in halves:
+        half.reset(1)
+    np.testing.assert_array_equal(np.concatenate([half.state["tv"] for half in halves]), starts.tv)
+
+
+def test_a_restored_snapshot_goes_on_with_the_same_starts(starts):
+    rng = np.random.Generator(np.random.PCG64(0))
+    actions = rng.integers(13, size=(30, 5, 2))
+    world = FurnMove(5, starts=starts, max_episode_steps=4)
+    world.reset(2)
+    for joint in actions[:10]:
+        world.step(joint)
+    other = FurnMove(5, starts=starts, max_episode_steps=4)
+    other.restore(world.snapshot())
+    for joint in actions[10:]:
+        (seen, *_), (again, *_) = world.step(joint), other.step(joint)
+        np.testing.assert_array_equal(seen["view"], again["view"])
+        np.testing.assert_array_equal(world.chance.policy_uniforms(3), other.chance.policy_uniforms(3))
+    assert (world.chance.episode > 5).all()
+
+
+def test_giving_up_an_episode_brings_the_next_start(starts):
+    world = FurnMove(3, starts=starts)
+    world.reset(0)
+    world.next_episode(np.array([1]))
+    assert_at(world, starts, [0, 2, 2])
+
+
+def test_the_chance_of_sampling_actions_still_depends_on_the_seed(starts):
+    worlds = [FurnMove(4, starts=starts) for _ in range(2)]
+    for seed, world in enumerate(worlds):
+        world.reset(seed)
+    assert (worlds[0].chance.policy_uniforms(2) != worlds[1].chance.policy_uniforms(2)).all()
+
+
+def test_a_file_plays_as_the_starts_that_it_holds(starts, tmp_path):
+    save_starts(tmp_path / "starts.json", starts)
+    world = FurnMove(12, starts=str(tmp_path / "starts.json"), num_agents=2)
+    world.reset(0)
+    assert_at(world, starts, range(12))
+
+
+def test_the_number_of_agents_is_that_of_the_starts():
+    assert FurnMove(starts=make_starts([SMALL], 3, 2)).num_agents == 3
+    assert FurnMove().num_agents == 2
+
+
+def test_starts_that_do_not_fit_the_other_arguments_are_refused(starts):
+    with pytest.raises(ValueError, match="rooms and starts are both given"):
+        FurnMove(starts=starts, rooms="test")
+    with pytest.raises(StartError, match="for 2 agents but num_agents is 3"):
+        FurnMove(starts=starts, num_agents=3)
+    with pytest.raises(StartError, match=r"start \d+ \(room 'test_room_0\d'\): agent_locations/1: .* than 5 cells"):
+        FurnMove(starts=starts, min_agent_distance_cells=5)
+    with pytest.raises(StartError, match="cannot be read"):
+        FurnMove(starts="nowhere.json")
+
+
+def test_a_start_that_cannot_be_played_does_not_begin():
+    starts = make_starts([SMALL], 2, 3)
+    solved = dataclasses.replace(starts, stand=np.concatenate([starts.stand[:2], starts.tv[2:]]))
+    with pytest.raises(StartError, match=r"start 2 \(room 'small'\): to_object_location"):
+        FurnMove(starts=solved)
+
+
+@pytest.mark.parametrize("num_agents", [2, 3])
+def test_worlds_with_fixed_starts_keep_the_contract(num_agents):
+    starts = make_starts(LAPTOP, num_agents, 3)
+    check_world(functools.partial(FurnMove, starts=starts, max_episode_steps=20))

@@ -1,0 +1,394 @@
+"""Start files: exact round trips, the authors' shape, and one clear sentence for each way of being wrong."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.fixed_starts import StartError, Starts
+from rl_envs.furnmove.room_file import save_room
+from rl_envs.furnmove.splits import RoomStream, room_by_name, rooms_of
+from rl_envs.furnmove.start_file import MAX_FILE_BYTES, load_starts, save_starts
+from rl_envs.furnmove.starts import make_starts
+from tests.furnmove.scenes import OPEN_ROOM, room_without
+
+ROOT = Path(__file__).parents[2]
+CLOSED = room_without((20, 20))
+
+
+def place(row, column, quarter_turns=0, **more):
+    """A place as the authors write it: x to the east, z to the north."""
+    return {"x": 0.25 * column, "y": 0.0, "z": -0.25 * row, "rotation": 90 * quarter_turns} | more
+
+
+def start(agents=((14, 9), (14, 15)), tv=(12, 12, 0), stand=(3, 3, 0)):
+    return {
+        "agent_locations": [place(*cell, 1, horizon=30) for cell in agents],
+        "lifted_object_location": place(*tv),
+        "to_object_location": place(*stand),
+    }
+
+
+def document(*starts, **changes):
+    scenes = {"open": {str(index): one for index, one in enumerate(starts or [start()])}}
+    whole = {"format": "concord-starts", "version": 1, "agents": 2, "starts": scenes} | changes
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def with_value(value, *keys):
+    """A good document with one value changed, or taken away if it is None."""
+    whole = copy.deepcopy(document(start(), start()))
+    *path, last = keys
+    target = whole["starts"]["open"]["1"]
+    for key in path:
+        target = target[key]
+    if value is None:
+        del target[last]
+    else:
+        target[last] = value
+    return whole
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(content):
+        path = tmp_path / "starts.json"
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return path
+
+    return _write
+
+
+# ------------------------------------------------------------------------------------------------------- good files
+
+
+@pytest.mark.parametrize(
+    "rooms",
+    [rooms_of("test", "laptop"), rooms_of("test", "full"), RoomStream(3, "laptop", 4, "valid")[1:], [RoomStream()[7]]],
+    ids=lambda rooms: rooms[0].name,
+)
+@pytest.mark.parametrize("num_agents", [1, 2, 3])
+def test_saved_starts_load_as_they_were_with_rooms_found_by_name(rooms, num_agents, tmp_path):
+    starts = make_starts(rooms, num_agents, 12)
+    save_starts(tmp_path / "starts.json", starts)
+    loaded = load_starts(tmp_path / "starts.json")
+    assert loaded == starts and loaded.rooms == tuple(rooms)
+    assert loaded != make_starts(rooms, num_agents, 12, seed=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["starts.json"]
+
+
+def test_starts_in_own_rooms_load_with_those_rooms_given(tmp_path):
+    starts = make_starts([CLOSED, OPEN_ROOM], 2, 5)
+    save_starts(tmp_path / "starts.json", starts)
+    assert "room_size" not in json.loads((tmp_path / "starts.json").read_text())
+    assert load_starts(tmp_path / "starts.json", [OPEN_ROOM, *rooms_of("test"), CLOSED]) == starts
+    with pytest.raises(StartError, match=r"starts/changed: no room of this name is among the full named rooms"):
+        load_starts(tmp_path / "starts.json")
+
+
+def test_a_room_that_only_has_the_name_of_a_named_room_is_not_taken_for_it(tmp_path):
+    named = room_by_name("test_room_01")
+    double = type(named)(named.name, OPEN_ROOM.agent_cells, OPEN_ROOM.tv_cells, OPEN_ROOM.drawing)
+    save_starts(tmp_path / "starts.json", make_starts([double], 2, 3))
+    assert "room_size" not in json.loads((tmp_path / "starts.json").read_text())
+
+
+def test_saving_writes_the_same_bytes_each_time(tmp_path):
+    starts = make_starts(rooms_of("test", "laptop"), 2, 4)
+    for name in ("a.json", "b.json"):
+        save_starts(tmp_path / name, starts)
+    save_starts(tmp_path / "c.json", load_starts(tmp_path / "a.json"))
+    assert len({(tmp_path / name).read_bytes() for name in ("a.json", "b.json", "c.json")}) == 1
+
+
+def test_rows_run_to_the_south_columns_to_the_east_and_rotations_clockwise(write):
+    one = start(agents=[(14, 9), (15, 14)], tv=(12, 11, 2), stand=(3, 4, 1))
+    one["agent_locations"][1]["rotation"] = 270
+    loaded = load_starts(write(document(one)), [OPEN_ROOM])
+    assert loaded.agent_cells.tolist() == [[[14, 9], [15, 14]]] and loaded.agent_headings.tolist() == [[1, 3]]
+    assert (loaded.tv.tolist(), loaded.stand.tolist()) == ([[12, 11, 2]], [[3, 4, 1]])
+
+
+def test_places_are_written_in_metres_and_degrees(tmp_path):
+    starts = Starts((OPEN_ROOM,), [0], [[(0, 6), (4, 0)]], [[0, 3]], [(2, 3, 0)], [(20, 8, 1)])
+    save_starts(tmp_path / "starts.json", starts)
+    assert json.loads((tmp_path / "starts.json").read_text()) == {
+        "format": "concord-starts",
+        "version": 1,
+        "agents": 2,
+        "starts": {
+            "open": {
+                "0": {
+                    "agent_locations": [
+                        {"x": 1.5, "y": 0.0, "z": 0.0, "rotation": 0, "horizon": 0},
+                        {"x": 0.0, "y": 0.0, "z": -1.0, "rotation": 270, "horizon": 0},
+                    ],
+                    "lifted_object_location": {"x": 0.75, "y": 1.3, "z": -0.5, "rotation": 0},
+                    "to_object_location": {"x": 2.0, "y": 0.0, "z": -5.0, "rotation": 90},
+                }
+            }
+        },
+    }
+    assert "-0.0," not in (tmp_path / "starts.json").read_text()
+
+
+def test_starts_are_ordered_by_their_number_not_by_their_text_or_place(write):
+    cells = {index: [(14, 9), (14, 15 - index % 3)] for index in (10, 2, 0, 9)}
+    scenes = {"open": {str(index): start(agents=agents) for index, agents in cells.items()}}
+    loaded = load_starts(write(document(starts=scenes)), [OPEN_ROOM])
+    assert loaded.agent_cells.tolist() == [[list(cell) for cell in cells[index]] for index in (0, 2, 9, 10)]
+
+
+def test_a_file_without_a_header_loads_for_rooms_that_have_the_scenes_names(write):
+    made = make_starts([room_by_name("floorplan229")], 3, 6)
+    path = write({})
+    save_starts(path, made)
+    indices = json.loads(path.read_text())["starts"]["floorplan229"]
+    for scene in ("floorplan229", "FloorPlan229_physics"):
+        assert load_starts(write({scene: indices})) == made
+
+
+def test_an_origin_says_where_the_north_west_cell_of_a_room_is(write):
+    moved = start()
+    for one in (*moved["agent_locations"], moved["lifted_object_location"], moved["to_object_location"]):
+        one["x"], one["z"] = one["x"] - 2.6, one["z"] + 7.1
+    origins = {"open": {"x": -2.6, "z": 7.1}, "elsewhere": {"x": 1, "z": 1}}
+    plain = load_starts(write(document()), [OPEN_ROOM])
+    assert load_starts(write(document(moved, origins=origins)), [OPEN_ROOM]) == plain
+    with pytest.raises(StartError, match="off the grid"):
+        load_starts(write(document(moved)), [OPEN_ROOM])
+
+
+def test_numbers_of_an_engine_may_miss_the_grid_by_a_hair_and_turn_full_circle(write):
+    one = start()
+    one["lifted_object_location"] |= {"x": 3.0000004, "z": -2.999998, "rotation": 360.00006}
+    one["agent_locations"][0]["rotation"] = -270
+    assert load_starts(write(document(one)), [OPEN_ROOM]) == load_starts(write(document()), [OPEN_ROOM])
+
+
+def test_height_and_horizon_may_be_left_out(write):
+    one = start()
+    for part in (*one["agent_locations"], one["lifted_object_location"], one["to_object_location"]):
+        for key in ("y", "horizon"):
+            part.pop(key, None)
+    whole = document(one, note="for people")
+    assert load_starts(write(whole), [OPEN_ROOM]) == load_starts(write(document()), [OPEN_ROOM])
+
+
+def test_example_of_the_documentation_loads(write):
+    text = (ROOT / "docs" / "start_format.md").read_text()
+    blocks = re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        assert len(load_starts(write(block.encode()))) == 1
+
+
+# -------------------------------------------------------------------------------------------------------- bad files
+
+AGENT, TV, STAND = ("agent_locations", 1), ("lifted_object_location",), ("to_object_location",)
+WHERE = "starts/open/1/"
+
+WRONG = {
+    "not JSON": (b'{"format": "concord-starts",\n oops}', r"not JSON .*line 2, column 2"),
+    "not text": (b"\xff\xfe\x00start", "UTF-8"),
+    "endless nesting": (b"[" * 100_000, "JSON"),
+    "enormous number": (b'{"version": ' + b"9" * 10_000 + b"}", "JSON"),
+    "no object": ([1], "one JSON object"),
+    "nothing": ({}, "the file is empty"),
+    "other format": (document(format="maze"), '"format": "concord-starts"'),
+    "future version": (document(version=2), "version 1"),
+    "version that is no number": (document(version=True), "version 1"),
+    "no agents": (document(agents=None), 'no key "agents"'),
+    "agents that are no number": (document(agents="2"), "agents is '2'"),
+    "zero agents": (document(agents=0), "agents is 0"),
+    "unknown key of the header": (document(room="open"), "unknown key 'room'"),
+    "unknown room size": (document(room_size="huge"), "room_size is 'huge'"),
+    "room size that is no word": (document(room_size=["full"]), "room_size is a list"),
+    "no starts": (document(starts=None), 'no key "starts"'),
+    "starts that are no object": (document(starts=[]), "starts is a list: write a JSON object"),
+    "no scenes": (document(starts={}), "starts is empty"),
+    "unknown room": (document(starts={"attic": {"0": start()}}), "starts/attic: no room of this name is among the 2"),
+    "room name of two lines": (document(starts={"a\nb": {"0": start()}}), r"starts/a\?b: no room"),
+    "scene that is no object": (document(starts={"open": 5}), "starts/open is 5: write a JSON object"),
+    "scene without starts": (document(starts={"open": {}}), "starts/open is empty"),
+    "index that is no number": (
+        document(starts={"open": {"first": start()}}),
+        "starts/open/first: starts are numbered",
+    ),
+    "index written twice": (document(starts={"open": {"00": start()}}), "starts/open/00: starts are numbered"),
+    "key that comes twice": (b'{"starts": {"open": {}, "open": {}}}', "key 'open' twice"),
+    "start that is no object": (document(start(), 7), "starts/open/1 is 7"),
+    "missing part": (with_value(None, *STAND), 'starts/open/1 has no key "to_object_location"'),
+    "unknown part": (with_value(1, "seed"), "starts/open/1 has the unknown key 'seed'"),
+    "agents that are no list": (with_value({}, AGENT[0]), WHERE + "agent_locations must be a list"),
+    "too few agents": (with_value([place(14, 9)], AGENT[0]), WHERE + "agent_locations has 1 places .* are 2 agents"),
+    "place that is no object": (with_value([3], *TV), WHERE + "lifted_object_location is a list"),
+    "place without x": (with_value(None, *AGENT, "x"), WHERE + 'agent_locations/1 has no key "x"'),
+    "unknown key of a place": (with_value(1, *TV, "w"), WHERE + "lifted_object_location has the unknown key 'w'"),
+    "number that is text": (with_value("3", *STAND, "z"), WHERE + "to_object_location/z is '3': write a finite number"),
+    "number that is a truth value": (with_value(True, *STAND, "z"), WHERE + "to_object_location/z is True"),
+    "infinite coordinate": (with_value(float("inf"), *AGENT, "x"), WHERE + "agent_locations/1/x is inf"),
+    "coordinate that is no number": (with_value(float("nan"), *TV, "z"), WHERE + "lifted_object_location/z is nan"),
+    "infinite height": (with_value(float("-inf"), *TV, "y"), WHERE + "lifted_object_location/y is -inf"),
+    "infinite horizon": (with_value(float("inf"), *AGENT, "horizon"), WHERE + "agent_locations/1/horizon is inf"),
+    "number beyond all floats": (with_value(10**400, *AGENT, "x"), WHERE + "agent_locations/1/x is 1000"),
+    "coordinate off the grid": (with_value(3.1, *TV, "x"), WHERE + "lifted_object_location/x is 3.1 .*off the grid"),
+    "rotation off the grid": (with_value(45, *AGENT, "rotation"), WHERE + "agent_locations/1/rotation is 45 .*90"),
+    "agent off the floor": (
+        document(start(), start([(14, 9), (16, 15)])),
+        WHERE + "agent_locations/1: row 16, column 15",
+    ),
+    "agent outside of the room": (
+        document(start(), start([(3, 9), (-1, 12)], (1, 12, 0), (9, 3, 0))),
+        WHERE + "agent_locations/1: row -1, column 12 is no free floor of 'open'",
+    ),
+    "agent not holding the TV": (
+        document(start(), start([(14, 9), (19, 12)])),
+        WHERE + "agent_locations/1: row 19, column 12 is no cell to hold the TV from",
+    ),
+    "agent in the TV": (
+        document(start(), start([(12, 12), (14, 15)])),
+        WHERE + "agent_locations/0: row 12, column 12 is no cell to hold the TV from",
+    ),
+    "agents too near": (
+        document(start(), start([(14, 14), (14, 15)])),
+        WHERE + "agent_locations/1: row 14, column 15 is nearer to another agent than 2 cells",
+    ),
+    "agents in one cell": (document(start(), start([(14, 15), (14, 15)])), WHERE + "agent_locations/1: .* nearer"),
+    "stand outside of the room": (
+        document(start(), start(stand=(3, 24, 0))),
+        WHERE + "to_object_location: the stand covers row 2, column 25",
+    ),
+    "stand on blocked cells": (
+        document(start(), start(stand=(21, 22, 0))),
+        WHERE + "to_object_location: the stand covers row 20, column 20, which is no free floor",
+    ),
+    "stand under an agent": (
+        document(start(), start(stand=(15, 8, 0))),
+        WHERE + "to_object_location: agent 0 stands where the stand is",
+    ),
+    "TV pose not allowed": (
+        document(start(), start(tv=(0, 12, 1), agents=[(0, 9), (2, 15)])),
+        WHERE + "lifted_object_location: row 0, column 12, rotation 90 is no pose of the TV",
+    ),
+    "TV outside of the room": (
+        document(start(), start(tv=(-30, 12, 1))),
+        WHERE + "lifted_object_location: row -30, column 12, rotation 90",
+    ),
+    "already solved": (document(start(), start(stand=(12, 11, 0))), WHERE + "to_object_location: .*solved already"),
+    "origins that are no object": (document(origins=[]), "origins must be an object"),
+    "origin without z": (document(origins={"open": {"x": 1}}), 'origins/open has no key "z"'),
+    "infinite origin": (document(origins={"open": {"x": 1, "z": float("inf")}}), "origins/open/z is inf"),
+}
+"""The open room has one closed cell, row 20, column 20; another closed one is row 16, column 15."""
+
+OPEN = room_without((20, 20), (16, 15))
+OPEN = type(OPEN)("open", OPEN.agent_cells, OPEN.tv_cells, OPEN.drawing)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_files_are_refused_with_one_sentence_that_names_the_key(case, write):
+    content, expected = WRONG[case]
+    path = write(content)
+    with pytest.raises(StartError, match=expected) as refusal:
+        load_starts(path, [OPEN, CLOSED])
+    message = str(refusal.value)
+    assert message.startswith(f"start file {path}: ") and "\n" not in message and len(message) < 500
+    assert refusal.value.__suppress_context__
+
+
+def test_starts_of_a_file_without_header_have_the_same_number_of_agents(write):
+    scenes = {"open": {"0": start(), "1": start(agents=[(14, 9)])}}
+    with pytest.raises(StartError, match="open/1/agent_locations has 1 places but there are 2 agents"):
+        load_starts(write(scenes), [OPEN_ROOM])
+
+
+def test_a_room_that_stands_twice_in_a_file_is_refused(write):
+    scenes = {"floorplan229": {"0": start()}, "FloorPlan229": {"0": start()}}
+    double = type(OPEN)("floorplan229", OPEN.agent_cells, OPEN.tv_cells, OPEN.drawing)
+    with pytest.raises(StartError, match="two rooms have the same name"):
+        load_starts(write(scenes), [double])
+
+
+def test_missing_file_and_folder_are_refused(tmp_path):
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(StartError, match="cannot be read"):
+            load_starts(path)
+
+
+def test_reading_is_bounded(write):
+    with pytest.raises(StartError, match=f"larger than {MAX_FILE_BYTES}"):
+        load_starts("/dev/zero")
+
+
+def test_no_damaged_file_raises_anything_but_start_error(write):
+    rng = np.random.Generator(np.random.PCG64(4))
+    good = json.dumps(document(start(), room_size="laptop", origins={"open": {"x": 0, "z": 0}}))
+    for _ in range(300):
+        damaged = list(good)
+        for spot in rng.integers(len(good), size=rng.integers(1, 10)):
+            damaged[spot] = chr(rng.integers(32, 300))
+        try:
+            load_starts(write("".join(damaged).encode()), [OPEN_ROOM])
+        except StartError:
+            continue
+
+
+def test_starts_that_cannot_be_played_are_not_saved(tmp_path):
+    apart = Starts((OPEN_ROOM,), [0], [[(14, 9), (20, 20)]], [[0, 0]], [(12, 12, 0)], [(3, 3, 0)])
+    with pytest.raises(StartError, match=r"start 0 \(room 'open'\): agent_locations/1"):
+        save_starts(tmp_path / "starts.json", apart)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(StartError, match=r"nowhere.*cannot be written"):
+        save_starts(tmp_path / "nowhere" / "starts.json", make_starts([OPEN_ROOM], 2, 1))
+
+
+# ----------------------------------------------------------------------------------------------------------- command
+
+
+def command(*arguments):
+    words = [sys.executable, "-m", "rl_envs.furnmove.starts", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path):
+    path = tmp_path / "starts.json"
+    words = ("--rooms", "test", "--room-size", "laptop", "--num-rooms", 4, "--agents", 3, "--per-room", 6)
+    told = command(*words, "--out", path)
+    assert told.returncode == 0 and not told.stderr
+    assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in told.stdout and str(path) in told.stdout
+    assert load_starts(path) == make_starts(rooms_of("test", "laptop")[:4], 3, 6)
+
+
+def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_path):
+    save_room(type(OPEN)("mine", OPEN_ROOM.agent_cells, OPEN_ROOM.tv_cells, OPEN_ROOM.drawing), tmp_path / "mine.json")
+    path = tmp_path / "starts.json"
+    words = ("--rooms", tmp_path / "mine.json", "floorplan229", "valid_stream", "--num-rooms", 8, "--per-room", 2)
+    told = command(*words, "--seed", 5, "--out", path)
+    assert "16 starts of 2 agents" in told.stdout and "(mine, floorplan229, ..., valid_stream_0_5)" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--rooms", "attic"), "no room is called 'attic'"),
+        (("--rooms", "test", "test", "--room-size", "laptop", "--per-room", 1), "two rooms have the same name"),
+        (("--num-rooms", 7), "--num-rooms is 7 but must be at least 1, and there are 6 rooms"),
+        (("--num-rooms", 0), "--num-rooms is 0 but must be at least 1"),
+        (("--agents", 0), "num_agents must be at least 1, got 0"),
+        (("--per-room", -1), "per_room must be at least 1, got -1"),
+        (("--room-size", "huge"), "invalid choice: 'huge'"),
+    ],
+)
+def test_the_command_refuses_in_a_sentence_and_writes_nothing(words, sentence, tmp_path):
+    told = command(*words, "--out", tmp_path / "starts.json")
+    assert told.returncode == 2 and sentence in told.stderr and "Traceback" not in told.stderr
+    assert not list(tmp_path.iterdir())
