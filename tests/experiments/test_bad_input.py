@@ -23,9 +23,10 @@ from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.main import main
 from tune_experiments.common.run_folder import RunFolder
-from tune_experiments.furnmove_sync import EXPERIMENT, SMOKE
+from tune_experiments.furnmove_sync import EXPERIMENT
 
 ROOT = Path(__file__).parents[2]
+SMOKE = EXPERIMENT.presets["smoke"]
 SCRIPT = str(ROOT / "tune_experiments" / "furnmove_sync.py")
 DEAD = "127.0.0.1:1"
 """A cluster that is not there: a case that wrongly goes on stops here instead of training."""
@@ -83,11 +84,11 @@ def test_an_unknown_flag_is_told_with_the_nearest_one(script):
 def test_a_wrong_type_is_told_with_the_right_one(here):
     assert here("--budget-env-steps", "many") == "--budget-env-steps must be a whole number, not 'many'"
     assert "must be one of ppo, impala" in here("--learner.algorithm", "sac")
-    assert "any number of values, each one of sync, marginal" in here("--methods", "central")
+    assert "any number of values, each one of no_communication, no_comm" in here("--methods", "sync_3")
 
 
 def test_a_wrong_preset_is_told_with_the_right_ones(here):
-    assert here("--preset", "huge") == "--preset must be one of smoke, laptop, paper, not 'huge'"
+    assert here("--preset", "huge") == "--preset must be one of smoke, laptop, authors, paper, not 'huge'"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_wrong_preset_is_told_with_the_right_ones(here):
         ("--budget-env-steps", 0),
         ("--budget-env-steps", -5),
         ("--max-episode-steps", 0),
-        ("--test-episodes", 0),
+        ("--test-starts-per-room", 0),
         ("--workers.worlds-per-runner", 0),
         ("--workers.worlds-per-runner", -1),
         ("--workers.runners", -1),
@@ -104,7 +105,7 @@ def test_a_wrong_preset_is_told_with_the_right_ones(here):
         ("--learner.minibatches", 0),
         ("--learner.gamma", "nan"),
         ("--learner.lambda_", 1.5),
-        ("--sync.components", 0),
+        ("--num-agents", 0),
         ("--marginal.learning-rate", -1.0),
         ("--network.hidden", 0),
         ("--sync.learning-rate", "inf"),
@@ -120,8 +121,9 @@ def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, fla
 
 def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config = dataclasses.replace(SMOKE, train_rooms="mine.json", test_rooms="test")
-    assert (config.train_rooms, config.test_rooms) == (str(tmp_path / "mine.json"), "test")
+    config = dataclasses.replace(SMOKE, train_rooms="mine.json", test_rooms=("test", "mine.json"))
+    mine = str(tmp_path / "mine.json")
+    assert (config.train_rooms, config.test_rooms) == (mine, ("test", mine))
 
 
 def test_a_budget_of_nothing_is_told_to_a_user(script):
@@ -129,7 +131,7 @@ def test_a_budget_of_nothing_is_told_to_a_user(script):
 
 
 def test_a_method_twice_or_no_seed_is_told(here):
-    assert "--methods must be one or more different values" in here("--methods", "sync", "sync")
+    assert "--methods must be one or more different values" in here("--methods", "sync_2", "sync_2")
     assert "--seeds needs one or more different whole numbers" in here("--seeds", 1, 1)
 
 

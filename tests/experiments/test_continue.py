@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[2]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
 SETTINGS = {
     "preset": "smoke",
-    "methods": "sync",
+    "methods": "sync_13_cordial",
     "max-episode-steps": 15,
     "budget-env-steps": 2560,
     "checkpoint-every-env-steps": 320,
     "validate-every-env-steps": 800,
-    "validation-episodes": 4,
-    "test-episodes": 8,
+    "valid-starts-per-room": 1,
+    "test-starts-per-room": 2,
 }
 FLAGS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
 ROWS = 16
@@ -51,7 +51,10 @@ def finish(out):
 
 def kill_in_the_middle(out):
     """Run the command and kill all of its processes as soon as it has a checkpoint and two rows more."""
-    checkpoints, metrics = out / "trials/sync-seed0/checkpoints", out / "trials/sync-seed0/metrics.jsonl"
+    checkpoints, metrics = (
+        out / "trials/sync_13_cordial-seed0/checkpoints",
+        out / "trials/sync_13_cordial-seed0/metrics.jsonl",
+    )
     with (out.parent / f"{out.name}.killed.log").open("w") as log:
         process = start(out, log)
         try:
@@ -100,7 +103,7 @@ def runs(tmp_path_factory):
         pytest.skip("finds the processes of a run in /proc")
     unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
     kill_in_the_middle(broken)
-    trial = broken / "trials/sync-seed0"
+    trial = broken / "trials/sync_13_cordial-seed0"
     assert not (trial / "outcome.json").exists()
     assert 4 <= len((trial / "metrics.jsonl").read_bytes().splitlines()) < ROWS
     finish(broken)
@@ -109,7 +112,7 @@ def runs(tmp_path_factory):
 
 
 def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):
-    unbroken, broken = (rows_of(folder / "trials/sync-seed0/metrics.jsonl") for folder in runs)
+    unbroken, broken = (rows_of(folder / "trials/sync_13_cordial-seed0/metrics.jsonl") for folder in runs)
     assert [row["env_steps"] for row in broken] == [160 * number for number in range(1, ROWS + 1)]
     assert sum("valid/success" in row for row in broken) == 4
     assert broken == unbroken
@@ -123,7 +126,9 @@ def test_the_results_are_the_unbroken_runs(runs):
 
 
 def test_the_weights_are_the_unbroken_runs_to_the_last_bit(runs):
-    unbroken, broken = (load_checkpoint(folder / "trials/sync-seed0/checkpoints/checkpoint_002560") for folder in runs)
+    unbroken, broken = (
+        load_checkpoint(folder / "trials/sync_13_cordial-seed0/checkpoints/checkpoint_002560") for folder in runs
+    )
     assert unbroken.state == broken.state
     assert set(unbroken.tensors) == set(broken.tensors) == {"weights", "optimizer", "runner_0"}
     for group, tensors in unbroken.tensors.items():
@@ -133,6 +138,6 @@ def test_the_weights_are_the_unbroken_runs_to_the_last_bit(runs):
 
 
 def test_tensorboard_shows_every_point_once(runs):
-    unbroken, broken = (points_of(folder / "trials/sync-seed0") for folder in runs)
+    unbroken, broken = (points_of(folder / "trials/sync_13_cordial-seed0") for folder in runs)
     assert [step for step, _ in broken["loss/total"]] == [160 * number for number in range(1, ROWS + 1)]
     assert broken == unbroken

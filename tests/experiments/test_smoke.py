@@ -67,7 +67,7 @@ def test_a_trained_team_acts_without_ray(runs, name):
 
 def test_a_run_folder_stands_for_the_first_row_of_its_table(runs):
     loaded = load_policy(runs("furnmove_sync"))
-    assert (loaded.method, loaded.seed) == ("sync", 0)
+    assert (loaded.method, loaded.seed) == ("sync_13_cordial", 0)
     world = loaded.experiment.make_test_world(loaded.config, 3)
     obs = world.reset(0)
     loaded.act(obs)
@@ -86,5 +86,5 @@ def test_a_finished_run_is_not_trained_again(runs, capsys):
 
 
 def test_an_episode_is_a_moving_picture(runs):
-    with Image.open(runs("furnmove_sync") / "videos" / "sync.gif") as video:
+    with Image.open(runs("furnmove_sync") / "videos" / "sync_13_cordial.gif") as video:
         assert video.n_frames > 1

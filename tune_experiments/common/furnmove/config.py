@@ -1,0 +1,156 @@
+"""Every setting of a run on Gridworld-FurnMove, with the laptop's values as defaults.
+
+A Cordial Sync, section 6.1 and appendix A.4. How settings become worlds, teams and losses is `trials.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rl_models.losses.cordial import CordialForm
+from rl_models.networks.tbone import TboneConfig
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.common.furnmove.methods import FAMILIES, MethodName
+
+
+@dataclass(frozen=True)
+class FamilySettings:
+    """How the methods of one family learn."""
+
+    learning_rate: float
+    """At the start; it falls linearly to `learner.final_learning_rate_share` of this."""
+    entropy_weight: float = 0.003
+    """Bonus on the sum of the agents' entropies, in methods without CORDIAL."""
+    last_convolution: int = 0
+    """Width of the last convolution; 0: the network's. The paper widens it to balance parameters."""
+
+
+@dataclass(frozen=True)
+class CordialSettings:
+    """CORDIAL's weight beta over training, in methods with CORDIAL."""
+
+    form: CordialForm = "code"
+    """`code`: navigation and joint actions count half each; `paper`: every coordinated joint action counts alike."""
+    start: float = 1.0
+    """Beta at the start."""
+    floor: float = 0.02
+    """Beta after the decline."""
+    decline: float = 0.3
+    """When beta reaches its floor, as a share of the budget."""
+    decline_episodes: int = 0
+    """The same in finished training episodes, as the paper counts; 0: use the share."""
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """How all methods learn."""
+
+    algorithm: Literal["ppo", "impala"] = "ppo"
+    """PPO, or IMPALA with V-trace."""
+    is_joint: bool = True
+    """One ratio of joint probabilities; False: the authors' per-agent form."""
+    gamma: float = 0.99
+    """Discount of an env step."""
+    lambda_: float = 0.95
+    """Of GAE."""
+    clip: float = 0.2
+    """PPO's clipping range."""
+    epochs: int = 2
+    """Passes over each batch (PPO)."""
+    minibatches: int = 4
+    """Minibatches of whole sequences in a pass (PPO)."""
+    value_weight: float = 0.125
+    """Of the squared value error, summed over agents."""
+    epsilon: float = 1e-5
+    """Of Adam."""
+    amsgrad: bool = False
+    """The authors' Adam uses it."""
+    clip_gradient: float = 1.0
+    """Largest norm of all gradients together, or largest entry."""
+    clip_gradient_by: Literal["norm", "largest"] = "norm"
+    """The authors scale gradients until no entry exceeds 3."""
+    final_learning_rate_share: float = 0.1
+    """Of the learning rate, reached at the end of the budget."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run of an experiment on Gridworld-FurnMove."""
+
+    methods: tuple[MethodName, ...]
+    """Rows of the table."""
+    num_agents: int = 2
+    """Who carry the television."""
+    room_size: Literal["laptop", "full"] = "laptop"
+    """Rooms of 9-12 cells a side, or as large as AI2-THOR's living rooms."""
+    train_rooms: str = "train_stream"
+    """A named split, a stream of generated rooms, a room's name or a room file."""
+    max_episode_steps: int = 100
+    """Env steps until an episode is stopped; the paper has 250."""
+    bootstrap_at_limit: bool = True
+    """Value what follows the limit; the authors do not."""
+    network: TboneConfig = field(default_factory=lambda: TboneConfig(convolutions=(16, 32, 64, 128), hidden=128))
+    """Widths of TBONE, and of the central team's network."""
+    no_communication: FamilySettings = FamilySettings(1e-3)
+    """Marginal policies without messages."""
+    marginal: FamilySettings = FamilySettings(1e-3)
+    """Marginal policies with messages."""
+    sync: FamilySettings = FamilySettings(2e-3)
+    """Mixtures of marginal policies."""
+    central: FamilySettings = FamilySettings(1e-3)
+    """One policy over joint actions."""
+    cordial: CordialSettings = CordialSettings()
+    """For the methods with CORDIAL."""
+    learner: LearnerSettings = LearnerSettings()
+    """For all methods."""
+    workers: Workers = field(default_factory=Workers)
+    """Processes and worlds of a trial."""
+    budget_env_steps: int = 200_000
+    """Joint steps of training."""
+    validate_every_env_steps: int = 20_000
+    """How often the team plays in validation rooms: points of the dashed curves."""
+    valid_rooms: tuple[str, ...] = ("valid",)
+    """Splits, streams, rooms or room files; the paper has five rooms."""
+    valid_starts_per_room: int = 40
+    """Fixed starts in each validation room."""
+    checkpoint_every_env_steps: int = 20_000
+    """At most this much is lost when something dies."""
+    test_rooms: tuple[str, ...] = ("test",)
+    """Where the table's numbers come from; never trained or selected on."""
+    test_starts_per_room: int = 200
+    """Fixed starts in each test room, the same for every method and seed."""
+    test_starts: str = ""
+    """A file of starts (docs/start_format.md) to test from instead of those that the rule gives."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods", "valid_rooms", "test_rooms")
+        check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
+        check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
+        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length", "num_agents")
+        check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
+        check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
+        check_at_least(1, self, "network.cell_features", "network.agent_features")
+        check_at_least(1, self, "learner.epochs", "learner.minibatches")
+        check_at_least(0, self, "learner.value_weight")
+        check_above(0, self, "learner.clip", "learner.clip_gradient", "learner.epsilon")
+        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+        check_at_least(0, self, "cordial.start", "cordial.floor", "cordial.decline", "cordial.decline_episodes")
+        for family in FAMILIES:
+            check_above(0, self, f"{family}.learning_rate")
+            check_at_least(0, self, f"{family}.entropy_weight", f"{family}.last_convolution")
+        self._keep_files()
+
+    def _keep_files(self) -> None:
+        """Make paths absolute: Tune runs a trial in another folder, where a relative one is lost."""
+        for name in ("train_rooms", "test_starts"):
+            object.__setattr__(self, name, _absolute(getattr(self, name)))
+        for name in ("valid_rooms", "test_rooms"):
+            object.__setattr__(self, name, tuple(_absolute(word) for word in getattr(self, name)))
+
+
+def _absolute(word: str) -> str:
+    return os.path.abspath(word) if word.endswith(".json") else word

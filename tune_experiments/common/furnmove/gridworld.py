@@ -1,0 +1,154 @@
+"""An experiment on Gridworld-FurnMove: which rows its table has; presets and everything else are shared.
+
+Presets: `laptop` (minutes on 2 cores), `smoke`, `authors` (the laptop's sizes with the constants of the authors'
+optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync, section 6.1 and appendix A.4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from rl_envs import World
+from rl_models.networks.tbone import TboneConfig
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.experiment import Experiment
+from tune_experiments.common.furnmove import pictures
+from tune_experiments.common.furnmove.config import Config, CordialSettings, FamilySettings, LearnerSettings
+from tune_experiments.common.furnmove.evaluation import test, test_starts, world_from
+from tune_experiments.common.furnmove.methods import MethodName
+from tune_experiments.common.furnmove.search_space import search_space
+from tune_experiments.common.furnmove.trials import plan
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
+
+_AUTHORS_LEARNER = LearnerSettings(
+    algorithm="impala",
+    is_joint=False,
+    value_weight=0.25,
+    epsilon=1e-3,
+    amsgrad=True,
+    clip_gradient=3.0,
+    clip_gradient_by="largest",
+    final_learning_rate_share=1.0,
+)
+_PAPER_TEST_ROOMS = (*(f"test_room_0{number}" for number in range(1, 5)), "floorplan229")
+"""Five rooms like the paper's; the last is one of them."""
+_BALANCED = 288
+"""Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
+
+
+def gridworld_experiment(
+    name: str,
+    caption: str,
+    methods: tuple[MethodName, ...],
+    num_agents: int = 2,
+    smoke_methods: tuple[MethodName, ...] = (),
+    paper: PaperNumbers | None = None,
+) -> Experiment:
+    """Make an experiment.
+
+    Args:
+        name: its file's name.
+        caption: what its table shows.
+        methods: rows of the table.
+        num_agents: N.
+        smoke_methods: rows in the preset `smoke`; all of them if none is named.
+        paper: method -> metric -> what the paper's text prints.
+    """
+    laptop = Config(methods, num_agents)
+    smoke = dataclasses.replace(_smoke(laptop), methods=smoke_methods or methods)
+    presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": _paper(laptop)}
+
+    def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
+        return [make_table(results, caption, paper=paper)]
+
+    return Experiment(
+        name=name,
+        caption=caption,
+        presets=presets,
+        methods=lambda config: config.methods,
+        plan=plan,
+        test=test,
+        departures=_departures,
+        tables=tables,
+        draw=pictures.draw,
+        make_test_world=_test_world,
+        search_space=search_space,
+    )
+
+
+def _smoke(laptop: Config) -> Config:
+    return dataclasses.replace(
+        laptop,
+        network=TboneConfig(convolutions=(8, 8, 16, 16), hidden=32),
+        workers=Workers(worlds_per_runner=16, fragment_length=10),
+        max_episode_steps=40,
+        budget_env_steps=2_000,
+        validate_every_env_steps=1_000,
+        valid_starts_per_room=4,
+        checkpoint_every_env_steps=500,
+        test_starts_per_room=6,
+    )
+
+
+def _authors(laptop: Config) -> Config:
+    """The laptop's sizes with the constants of the authors' optimiser."""
+    return dataclasses.replace(
+        laptop,
+        bootstrap_at_limit=False,
+        no_communication=FamilySettings(1e-4, 0.01),
+        marginal=FamilySettings(1e-4, 0.01),
+        sync=FamilySettings(1e-4, 0.01),
+        central=FamilySettings(1e-4, 0.01),
+        cordial=CordialSettings(floor=0.01, decline_episodes=4_950),
+        learner=_AUTHORS_LEARNER,
+        workers=dataclasses.replace(laptop.workers, fragment_length=50),
+    )
+
+
+def _paper(laptop: Config) -> Config:
+    """The paper's sizes too. It balances the parameters of two agents, not of three."""
+    authors = _authors(laptop)
+    widen = _BALANCED if laptop.num_agents == 2 else 0
+    return dataclasses.replace(
+        authors,
+        room_size="full",
+        train_rooms="train",
+        max_episode_steps=250,
+        network=TboneConfig(),
+        no_communication=dataclasses.replace(authors.no_communication, last_convolution=widen),
+        marginal=dataclasses.replace(authors.marginal, last_convolution=widen),
+        workers=Workers(runners=15, worlds_per_runner=64, fragment_length=50, learners=1, gpus_per_learner=1.0),
+        budget_env_steps=120_000_000,
+        validate_every_env_steps=2_000_000,
+        checkpoint_every_env_steps=1_000_000,
+        test_rooms=_PAPER_TEST_ROOMS,
+    )
+
+
+def _departures(config: Config) -> list[str]:
+    """What a configuration shrinks or changes."""
+    paper = _paper(Config(config.methods, config.num_agents))
+    notes = ["rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"]
+    for name, ours, theirs, remark in (
+        ("rooms", config.room_size, paper.room_size, ""),
+        ("training rooms", config.train_rooms, paper.train_rooms, " (20 rooms)"),
+        ("horizon", config.max_episode_steps, paper.max_episode_steps, ""),
+        ("convolutions", config.network.convolutions, paper.network.convolutions, ""),
+        ("LSTM width", config.network.hidden, paper.network.hidden, ""),
+        ("algorithm", config.learner.algorithm, "a3c", ""),
+        ("env steps", config.budget_env_steps, paper.budget_env_steps, ", about 1,000,000 episodes"),
+    ):
+        if ours != theirs:
+            notes.append(f"{name}: {_in_words(ours)}, the paper has {_in_words(theirs)}{remark}")
+    return notes
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _test_world(config: Config, num_worlds: int) -> World:
+    return world_from(config, test_starts(config), num_worlds)

@@ -1,0 +1,110 @@
+"""From settings to one training run on Gridworld-FurnMove: worlds, team, loss, optimiser."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from rl_envs import World, make
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from rl_models.training.coordination import CoordinationLoss
+from rl_models.training.objective import Impala, Objective, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Schedule
+from tune_experiments.common.experiment import TrialPlan
+from tune_experiments.common.furnmove.config import Config, FamilySettings
+from tune_experiments.common.furnmove.evaluation import coordination_set, evaluate, sizes, valid_starts
+from tune_experiments.common.furnmove.methods import Method, method_of
+
+
+def plan(config: Config, name: str, seed: int) -> TrialPlan:
+    """One method with one seed."""
+    method = method_of(name)
+    return TrialPlan(
+        make_world=functools.partial(training_world, config),
+        build_policy=functools.partial(build_policy, config, method, seed),
+        objective=_objective(config, method),
+        optimiser=_optimiser(config, _settings(config, method)),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=config.budget_env_steps,
+        validate_every_env_steps=config.validate_every_env_steps,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        validate=functools.partial(evaluate, config, valid_starts(config)),
+    )
+
+
+def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) -> World:
+    """Worlds that draw a training room and a start for every episode."""
+    return make(
+        "furnmove-v0",
+        num_worlds,
+        first_world=first_world,
+        num_agents=config.num_agents,
+        rooms=config.train_rooms,
+        room_size=config.room_size,
+        max_episode_steps=config.max_episode_steps,
+        bootstrap_at_limit=config.bootstrap_at_limit,
+    )
+
+
+def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
+    """The team of one method with its initial weights."""
+    network, width = config.network, _settings(config, method).last_convolution
+    if width:
+        network = dataclasses.replace(network, convolutions=(*network.convolutions[:3], width))
+    network = dataclasses.replace(network, communicates=method.family != "no_communication")
+    needs = sizes(training_world(config))
+    if method.family == "central":
+        return central_team(CentralTeamConfig(network), **needs, seed=seed)
+    return tbone_team(TboneTeamConfig(network, method.components), **needs, seed=seed)
+
+
+def _settings(config: Config, method: Method) -> FamilySettings:
+    settings: FamilySettings = getattr(config, method.family)
+    return settings
+
+
+def _objective(config: Config, method: Method) -> Objective:
+    learner = config.learner
+    # A central team has one value: in N equal shares its squared error has 1/N of the gradient, which this takes back.
+    values = config.num_agents if method.family == "central" else 1
+    entropy_weight = 0.0 if method.has_cordial else _settings(config, method).entropy_weight
+    shared: dict[str, Any] = {
+        "gamma": learner.gamma,
+        "value_weight": learner.value_weight * values,
+        "entropy_weight": Schedule.constant(entropy_weight),
+        "is_joint": learner.is_joint,
+        "extra_losses": (CoordinationLoss(_coordination(config), _beta(config, method)),),
+    }
+    if learner.algorithm == "impala":
+        return Impala(**shared)
+    epochs, minibatches = learner.epochs, learner.minibatches
+    return Ppo(**shared, lambda_=learner.lambda_, clip=learner.clip, epochs=epochs, minibatches=minibatches)
+
+
+def _coordination(config: Config) -> Any:
+    return coordination_set(training_world(config), config.cordial.form)
+
+
+def _beta(config: Config, method: Method) -> Schedule:
+    """CORDIAL's weight; without CORDIAL the loss at weight 0 only logs."""
+    cordial = config.cordial
+    if not method.has_cordial:
+        return Schedule.constant(0.0)
+    if cordial.decline_episodes:
+        return Schedule.linear(cordial.start, cordial.floor, cordial.decline_episodes, unit="episodes")
+    return Schedule.linear(cordial.start, cordial.floor, cordial.decline * config.budget_env_steps)
+
+
+def _optimiser(config: Config, settings: FamilySettings) -> OptimiserSettings:
+    learner, start = config.learner, settings.learning_rate
+    return OptimiserSettings(
+        learning_rate=Schedule.linear(start, start * learner.final_learning_rate_share, config.budget_env_steps),
+        epsilon=learner.epsilon,
+        amsgrad=learner.amsgrad,
+        clip=learner.clip_gradient,
+        clip_by=learner.clip_gradient_by,
+    )

@@ -1,0 +1,24 @@
+"""Gridworld-FurnMove: CORDIAL against an entropy bonus for every kind of team (A Cordial Sync, tables 4 and 8).
+
+    python tune_experiments/furnmove_cordial.py --seeds 0 1 2
+
+CORDIAL pushes probability onto coordinated joint actions. The paper finds that it helps SYNC and central teams, which
+can spread over all of them at once, and hurts marginal teams, whose product of policies cannot.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tune_experiments.common.furnmove.gridworld import gridworld_experiment
+from tune_experiments.common.main import main
+
+EXPERIMENT = gridworld_experiment(
+    name="furnmove_cordial",
+    caption="Gridworld-FurnMove: with and without CORDIAL",
+    methods=("marginal", "marginal_cordial", "sync_13", "sync_13_cordial", "central", "central_cordial"),
+    smoke_methods=("marginal_cordial",),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))

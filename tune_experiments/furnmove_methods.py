@@ -1,0 +1,27 @@
+"""Gridworld-FurnMove: how a team samples its actions, two agents (A Cordial Sync, tables 1 and 5).
+
+    python tune_experiments/furnmove_methods.py --seeds 0 1 2      # laptop
+    python tune_experiments/furnmove_methods.py --methods sync_4 central --learner.algorithm impala
+
+From the least to the most that a team can express: agents that do not hear each other, agents that talk and act apart,
+SYNC agents that talk and draw one of 13 product policies together, and a central mind that sees everything and
+draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an entropy bonus.
+`--methods` takes any of the fourteen rows, here as in every FurnMove experiment.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tune_experiments.common.furnmove.gridworld import gridworld_experiment
+from tune_experiments.common.main import main
+
+EXPERIMENT = gridworld_experiment(
+    name="furnmove_methods",
+    caption="Gridworld-FurnMove: what a team can express, two agents",
+    methods=("no_communication", "marginal", "sync_13_cordial", "central_cordial"),
+    smoke_methods=("no_communication", "central_cordial"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
