@@ -23,7 +23,7 @@ from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import find_experiment, trial_name
 from tune_experiments.common.main import show_results
 from tune_experiments.common.policies import find_checkpoint, load_policy
-from tune_experiments.common.recording import SEED, play_aloud, record_episode
+from tune_experiments.common.recording import SEED, play_aloud, play_decentralised, record_episode
 from tune_experiments.common.run_folder import read_config
 from tune_experiments.common.trial import results_of
 from tune_experiments.common.video import write_gif
@@ -49,6 +49,8 @@ class Play:
     """Run folder, trial folder or checkpoint."""
     seed: int = SEED
     """Which episode."""
+    decentralised: bool = False
+    """By one process an agent, which exchange nothing but messages: the same episode."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,13 @@ def evaluate(command: Evaluate, console: Console) -> None:
 
 def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
-    loaded = load_policy(command.path)
-    for line in play_aloud(loaded, command.seed):
-        console.print(line, highlight=False, markup=False)
+    checkpoint = find_checkpoint(command.path)
+    loaded = load_policy(checkpoint)
+    apart = command.decentralised
+    lines = play_decentralised(loaded, checkpoint, command.seed) if apart else play_aloud(loaded, command.seed)
+    with contextlib.closing(lines):
+        for line in lines:
+            console.print(line, highlight=False, markup=False)
 
 
 def render(command: Render, console: Console) -> None:

@@ -1,12 +1,17 @@
-"""Recording an episode of a trained team as frames, the last one included."""
+"""An episode of a trained team: as frames, the last one included, in words, or played by a process an agent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
+from rl_models.decentralised import AgentMind, bytes_said
+from tune_experiments.common.decentralised import separate_agents
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.policies import LoadedPolicy
 
 _CANDIDATES = 16
@@ -18,13 +23,53 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return list(_film(policy, seed, _choose(policy, seed)))
 
 
-def play_aloud(policy: LoadedPolicy, seed: int = SEED) -> Iterator[str]:
+def play_aloud(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
     """The same episode in words: every step's actions and rewards, then how it ended."""
     index = _choose(policy, seed)
     world = _worlds(policy)
+    yield from _in_words(world, _steps(policy, world, seed, index), index)
+
+
+def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
+    """The episode of `play_aloud`, by one process an agent; first what they exchange, and at the end how much it was.
+
+    Args:
+        policy: who chooses the episode.
+        checkpoint: where the processes find the same weights.
+        seed: which episodes to choose from.
+
+    Raises:
+        UserError: a team that cannot be taken apart, or a process that fails.
+    """
+    try:
+        mind = AgentMind(policy.policy, 0)
+    except TypeError as error:
+        raise UserError(str(error)) from error
+    index = _choose(policy, seed)
+    world = policy.experiment.make_test_world(policy.config, 1)
+    world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
+    obs = world.reset(seed)
+    with separate_agents(checkpoint, mind.num_agents, mind.observation_keys, seed, index) as team:
+        yield f"{mind.num_agents} processes, one an agent; {_exchanged(policy, obs)}"
+        yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
+        traffic = team.dismiss()
+        yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
+
+
+def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
+    """What an agent tells each other one in a step."""
+    first = {key: torch.from_numpy(value[:, 0]) for key, value in obs.items()}
+    with torch.inference_mode():
+        sizes = bytes_said(policy.policy, first, torch.ones(1, dtype=torch.bool))
+    if not sizes or policy.policy.num_agents == 1:
+        return "they exchange nothing"
+    return f"a step, each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
+
+
+def _in_words(world: Any, steps: Iterator[tuple[Any, Any, Any, Any]], index: int) -> Iterator[str]:
     names = getattr(world, "action_names", None)
     info: dict[str, Any] = {}
-    for step, (actions, reward, _, info) in enumerate(_steps(policy, world, seed, index), start=1):  # noqa: B007
+    for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
         said = [names[action] if names else str(action) for action in actions[index]]
         done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, said, strict=True))
         yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+.2f}' for value in reward[index])})"
@@ -77,12 +122,12 @@ def _steps(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[
     world.auto_resets = False
     obs = world.reset(seed)
     policy.reset(seed)
-    return _continue(policy, world, obs, index)
+    return _continue(policy.act, world, obs, index)
 
 
-def _continue(policy: LoadedPolicy, world: Any, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _continue(act: Callable[[Any], Any], world: Any, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     while True:
-        actions = policy.act(obs)
+        actions = act(obs)
         obs, reward, terminated, truncated, info = world.step(actions)
         ended = terminated | truncated
         yield actions, reward, ended, info
@@ -90,3 +135,23 @@ def _continue(policy: LoadedPolicy, world: Any, obs: Any, index: int) -> Iterato
             return
         if ended.any():
             obs = world.next_episode(np.flatnonzero(ended))
+
+
+def record_states(policy: LoadedPolicy, world: Any, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
+    """The first episode of world 0, move by move.
+
+    Returns:
+        states: what the world's `state` holds of it at the start and after each of the T env steps, T + 1 of them.
+        metrics: of the episode.
+    """
+    steps = _steps(policy, world, seed, 0)
+    info: dict[str, Any] = {}
+    states = [_state_of_first(world)]
+    for *_, info in steps:  # noqa: B007
+        states.append(_state_of_first(world))
+    place = list(info["done_worlds"]).index(0)
+    return states, {name: values[place] for name, values in info["episode"].items()}
+
+
+def _state_of_first(world: Any) -> dict[str, np.ndarray]:
+    return {name: values[0].copy() for name, values in world.state.items()}

@@ -1,0 +1,217 @@
+"""A team as separate processes: the same episode, nothing but messages between them, and nobody left behind."""
+
+import itertools
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.training.checkpoint import save_checkpoint
+from tune_experiments import load_policy
+from tune_experiments.__main__ import main as after_training
+from tune_experiments.common.agent_process import Talk, Traffic
+from tune_experiments.common.config_json import config_to_json
+from tune_experiments.common.decentralised import separate_agents
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.recording import play_aloud, play_decentralised
+
+ROOT = Path(__file__).parents[2]
+SEED = 3
+
+
+def save(folder, method, experiment="furnmove_sync"):
+    """A checkpoint of an untrained team, with weights so large that views and messages decide what it does."""
+    found = find_experiment(experiment)
+    config = found.presets["smoke"]
+    policy = found.plan(config, method, 0).build_policy()
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.mul_(1.4)
+    state = {
+        "experiment": experiment,
+        "config": config_to_json(config),
+        "method": method,
+        "seed": 0,
+        "progress": {"env_steps": 0, "episodes": 0, "updates": 0},
+        "validated_at": 0,
+    }
+    return save_checkpoint(folder, 0, {"weights": policy.state_dict()}, state)
+
+
+@pytest.fixture(scope="module")
+def sync(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("sync"), "sync")
+
+
+@pytest.fixture
+def stage(sync):
+    """A world of one game with its first observations, and what starts the processes of its agents."""
+    loaded = load_policy(sync)
+    world = loaded.experiment.make_test_world(loaded.config, 1)
+
+    def start(checkpoint=sync, patience_seconds=120.0):
+        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, patience_seconds)
+
+    return world, world.reset(SEED), start
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("method", "index"), [("sync", 11), ("marginal", None)])
+def test_separate_processes_play_the_teams_episode_to_the_last_action(method, index, tmp_path, monkeypatch):
+    """Whichever of the sixteen worlds is chosen (None: as it comes): its start, its uniforms."""
+    if index is not None:
+        monkeypatch.setattr("tune_experiments.common.recording._choose", lambda *_: index)
+    checkpoint = save(tmp_path, method)
+    loaded = load_policy(checkpoint)
+    together = list(play_aloud(loaded, SEED))
+    first, *apart, last = play_decentralised(loaded, checkpoint, SEED)
+    assert apart == together
+    steps, width = len(together) - 1, loaded.config.network.message_features
+    assert steps > 10
+    assert first == f"2 processes, one an agent; a step, each tells each other agent {8 * width} bytes, in 2 messages"
+    assert last == f"{4 * steps} messages passed between the agents, {16 * width * steps:,} bytes"
+
+
+def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
+    pipes = [{}, {}, {}]
+    for one, other in itertools.combinations(range(3), 2):
+        pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
+    talks = [Talk(agent, pipes[agent], 10.0) for agent in range(3)]
+    said = [torch.full((1, 1, 4), float(agent)) for agent in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        heard = list(threads.map(lambda talk, message: talk.exchange(message), talks, said))
+    for messages in heard:
+        assert torch.equal(messages, torch.cat(said, 1))
+    assert [talk.traffic for talk in talks] == [Traffic(2, 2 * 16)] * 3
+
+
+def test_an_agent_does_not_wait_for_ever_for_what_another_says():
+    ours, _theirs = multiprocessing.Pipe()
+    with pytest.raises(TimeoutError):
+        Talk(0, {1: ours}, 0.05).exchange(torch.zeros(1, 1, 4))
+
+
+class Recorder:
+    """A pipe that keeps what passes."""
+
+    def __init__(self, pipe, sent, received):
+        self.pipe, self.sent, self.received = pipe, sent, received
+
+    def send(self, what):
+        self.sent.append(what)
+        self.pipe.send(what)
+
+    def recv(self):
+        self.received.append(self.pipe.recv())
+        return self.received[-1]
+
+    def __getattr__(self, name):
+        return getattr(self.pipe, name)
+
+
+def sockets(pid):
+    """The pipes that a process holds, where Linux lists open files."""
+    links = (os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink())
+    return {link for link in links if link.startswith("socket:")}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux which files a process holds")
+def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_between_agents(stage):
+    world, obs, start = stage
+    before = sockets("self")
+    with start() as team:
+        sent, received = [[], []], [[], []]
+        team._pipes = [Recorder(pipe, *what) for pipe, *what in zip(team._pipes, sent, received, strict=True)]
+        for _ in range(3):
+            views, actions = obs["view"], team.act(obs)
+            for agent in range(2):
+                assert list(sent[agent][-1]) == ["view"]
+                np.testing.assert_array_equal(sent[agent][-1]["view"], views[:, agent])
+                assert type(received[agent][-1]) is int
+                assert received[agent][-1] == actions[0, agent]
+            obs = world.step(actions)[0]
+        assert [len(what) for what in (*sent, *received)] == [3] * 4
+        ours = sockets("self") - before
+        theirs = [sockets(process.pid) for process in team.processes]
+    assert len(ours) == 2, "one pipe to each agent"
+    assert [len(ends) for ends in theirs] == [2, 2], "one to the coordinator and one to the other agent"
+    assert len(ours.union(*theirs)) == 6, "no end has two owners"
+
+
+def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage):
+    """The sentence names the one that died, although the others find it out first and leave."""
+    _, obs, start = stage
+    with start() as team:
+        team.act(obs)
+        os.kill(team.processes[1].pid, signal.SIGKILL)
+        sentence = "the process of agent 1 was ended by signal 9 at env step 2; run the command again"
+        with pytest.raises(UserError, match=sentence):
+            team.act(obs)
+    assert not any(is_alive(process.pid) for process in team.processes)
+
+
+def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest(stage):
+    _, obs, start = stage
+    with start() as team:
+        team.act(obs)
+        team._patience_seconds = 0.5
+        os.kill(team.processes[0].pid, signal.SIGSTOP)
+        with pytest.raises(UserError, match=r"agent 0 gave no answer in 0.5 seconds, at env step 2"):
+            team.act(obs)
+    assert not any(is_alive(process.pid) for process in team.processes)
+
+
+def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
+    _, obs, start = stage
+    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="is no checkpoint dir") as told:
+        team.act(obs)
+    assert str(told.value).startswith("agent ")
+    assert "\n" not in str(told.value)
+
+
+def test_a_policy_without_parts_is_refused_in_a_sentence(tmp_path, capsys):
+    checkpoint = save(tmp_path, "sync", "matrix_game")
+    assert after_training(["play", str(checkpoint), "--decentralised"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: a team of ConstantNetwork and SyncHead cannot be run decentralised")
+    assert said.count("\n") == 1
+
+
+def test_control_c_leaves_nobody_behind(sync):
+    """Pressed while the processes start: everybody in the terminal gets it."""
+    command = [sys.executable, "-m", "tune_experiments", "play", str(sync), "--decentralised"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes) as run:
+        assert run.stdout.readline().startswith("2 processes")
+        os.killpg(run.pid, signal.SIGINT)
+        _, complaints = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert complaints == "interrupted\n"
+    deadline = time.monotonic() + 30
+    while group_is_alive(run.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not group_is_alive(run.pid)
+
+
+def group_is_alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

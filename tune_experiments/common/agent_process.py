@@ -1,0 +1,115 @@
+"""One agent of a trained team in a process of its own (the main function of such a process, and its talk).
+
+It loads the weights itself, is handed nothing but its own observation, and answers with nothing but its own action.
+Messages go through pipes between agents, as the bare bytes of the tensor said. What is drawn comes from the seed that
+all processes know: no sampled action or component ever travels. This file must not know the world.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rl_envs.core.chance import Chance
+from rl_models.decentralised import AgentMind, converse
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.policies import load_policy
+
+LEFT_ALONE = 3
+"""Exit code of a process whose partner or coordinator has gone or fallen silent: not the one to blame."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """Who a process is, in one episode.
+
+    Attributes:
+        checkpoint: the weights.
+        agent: which of the N.
+        seed, world: of the episode; they fix the stream of uniforms that all agents share.
+        patience_seconds: how long to wait for another agent's message.
+    """
+
+    checkpoint: Path
+    agent: int
+    seed: int
+    world: int
+    patience_seconds: float
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What an agent said: messages times hearers, and their bytes."""
+
+    messages: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.messages + other.messages, self.bytes + other.bytes)
+
+
+class Talk:
+    """An agent's end of the pipes to all others.
+
+    Attributes:
+        traffic: what was said so far.
+    """
+
+    def __init__(self, agent: int, pipes: Mapping[int, Connection], patience_seconds: float) -> None:
+        self.traffic = Traffic()
+        self._agent, self._pipes, self._patience_seconds = agent, pipes, patience_seconds
+
+    def exchange(self, said: Tensor) -> Tensor:
+        """Tell all others and hear them: [1, 1, ...] -> [1, N, ...] in the order of the agents.
+
+        All tell before anybody listens, which cannot block while messages are smaller than a pipe's buffer.
+        """
+        mine = said.numpy()
+        for pipe in self._pipes.values():
+            pipe.send_bytes(mine.tobytes())
+            self.traffic += Traffic(1, mine.nbytes)
+        heard = {agent: self._hear(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
+        return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1))
+
+    def _hear(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
+        if not pipe.poll(self._patience_seconds):
+            raise TimeoutError
+        return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
+
+
+def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
+    """Answer each observation with an action until there are no more (None), then with the traffic.
+
+    Whatever goes wrong is answered with a sentence in place of an action.
+    """
+    torch.set_num_threads(1)
+    try:
+        _act_until_the_end(role, coordinator, others)
+    except (EOFError, OSError):
+        sys.exit(LEFT_ALONE)
+    except Exception as error:
+        reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        with contextlib.suppress(OSError):
+            coordinator.send(f"agent {role.agent} failed: {' '.join(reason.split())}")
+
+
+@torch.inference_mode()
+def _act_until_the_end(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
+    mind = AgentMind(load_policy(role.checkpoint).policy, role.agent)
+    talk = Talk(role.agent, others, role.patience_seconds)
+    chance = Chance(role.seed, role.world, 1)
+    no_reset = torch.zeros(1, dtype=torch.bool)  # a new mind remembers nothing
+    while (seen := coordinator.recv()) is not None:
+        obs = {key: torch.from_numpy(value) for key, value in seen.items()}
+        uniforms = torch.from_numpy(chance.policy_uniforms(1 + mind.num_agents))
+        chance.next_step()
+        coordinator.send(int(converse(mind.act(obs, no_reset, uniforms), talk.exchange)))
+    coordinator.send(talk.traffic)

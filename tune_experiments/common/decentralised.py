@@ -1,0 +1,165 @@
+"""A trained team as N processes, one an agent, that act as the team does without a centre (decentralised execution).
+
+The coordinator stands for the surroundings: it steps the world, hands each agent its own observation and takes its
+action. It makes the pipes between the agents but closes its own ends of them as soon as the processes have theirs, so
+that it can neither read nor write a message. Nobody waits for ever, and nobody outlives the `with` block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tune_experiments.common.agent_process import LEFT_ALONE, Role, Traffic, live
+from tune_experiments.common.errors import UserError
+
+PATIENCE_SECONDS = 120.0
+"""For one answer, the start of the process included: it imports torch and loads the weights."""
+_LAST_BREATH_SECONDS = 1.0
+
+
+class SeparateAgents:
+    """The coordinator's view of the agents' processes: one pipe each, for observations and actions.
+
+    Attributes:
+        processes: one an agent.
+    """
+
+    def __init__(self, observation_keys: Sequence[str], patience_seconds: float) -> None:
+        self.processes: list[SpawnProcess] = []
+        self._pipes: list[Connection] = []
+        self._keys, self._patience_seconds = observation_keys, patience_seconds
+        self._env_steps = 0
+
+    def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
+        """One step of everybody: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
+
+        Raises:
+            UserError: an agent failed, died or does not answer.
+        """
+        self._hand_out([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self._pipes))])
+        actions = self._collect()
+        self._env_steps += 1
+        return np.array([actions], np.int64)
+
+    def dismiss(self) -> Traffic:
+        """End the episode: what all agents together have said.
+
+        Raises:
+            UserError: as for `act`.
+        """
+        self._hand_out([None] * len(self._pipes))
+        return sum(self._collect(), Traffic())
+
+    def start(self, role: Role, others: dict[int, Connection]) -> None:
+        """Start one agent's process. Its ends of the pipes to the others are closed here, because they are its own."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=live, args=(role, theirs, others), daemon=True)
+        process.start()
+        self.processes.append(process)
+        self._pipes.append(ours)
+        for pipe in (theirs, *others.values()):
+            pipe.close()
+
+    def end(self) -> None:
+        """Leave no process behind, whatever it is doing."""
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.join()
+        for pipe in self._pipes:
+            pipe.close()
+
+    def _hand_out(self, what: Sequence[Any]) -> None:
+        try:
+            for pipe, mine in zip(self._pipes, what, strict=True):
+                pipe.send(mine)
+        except OSError:
+            raise self._what_happened() from None
+
+    def _collect(self) -> list[Any]:
+        try:
+            return [self._answer(agent) for agent in range(len(self._pipes))]
+        except (EOFError, OSError):
+            raise self._what_happened() from None
+
+    def _answer(self, agent: int) -> Any:
+        pipe = self._pipes[agent]
+        if not pipe.poll(self._patience_seconds):
+            raise UserError(
+                f"agent {agent} gave no answer in {self._patience_seconds:g} seconds, at env step "
+                f"{self._env_steps + 1}; run the command again when the machine is less busy"
+            )
+        answer = pipe.recv()
+        if isinstance(answer, str):
+            raise UserError(answer)
+        return answer
+
+    def _what_happened(self) -> UserError:
+        """Why a pipe broke: the last words of whoever had some, else the process that did not go by itself."""
+        for pipe in self._pipes:
+            with contextlib.suppress(EOFError, OSError):
+                while pipe.poll():
+                    if isinstance(word := pipe.recv(), str):
+                        return UserError(word)
+        for agent, process in enumerate(self.processes):
+            process.join(_LAST_BREATH_SECONDS)
+            if process.exitcode not in (None, 0, LEFT_ALONE):
+                code = process.exitcode
+                how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                return UserError(
+                    f"the process of agent {agent} {how} at env step {self._env_steps + 1}; run the command again"
+                )
+        return UserError(f"the agents lost one another at env step {self._env_steps + 1}; run the command again")
+
+
+@contextlib.contextmanager
+def separate_agents(
+    checkpoint: Path,
+    num_agents: int,
+    observation_keys: Sequence[str],
+    seed: int,
+    world: int,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Iterator[SeparateAgents]:
+    """N processes that play one episode, and are gone when the block is left.
+
+    Args:
+        checkpoint: the weights, which each process loads for itself.
+        num_agents: N.
+        observation_keys: what an agent needs of its observation; nothing else is handed to it.
+        seed: of the run of worlds.
+        world: number of the world in that run.
+        patience_seconds: how long anybody waits for anybody.
+    """
+    team = SeparateAgents(observation_keys, patience_seconds)
+    pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
+    for one, other in itertools.combinations(range(num_agents), 2):
+        pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
+    try:
+        with _interrupts_wait():
+            for agent in range(num_agents):
+                team.start(Role(checkpoint, agent, seed, world, patience_seconds), pipes[agent])
+        yield team
+    finally:
+        team.end()
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Hold Control-C back. Processes started meanwhile never get it: ending them is the coordinator's business."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
