@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tune_experiments.common.config_path import flag_of, value_at
 from tune_experiments.common.errors import UserError
 
 __all__ = ["check_above", "check_at_least", "check_between", "check_some"]
@@ -35,22 +36,15 @@ def check_between(least: float, most: float, config: Any, *paths: str) -> None:
 def check_some(config: Any, *paths: str) -> None:
     """Refuse empty tuples and repeated entries."""
     for path in paths:
-        values = _value(config, path)
+        values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
 
 
 def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:
-    values = [(path, _value(config, path)) for path in paths]
+    values = [(path, value_at(config, path)) for path in paths]
     return [(path, one) for path, value in values for one in (value if isinstance(value, tuple) else (value,))]
-
-
-def _value(config: Any, path: str) -> Any:
-    for name in path.split("."):
-        config = getattr(config, name)
-    return config
 
 
 def _require(holds: bool, path: str, wanted: str, value: Any) -> None:
     if not holds:
-        flag = path.rstrip("_").replace("_", "-") + "_" * path.endswith("_")  # as tyro writes it
-        raise UserError(f"--{flag} must be {wanted}, not {value}")
+        raise UserError(f"{flag_of(path)} must be {wanted}, not {value}")

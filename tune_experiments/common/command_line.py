@@ -1,6 +1,7 @@
 """An experiment's command line: its frozen dataclass is the list of flags, tyro reads them, errors are one sentence.
 
-    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--out DIR] [--seeds 0 1 2] [--any.field value ...]
+    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--out DIR] [--seeds 0 1 2] [--search 12]
+        [--any.field value ...]
 
 This file must not know any experiment: presets come in as a mapping from name to configuration.
 """
@@ -39,6 +40,10 @@ class RunOptions:
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)
     """One run of training a seed."""
+    search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Try N settings of the search space with each method and rank them by validation (None: no search)."""
+    search_seed: int = 0
+    """Of the settings that a search draws."""
 
 
 def parse(
@@ -69,9 +74,19 @@ def parse(
         if exit_request.code == 0:  # --help
             raise
         raise _explanation(default, arguments) or UserError(" ".join(captured.getvalue().split())) from None
-    if not parsed.options.seeds or len(set(parsed.options.seeds)) < len(parsed.options.seeds):
-        raise UserError(f"--seeds needs one or more different whole numbers, not {list(parsed.options.seeds)}")
+    _check(parsed.options)
     return parsed.config, parsed.options
+
+
+def _check(options: RunOptions) -> None:
+    if not options.seeds or len(set(options.seeds)) < len(options.seeds):
+        raise UserError(f"--seeds needs one or more different whole numbers, not {list(options.seeds)}")
+    if options.search is not None and options.search < 1:
+        raise UserError(f"--search must be at least 1, not {options.search}")
+    if options.search_seed < 0:
+        raise UserError(f"--search-seed must be at least 0, not {options.search_seed}")
+    if options.search is None and options.search_seed:
+        raise UserError("--search-seed belongs to a search; say with --search how many settings to try")
 
 
 @dataclass(frozen=True)

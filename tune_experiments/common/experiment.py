@@ -21,6 +21,7 @@ from rl_models.training.optimiser import OptimiserSettings
 from tune_experiments.common.config_json import config_from_json
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.results import Result
+from tune_experiments.common.search import SearchSpace
 from tune_experiments.common.tables import PaperTable
 
 Episodes = dict[str, np.ndarray]
@@ -73,6 +74,8 @@ class Experiment:
         seeds: trained when the command line names none.
         split: of the test results; "exact" where `test` computes numbers and plays no episode.
         columns: what the live line of a trial shows, heading -> key of the log.
+        search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
+            only where it is used.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Experiment:
     make_test_world: Callable[[Any, int], Any]
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
+    search_space: Callable[[], SearchSpace] | None = None
     columns: Mapping[str, str] = field(
         default_factory=lambda: {
             "return": "episode/return",

@@ -21,25 +21,34 @@ from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import Experiment, TrialPlan, trial_folders, trial_name
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.common.search_folder import refuse_search_folder
+from tune_experiments.common.search_run import Search, draw_search, search_requests, show_ranking
 from tune_experiments.common.tables import write_tables
 from tune_experiments.common.trial import outcome_of
-from tune_experiments.common.tuning import Request, run_trials
+from tune_experiments.common.tuning import Request, request_for, run_trials
 
 DEFAULT_OUT = "runs"
 
 
 @exits_with_one_sentence
 def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
-    """Train every method with every seed, test it, and leave table, plots and videos in the run folder."""
+    """Train every method with every seed, test it, and leave table, plots and videos in the run folder.
+
+    With `--search` instead: try settings of every method and leave their ranking.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     config, options = parse(
         experiment.presets, sys.argv[1:] if arguments is None else arguments, experiment.caption, experiment.seeds
     )
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     _check(experiment, config, options)
-    out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}"
+    search = draw_search(experiment, config, options) if options.search is not None else None
+    out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
     with RunFolder.open(out, config_to_json(config), experiment.name, options.seeds) as folder:
-        return _run(experiment, config, options, folder, Console(soft_wrap=True))
+        console = Console(soft_wrap=True)
+        if search is not None:
+            return _search(experiment, config, options, search, folder, console)
+        return _run(experiment, config, options, folder, console)
 
 
 def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
@@ -53,41 +62,58 @@ def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
             plan = experiment.plan(config, method, options.seeds[0])
             plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
             check_this_machine(plan.workers.cpus)
-        experiment.make_test_world(config, 1).reset(0)
+        if options.search is None:
+            experiment.make_test_world(config, 1).reset(0)
     except ValueError as error:
         raise UserError(" ".join(str(error).split())) from error
 
 
 def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, console: Console) -> int:
-    requests = _requests(experiment, config, options, folder)
-    unfinished = [request for request in requests if _is_unfinished(request)]
-    console.print(f"[bold]{experiment.caption}[/]\npreset {options.preset}, results in {folder.path}")
-    for departure in experiment.departures(config):
-        console.print(f"  differs from the paper: {departure}", highlight=False)
-    failures = _train(experiment, config, unfinished, folder, console) if unfinished else {}
+    refuse_search_folder(folder.path)
+    requests = [
+        request_for(experiment.name, config, method, seed, folder.trial(trial_name(method, seed)))
+        for seed in options.seeds
+        for method in experiment.methods(config)
+    ]
+    failures = _train_unfinished(experiment, config, options, requests, folder, console)
     for request in requests:
         rows = outcome_of(Path(request["folder"]))
         if rows is not None:
             result_file.replace_rows(folder.results, rows)
     show_results(experiment, config, folder.path, console)
+    return _tell(failures, console)
+
+
+def _search(
+    experiment: Experiment, config: Any, options: RunOptions, search: Search, folder: RunFolder, console: Console
+) -> int:
+    requests = search_requests(experiment, search, options, folder)
+    failures = _train_unfinished(experiment, config, options, requests, folder, console)
+    show_ranking(experiment, search, options, folder, console)
+    return _tell(failures, console)
+
+
+def _train_unfinished(
+    experiment: Experiment,
+    config: Any,
+    options: RunOptions,
+    requests: list[Request],
+    folder: RunFolder,
+    console: Console,
+) -> dict[str, str]:
+    """Say what is done, and do what is left of it; trial name -> what went wrong."""
+    console.print(f"[bold]{experiment.caption}[/]\npreset {options.preset}, results in {folder.path}")
+    for departure in experiment.departures(config):
+        console.print(f"  differs from the paper: {departure}", highlight=False)
+    unfinished = [request for request in requests if _is_unfinished(request)]
+    return _train(experiment, config, unfinished, folder, console) if unfinished else {}
+
+
+def _tell(failures: dict[str, str], console: Console) -> int:
+    """The exit code."""
     for name, reason in failures.items():
         console.print(f"[red]{name} failed:[/] {reason}; the same command continues it", highlight=False)
     return 1 if failures else 0
-
-
-def _requests(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder) -> list[Request]:
-    return [
-        {
-            "name": trial_name(method, seed),
-            "experiment": experiment.name,
-            "config": config_to_json(config),
-            "method": method,
-            "seed": seed,
-            "folder": str(folder.trial(trial_name(method, seed)).resolve()),
-        }
-        for seed in options.seeds
-        for method in experiment.methods(config)
-    ]
 
 
 def _train(

@@ -1,10 +1,11 @@
 """Joining the cluster in RAY_ADDRESS, or starting one here; refusing work that it could never hold.
 
-A cluster started here binds to loopback and has its own access token, both of which end with it.
+A cluster started here binds to loopback and has an access token of this process, both of which end with it.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import secrets
@@ -47,12 +48,22 @@ def ray_cluster() -> Iterator[Any]:
         ray.shutdown()
 
 
+def import_tune() -> Any:
+    """The module `ray.tune`, for whoever needs it before there is a cluster."""
+    if "ray" not in sys.modules and not _address():
+        _keep_to_this_machine()
+    from ray import tune
+
+    return tune
+
+
 def _address() -> str:
     """RAY_ADDRESS, or nothing where it asks for a cluster of one's own (Ray's word for that is "local")."""
     address = os.environ.get("RAY_ADDRESS", "").strip()
     return "" if address == "local" else address
 
 
+@functools.cache  # Ray reads it when it is imported, and must find the same later
 def _keep_to_this_machine() -> None:
     # Ray 2.60 rewrites 127.0.0.1 to the outer address unless multi-node clusters are switched off.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")

@@ -27,24 +27,32 @@ from tune_experiments.common.trial_log import TrialLog
 
 CHECKPOINTS = "checkpoints"
 OUTCOME = "outcome.json"
-"""Written last: the test results of a finished trial."""
+"""Written last: the test results of a finished trial, none where it was not to be tested."""
 KEPT_CHECKPOINTS = 3
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
 
 
 class Trial:
-    """One run of training in its folder."""
+    """One run of training in its folder.
 
-    def __init__(self, experiment: Experiment, config: Any, method: str, seed: int, folder: Path) -> None:
+    Args:
+        experiment, config, method, seed: what to train.
+        folder: where it continues from and writes to.
+        is_tested: whether it ends with a test; a search must not choose by tests and does without.
+    """
+
+    def __init__(
+        self, experiment: Experiment, config: Any, method: str, seed: int, folder: Path, is_tested: bool = True
+    ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
-        self.folder = folder
+        self.folder, self.is_tested = folder, is_tested
         self.plan: TrialPlan = experiment.plan(config, method, seed)
         self._validated_at = self._saved_at = -1
         self._statistics: Row = {}
 
     def run(self, report: Callable[[Row], None]) -> None:
-        """Train to the end of the budget, then test; `report` gets every row of the log."""
+        """Train to the end of the budget, then test where that is asked for; `report` gets every row of the log."""
         torch.set_num_threads(1)
         make_algorithm = self.plan.make_algorithm or _rllib_algorithm
         with contextlib.closing(make_algorithm(self.plan)) as algorithm, TrialLog(self.folder) as log:
@@ -63,7 +71,8 @@ class Trial:
                 log.append(row)
                 report(row)
                 self._checkpoint(algorithm, progress)
-        self._finish()
+        results = self._test() if self.is_tested else []
+        write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
 
     def _continue(self, algorithm: Any, log: TrialLog) -> Progress:
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
@@ -113,20 +122,21 @@ class Trial:
         save_checkpoint(self.folder / CHECKPOINTS, progress.env_steps, tensors, state)
         prune(self.folder / CHECKPOINTS, KEPT_CHECKPOINTS)
 
-    def _finish(self) -> None:
+    def _test(self) -> list[Result]:
         """Test what the last checkpoint holds, so that `evaluate` finds the same numbers."""
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
         if newest is None:
             raise RuntimeError(f"{self.folder / CHECKPOINTS} has lost its checkpoints; run the same command again")
         checkpoint, policy = load_checkpoint(newest), self.plan.build_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
-        env_steps, results = checkpoint.state["progress"]["env_steps"], []
+        env_steps = checkpoint.state["progress"]["env_steps"]
+        results: list[Result] = []
         for world, episodes in self.experiment.test(self.config, policy).items():
             results += results_of(self.experiment, self.method, self.seed, world, episodes, env_steps)
             arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
             if arrays:
                 np.savez(self.folder / f"{world}_pictures.npz", allow_pickle=False, **arrays)
-        write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
+        return results
 
 
 def _rllib_algorithm(plan: TrialPlan) -> Any:
@@ -164,7 +174,7 @@ def results_of(
 
 
 def outcome_of(folder: Path) -> list[Result] | None:
-    """Test results of a trial that has finished, else None."""
+    """Test results of a trial that has finished (an empty list if it was not to be tested), else None."""
     path = folder / OUTCOME
     if not path.exists():
         return None

@@ -9,14 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.rllib.settings import Workers
+from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.experiment import find_experiment, read_configuration
 from tune_experiments.common.progress import Progress
 from tune_experiments.common.trial import Trial
 
 Request = dict[str, Any]
-"""`name`, `experiment`, `config` (JSON), `method`, `seed` and `folder` of one trial."""
+"""`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial."""
 
 _RESTARTS = 3
+
+
+def request_for(experiment: str, config: Any, method: str, seed: int, folder: Path, is_tested: bool = True) -> Request:
+    """The request for a trial of this configuration; its name is its folder's."""
+    return {
+        "name": folder.name,
+        "experiment": experiment,
+        "config": config_to_json(config),
+        "method": method,
+        "seed": seed,
+        "folder": str(folder.resolve()),
+        "is_tested": is_tested,
+    }
 
 
 def train_trial(parameters: dict[str, Any]) -> None:
@@ -26,7 +40,8 @@ def train_trial(parameters: dict[str, Any]) -> None:
     request: Request = parameters["request"]
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
-    Trial(experiment, config, request["method"], request["seed"], Path(request["folder"])).run(tune.report)
+    folder = Path(request["folder"])
+    Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(tune.report)
 
 
 def run_trials(

@@ -1,0 +1,109 @@
+"""A search: what may vary, kept apart from any value, and the settings that it tries with one method.
+
+A setting's values depend on the search's seed, the number of the draw and the path alone. So a path that two methods
+share has the same values for both, a longer search begins with a shorter one's settings, and a method that does not
+use a path changes nothing for the others. Setting 0 is the configuration itself: the winner is never worse than it on
+validation. This file must not know about any experiment.
+
+Trials are not stopped early. Learning rates and loss weights fall with the budget, so a setting's rank half-way says
+little about its end; and what a scheduler has seen is lost when a run is killed, which would make the settings that
+survive depend on when that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tune_experiments.common.config_json import config_from_json, config_to_json
+from tune_experiments.common.config_path import replaced, value_at
+from tune_experiments.common.errors import UserError
+
+__all__ = ["SearchSpace", "Setting", "draw_settings"]
+
+_DRAWS_PER_SETTING = 20
+_SIGNIFICANT_DIGITS = 3
+
+
+def _uses_all(config: Any, method: str, path: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What a search varies.
+
+    Attributes:
+        domains: dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; the values of those that are
+            `tune.grid_search([...])` are gone through in turn, all combinations equally often.
+        uses: `(config, method, path)` -> whether the value there changes how the method trains. A path that depends
+            on another one stands after it.
+        objective: what should be large: a key of the trials' log.
+    """
+
+    domains: Mapping[str, Any]
+    uses: Callable[[Any, str, str], bool] = _uses_all
+    objective: str = "valid/success"
+
+    def values(self, config: Any, method: str) -> dict[str, Any]:
+        """Path -> value, of the paths that the method uses."""
+        return {path: value_at(config, path) for path in self.domains if self.uses(config, method, path)}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of the space for one method.
+
+    Attributes:
+        number: 0 is the configuration that the search started from.
+        config: what is trained.
+        values: path -> value, of the paths that the method uses.
+    """
+
+    number: int
+    config: Any
+    values: dict[str, Any]
+
+
+def draw_settings(space: SearchSpace, config: Any, method: str, count: int, seed: int) -> list[Setting]:
+    """The configuration itself and `count - 1` others, no two alike.
+
+    Raises:
+        UserError: the space holds no so many, or a draw that the configuration refuses.
+    """
+    configs = [config]
+    for number in range(1, count * _DRAWS_PER_SETTING):
+        if len(configs) == count:
+            break
+        drawn = _draw(space, config, method, number, seed)
+        if drawn not in configs:
+            configs.append(drawn)
+    if len(configs) < count:
+        raise UserError(f"{method} has {len(configs)} different settings in the search space; lower --search to that")
+    return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
+
+
+def _draw(space: SearchSpace, config: Any, method: str, number: int, seed: int) -> Any:
+    grids = 1
+    for path, domain in space.domains.items():
+        if isinstance(domain, dict):
+            choices = domain["grid_search"]
+            value = choices[number // grids % len(choices)]
+            grids *= len(choices)
+        else:
+            value = _sample(domain, np.random.default_rng([seed, number, *path.encode()]))
+        if space.uses(config, method, path):
+            config = replaced(config, path, value)
+    # Through JSON, as it goes to a trial: a value of the wrong type is told here.
+    return config_from_json(type(config), config_to_json(config))
+
+
+def _sample(domain: Any, generator: np.random.Generator) -> Any:
+    """A value of a Ray Tune domain; numbers from a range have few digits, so that a command line can hold them."""
+    from ray.tune.search.sample import Float
+
+    value = domain.sample(random_state=generator)
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value

@@ -1,0 +1,178 @@
+"""What a search leaves in its folder, beside trials that are like any other's but for the test.
+
+    DIR/search.json    what was drawn, so that the folder continues this search and no other
+    DIR/search.jsonl   one line a method and setting: rank, objective, values, the flags that make it a full run
+    DIR/search.md      the same for people
+
+A setting's score is the mean of its objective over the validations in the last quarter of training, then over seeds:
+a single validation would make the choice as noisy as its episodes. This file is free of Ray.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tune_experiments.common.config_json import first_differences
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_atomically, write_json
+from tune_experiments.common.search import Setting
+from tune_experiments.common.trial_log import read_metrics
+
+__all__ = [
+    "Ranked",
+    "Settings",
+    "claim_for_search",
+    "command",
+    "rank",
+    "refuse_search_folder",
+    "score",
+    "write_ranking",
+]
+
+SEARCH_FILE, RANKING_FILE, REPORT_FILE = "search.json", "search.jsonl", "search.md"
+LATE_SHARE = 0.25
+"""Of training: validations in it count."""
+Settings = Mapping[str, Sequence[Setting]]
+"""Method -> what is tried with it."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A setting whose trials have all finished.
+
+    Attributes:
+        setting: what was tried.
+        by_seed: seed -> score of its trial.
+        flags: what its full run is started with.
+    """
+
+    setting: Setting
+    by_seed: dict[int, float]
+    flags: tuple[str, ...]
+
+    @property
+    def score(self) -> float:
+        """Mean over seeds; a trial that diverged counts as the worst."""
+        mean = float(np.mean(list(self.by_seed.values())))
+        return mean if math.isfinite(mean) else -math.inf
+
+
+def claim_for_search(out: Path, settings: Settings, seed: int, objective: str) -> None:
+    """Write down what a new search tries, or check that the folder holds the same; a search may become longer.
+
+    Raises:
+        UserError: the folder is that of a run, or of another search.
+    """
+    path = out / SEARCH_FILE
+    drawn = {method: {str(one.number): one.values for one in tried} for method, tried in settings.items()}
+    document = {"objective": objective, "search_seed": seed, "settings": json.loads(json.dumps(drawn))}
+    if path.exists():
+        before = json.loads(path.read_text())
+        count = min(_length(before), _length(document))
+        changed = first_differences(_shortened(before, count), _shortened(document, count), limit=1)
+        if changed:
+            raise UserError(
+                f"{out} was started as another search ({'; '.join(changed)}); "
+                f"repeat the old flags to continue it or give --out another folder"
+            )
+        document = max(before, document, key=_length)
+    elif any((out / "trials").iterdir()):
+        raise UserError(f"{out} holds a run that is no search; give --out another folder")
+    write_json(path, document)
+
+
+def refuse_search_folder(out: Path) -> None:
+    """A run does not go into the folder of a search.
+
+    Raises:
+        UserError: it is one.
+    """
+    if (out / SEARCH_FILE).exists():
+        raise UserError(f"{out} holds a search; repeat its --search to continue it or give --out another folder")
+
+
+def score(trial: Path, objective: str) -> float:
+    """Mean of the objective over the last quarter of a finished trial.
+
+    Raises:
+        UserError: its log has no such numbers.
+    """
+    rows = [row for row in read_metrics(trial / "metrics.jsonl") if objective in row]
+    if not rows:
+        raise UserError(f"{trial} has logged no {objective!r} to rank by; correct the objective of the search space")
+    begin = (1 - LATE_SHARE) * rows[-1]["env_steps"]
+    return float(np.mean([row[objective] for row in rows if row["env_steps"] >= begin]))
+
+
+def rank(tried: Sequence[Ranked]) -> list[Ranked]:
+    """The best first; of equals, the one that was drawn first, so that the configuration itself wins a tie."""
+    return sorted(tried, key=lambda one: (-one.score, one.setting.number))
+
+
+def write_ranking(out: Path, title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]], script: str) -> None:
+    """Write search.jsonl and search.md."""
+    lines = [
+        json.dumps({"method": method, "rank": place, "objective": objective, **_plain(one)}) + "\n"
+        for method, ranked in ranking.items()
+        for place, one in enumerate(ranked, start=1)
+    ]
+    write_atomically(out / RANKING_FILE, "".join(lines))
+    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script))
+
+
+def command(script: str, ranked: Ranked) -> str:
+    """What to type for a setting's full run."""
+    return shlex.join(["python", script, *ranked.flags])
+
+
+def _length(document: dict[str, Any]) -> int:
+    """Settings a method."""
+    return min(len(drawn) for drawn in document["settings"].values())
+
+
+def _shortened(document: dict[str, Any], count: int) -> dict[str, Any]:
+    first = {method: dict(list(drawn.items())[:count]) for method, drawn in document["settings"].items()}
+    return document | {"settings": first}
+
+
+def _plain(one: Ranked) -> dict[str, Any]:
+    return {
+        "setting": one.setting.number,
+        "value": one.score if math.isfinite(one.score) else None,
+        "by_seed": {seed: value if math.isfinite(value) else None for seed, value in one.by_seed.items()},
+        "parameters": one.setting.values,
+        "flags": list(one.flags),
+    }
+
+
+def _report(title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]], script: str) -> str:
+    parts = [
+        f"# Search: {title}",
+        "",
+        f"Ranked by {objective}, mean over the validations in the last quarter of training and over seeds. Setting 0 "
+        "is the configuration that the search started from. No test world was played. The best of many is partly "
+        "luck, so each command trains its winner anew, with other seeds.",
+        "",
+    ]
+    for method, ranked in ranking.items():
+        parts += [f"## {method}", "", *_table(objective, ranked), ""]
+        parts += ["```", command(script, ranked[0]), "```", ""] if ranked else []
+    return "\n".join(parts)
+
+
+def _table(objective: str, ranked: Sequence[Ranked]) -> list[str]:
+    """Markdown; a value that a setting does not use is left out."""
+    paths = list(dict.fromkeys(path for one in ranked for path in one.setting.values))
+    lines = [f"| rank | setting | {' | '.join([objective, *paths])} |", f"|---:|---:|{'---:|' * (1 + len(paths))}"]
+    for place, one in enumerate(ranked, start=1):
+        values = [str(one.setting.values.get(path, "")) for path in paths]
+        lines.append(f"| {place} | {one.setting.number} | {' | '.join([f'{one.score:.4f}', *values])} |")
+    return lines
