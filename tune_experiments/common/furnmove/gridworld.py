@@ -123,6 +123,7 @@ def _paper(laptop: Config) -> Config:
         workers=Workers(runners=15, worlds_per_runner=64, fragment_length=50, learners=1, gpus_per_learner=1.0),
         budget_env_steps=120_000_000,
         validate_every_env_steps=2_000_000,
+        valid_starts_per_room=100,
         checkpoint_every_env_steps=1_000_000,
         test_rooms=_PAPER_TEST_ROOMS,
     )
