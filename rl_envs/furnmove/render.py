@@ -20,6 +20,7 @@ from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_
 
 Colour: TypeAlias = tuple[int, ...]
 Cells: TypeAlias = Iterable[tuple[int, int]]
+Point: TypeAlias = tuple[float, float]
 
 PAPER: Colour = (252, 251, 248)
 INK: Colour = (52, 56, 66)
@@ -32,14 +33,14 @@ CELL_COLOURS: dict[str, Colour] = {
     OUTSIDE: PAPER,
 }
 EDGES: dict[str, Colour] = {LOW: (176, 154, 120), TALL: (94, 71, 51)}
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172), (214, 130, 16))
+AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (205, 95, 165), (120, 90, 20))
 TELEVISION: Colour = (38, 42, 52)
 GOAL: Colour = (26, 150, 98)
 REACH: Colour = (74, 144, 226)
-PATH: Colour = (240, 150, 20)
+PATH: Colour = (226, 112, 0)
+_OLD_PATH: Colour = (252, 200, 100)
 _OVERSAMPLING = 2
 _TEXT_PIXELS = 12
-_LINE_PIXELS = 18
 
 
 def draw(
@@ -80,11 +81,11 @@ def draw(
     for number, (cell, heading) in enumerate(zip(agents, headings, strict=True)):
         canvas.draw_agent(cell, int(heading), AGENT_COLOURS[number % len(AGENT_COLOURS)])
     picture = canvas.finished()
-    strips = [_caption(caption, picture.width)] if caption else []
-    strips.append(picture)
+    strips = [caption_strip(caption, picture.width)] if caption else []
+    strips.append(np.asarray(picture))
     if has_legend:
-        strips.append(_legend(len(agents), picture.width))
-    return np.concatenate([np.asarray(strip) for strip in strips])
+        strips.append(legend_strip(len(agents), picture.width))
+    return np.concatenate(strips)
 
 
 class _Canvas:
@@ -136,18 +137,35 @@ class _Canvas:
         """The way of the television's centre, from a ring where it began to the dot where it is."""
         if not len(path):
             return
-        points = [self._centre(cell) for cell in path]
-        self.pen.line(points, fill=PATH, width=self._stroke(0.14), joint="curve")
-        self._disc(*points[0], 0.24, fill=PAPER, outline=PATH, stroke=0.1)
+        moves = np.flatnonzero((path[1:] != path[:-1]).any(1))
+        for number, move in enumerate(moves):
+            colour = _between(_OLD_PATH, PATH, (number + 1) / len(moves))
+            self._draw_move(self._centre(path[move]), self._centre(path[move + 1]), colour, number % 3 == 1)
+        self._disc(*self._centre(path[0]), 0.24, fill=PAPER, outline=PATH, stroke=0.1)
+
+    def _draw_move(self, start: Point, end: Point, colour: Colour, has_arrow: bool) -> None:
+        """One cell of the way, with round ends; an arrow head in the middle says which way it was gone."""
+        self.pen.line((*start, *end), fill=colour, width=self._stroke(0.14))
+        for point in (start, end):
+            self._disc(*point, 0.07, fill=colour)
+        if has_arrow:
+            x, y, across, down = (*start, end[0] - start[0], end[1] - start[1])
+            scale = 0.9 * self.cell / max(abs(across), abs(down))
+            self._arrow(x + across / 2, y + down / 2, scale * down, scale * across, colour)
 
     def draw_agent(self, cell: NDArray[Any], heading: int, colour: Colour) -> None:
         """A disc with a white arrow in the direction that the agent faces."""
         x, y = self._centre(cell)
         self._disc(x, y, 0.47, fill=colour, outline=PAPER, stroke=0.06)
         down, right = STEPS[heading % 4] * self.cell
+        self._arrow(x, y, down, right, (255, 255, 255))
+
+    def _arrow(self, x: float, y: float, down: float, right: float, colour: Colour) -> None:
+        """An arrow head about a point, as large as a cell where (down, right) is as long as a cell."""
         shape = ((0.36, 0.0), (-0.22, 0.26), (-0.1, 0.0), (-0.22, -0.26))
-        arrow = [(x + ahead * right - side * down, y + ahead * down + side * right) for ahead, side in shape]
-        self.pen.polygon(arrow, fill=(255, 255, 255))
+        self.pen.polygon(
+            [(x + ahead * right - side * down, y + ahead * down + side * right) for ahead, side in shape], fill=colour
+        )
 
     def finished(self) -> Image.Image:
         """The picture in its final size."""
@@ -197,7 +215,7 @@ class _Canvas:
         left, top = self.cell // 2 + column * self.cell, self.cell // 2 + row * self.cell
         return left, top, left + self.cell, top + self.cell
 
-    def _centre(self, cell: NDArray[Any]) -> tuple[float, float]:
+    def _centre(self, cell: NDArray[Any]) -> Point:
         left, top, right, bottom = self._box(int(cell[0]), int(cell[1]))
         return (left + right) / 2, (top + bottom) / 2
 
@@ -205,33 +223,39 @@ class _Canvas:
         return max(1, round(cells * self.cell))
 
 
-def _caption(text: str, width: int) -> Image.Image:
-    strip = Image.new("RGB", (width, _LINE_PIXELS + 4), PAPER)
-    ImageDraw.Draw(strip).text((8, 4), text, fill=INK, font=ImageFont.load_default(_TEXT_PIXELS))
-    return strip
+def caption_strip(text: str, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:
+    """One line of text, [height, width, 3] uint8; cut where it does not fit."""
+    strip = Image.new("RGB", (width, text_pixels * 3 // 2 + 4), PAPER)
+    ImageDraw.Draw(strip).text((8, 4), text, fill=INK, font=ImageFont.load_default(text_pixels))
+    return np.asarray(strip)
 
 
-def _legend(num_agents: int, width: int) -> Image.Image:
-    """Coloured squares and what they mean, in as many lines as the width needs."""
+def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:
+    """Coloured squares and what they mean, [height, width, 3] uint8, in as many lines as the width needs."""
     entries = [(f"agent {number + 1}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
     entries += [
         ("television", TELEVISION),
-        ("its way", PATH),
+        ("its way (old: pale)", PATH),
         ("stand (goal)", GOAL),
         ("in reach of it", (205, 222, 240)),
     ]
     entries += [("low furniture", CELL_COLOURS[LOW]), ("tall furniture", CELL_COLOURS[TALL])]
-    font = ImageFont.load_default(_TEXT_PIXELS)
+    font = ImageFont.load_default(text_pixels)
+    line_pixels, square = text_pixels * 3 // 2, text_pixels * 5 // 6
     x, line, placed = 8, 0, []
     for text, colour in entries:
-        needed = 16 + round(font.getlength(text)) + 12
+        needed = square + 6 + round(font.getlength(text)) + text_pixels
         if x > 8 and x + needed > width:
             x, line = 8, line + 1
-        placed.append((x, line * _LINE_PIXELS + 4, text, colour))
+        placed.append((x, line * line_pixels + 4, text, colour))
         x += needed
-    strip = Image.new("RGB", (width, (line + 1) * _LINE_PIXELS + 4), PAPER)
+    strip = Image.new("RGB", (width, (line + 1) * line_pixels + 4), PAPER)
     pen = ImageDraw.Draw(strip)
     for x, y, text, colour in placed:
-        pen.rounded_rectangle((x, y + 2, x + 10, y + 12), radius=2, fill=colour, outline=INK)
-        pen.text((x + 15, y), text, fill=INK, font=font)
-    return strip
+        pen.rounded_rectangle((x, y + 2, x + square, y + 2 + square), radius=2, fill=colour, outline=INK)
+        pen.text((x + square + 5, y), text, fill=INK, font=font)
+    return np.asarray(strip)
+
+
+def _between(start: Colour, end: Colour, share: float) -> Colour:
+    return tuple(round(a + share * (b - a)) for a, b in zip(start, end, strict=True))

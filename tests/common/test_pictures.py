@@ -1,5 +1,6 @@
 """Rules of plots and videos: they come out as files that show what they were given, also from little or no data."""
 
+import itertools
 import subprocess
 import sys
 import warnings
@@ -9,8 +10,12 @@ import pytest
 from PIL import Image
 
 from tune_experiments.common.plots import joint_policy, learning_curves
+from tune_experiments.common.plots.curves import draw_learning_curves
+from tune_experiments.common.plots.joint_policy import draw_joint_policy
 from tune_experiments.common.trial_log import TrialLog
 from tune_experiments.common.video import write_gif
+
+ACTIONS = ("MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup")
 
 
 def log(folder, values):
@@ -18,6 +23,19 @@ def log(folder, values):
         for i, value in enumerate(values, start=1):
             trial.append({"env_steps": 100 * i, "episode/success": value, "policy/tvd": 0.0})
     return folder / "metrics.jsonl"
+
+
+def log_with_validation(folder, valid, level=0.5):
+    """20 rows; every fifth is followed by a validation. An episode takes 50 env steps."""
+    with TrialLog(folder) as trial:
+        for i in range(1, 21):
+            row = {"env_steps": 100 * i, "progress/episodes": 2 * i, "episode/success": level, "episode/length": 9.0}
+            trial.append(row | ({"valid/success": valid[i // 5 - 1]} if i % 5 == 0 else {}))
+    return folder / "metrics.jsonl"
+
+
+def lines(panel, style):
+    return [line for line in panel.lines if line.get_linestyle() == style]
 
 
 def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
@@ -39,13 +57,81 @@ def test_learning_curves_of_runs_without_a_row_are_empty_panels(tmp_path):
     assert Image.open(tmp_path / "curves.png").format == "PNG"
 
 
-def test_the_joint_policy_picture_fits_any_number_of_methods_and_actions(tmp_path):
-    policies = {name: np.eye(5) / 5 for name in ("sync", "marginal", "central")}
-    names = ["MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup"]
-    joint_policy(policies, names, {"NAV": range(4), "PICK": [4]}, tmp_path / "joint.png")
-    three = Image.open(tmp_path / "joint.png")
-    joint_policy({"empty": np.zeros((5, 5))}, names, {}, tmp_path / "one.png")
-    assert three.width > Image.open(tmp_path / "one.png").width
+def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_training(tmp_path):
+    first, second = [0.0, 0.2, 0.4, 0.6], [0.2, 0.4, 0.6, 1.0]
+    seeds = [log_with_validation(tmp_path / str(seed), valid) for seed, valid in enumerate((first, second))]
+    panel = draw_learning_curves({"sync": seeds}, {"episode/success": "success"}).axes[0]
+    (dashed,), (solid,) = lines(panel, "--"), lines(panel, "-")
+    np.testing.assert_allclose(dashed.get_xdata(), [500, 1000, 1500, 2000])
+    np.testing.assert_allclose(dashed.get_ydata(), np.mean([first, second], axis=0))
+    np.testing.assert_allclose(solid.get_ydata(), 0.5)
+    assert dashed.get_color() == solid.get_color()
+    band = panel.collections[1].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == (0.0, 1.0), "from the lowest to the highest seed"
+
+
+def test_a_solid_line_averages_the_share_of_training_that_the_picture_says(tmp_path):
+    metrics = log(tmp_path, np.arange(12) / 12)
+    figure = draw_learning_curves({"sync": [metrics]}, {"episode/success": "success"}, bins=4)
+    (solid,) = lines(figure.axes[0], "-")
+    # A row lies at the end of its stretch: 100, 200 | 300, 400, 500 | 600, 700, 800 | 900 to 1200.
+    np.testing.assert_allclose(solid.get_xdata(), [150, 400, 700, 1050])
+    np.testing.assert_allclose(solid.get_ydata(), np.array([0.5, 3, 6, 9.5]) / 12)
+    assert "1/4 of the training" in figure.get_supxlabel()
+
+
+def test_finished_episodes_may_be_the_x_axis(tmp_path):
+    runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
+    panel = draw_learning_curves(runs, {"episode/success": "success"}, x="progress/episodes").axes[0]
+    np.testing.assert_allclose(lines(panel, "--")[0].get_xdata(), [10, 20, 30, 40])
+    assert "episodes" in panel.get_xlabel()
+
+
+def test_a_metric_of_validation_has_no_dashed_partner(tmp_path):
+    figure = draw_learning_curves({"sync": [log_with_validation(tmp_path, [0, 0, 0, 1])]}, {"valid/success": "success"})
+    assert len(figure.axes[0].lines) == 1 and not lines(figure.axes[0], "--")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sync"]
+
+
+def test_panels_without_a_number_are_left_out(tmp_path):
+    runs = {"sync": [log_with_validation(tmp_path, [0, 0, 0, 1])]}
+    curves = {"episode/success": "success", "policy/tvd": "tvd", "episode/length": "length"}
+    assert [axes.get_title(loc="left") for axes in draw_learning_curves(runs, curves).axes] == ["success", "length"]
+
+
+def test_the_legend_names_every_method_once_and_says_what_dashes_are(tmp_path):
+    runs = {f"method_{i}": [log_with_validation(tmp_path / str(i), [0, 0, 0, 1])] for i in range(14)}
+    figure = draw_learning_curves(runs, {"episode/success": "success", "episode/length": "length"})
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == [*runs, "training episodes", "validation"]
+    looks = {(line.get_color(), line.get_linewidth()) for line in lines(figure.axes[0], "-")}
+    assert len(looks) == 14, "no two methods look alike"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 14])
+def test_every_method_has_a_joint_policy_panel_of_its_own_and_panels_do_not_overlap(count):
+    policies = {f"method {i}": np.eye(5)[np.roll(np.arange(5), i)] * (i + 1) for i in range(count)}
+    figure = draw_joint_policy(policies, ACTIONS, {"NAV": range(4), "PICK": [4]})
+    *panels, _ = figure.axes
+    assert [panel.get_title() for panel in panels] == list(policies)
+    for panel, policy in zip(panels, policies.values(), strict=True):
+        np.testing.assert_array_equal(panel.collections[0].get_array().reshape(5, 5), policy)
+    boxes = [axes.get_position() for axes in figure.axes]
+    assert all(0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1 for box in boxes)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def test_action_names_stand_at_the_left_of_each_row_and_below_the_lowest_panels():
+    *panels, _ = draw_joint_policy({str(i): np.eye(5) for i in range(5)}, ACTIONS, {}).axes
+    assert [bool(panel.get_yticks().size) for panel in panels] == [True, False, False, True, False]
+    assert [bool(panel.get_xticks().size) for panel in panels] == [False, False, True, True, True]
+
+
+def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
+    figure = draw_joint_policy({"sync": np.eye(5)}, ACTIONS, {}, remark="two of three")
+    assert "two of three" in [text.get_text() for text in figure.texts]
+    path = joint_policy({"nobody": np.zeros((5, 5))}, ACTIONS, {}, tmp_path / "joint.png")
+    assert Image.open(path).format == "PNG", "also where nothing was played"
 
 
 def test_matplotlib_is_not_imported_with_the_module():

@@ -75,9 +75,29 @@ def test_the_television_covers_its_13_cells(rotation):
 
 
 def test_goal_and_way_are_drawn():
-    image = picture(path=[[1, 10], [2, 10], [3, 10], [4, 5]])
+    image = picture(path=[[1, 10], [2, 10], [3, 10], [4, 10]])
     assert has(patch(image, 8, 9), GOAL) and not has(patch(image, 1, 1), GOAL)
-    assert has(patch(image, 2, 10), PATH) and not has(patch(picture(), 2, 10), PATH)
+    assert has(patch(image, 4, 10), PATH) and not has(patch(picture(), 4, 10), PATH)
+
+
+def test_the_way_darkens_with_time():
+    way = [[row, 11] for row in range(9)]
+    corners = [picture(path=way)[CELL * (row + 1), CELL * 12].sum(dtype=int) for row in range(1, 8)]
+    assert (np.diff(corners) < 0).all()
+
+
+@pytest.mark.parametrize("way", [[0, 1, 2, 3], [3, 2, 1, 0]])
+def test_arrow_heads_on_the_way_point_where_the_television_went(way):
+    image = picture(path=[[row, 11] for row in way])
+    around = np.concatenate([patch(image, 1, 11)[CELL // 2 :], patch(image, 2, 11)[: CELL // 2]])
+    width = (abs(around - CELL_COLOURS[FREE]).max(-1) > 40).sum(1)[6:-6]
+    north, south = width[: len(width) // 2].sum(), width[len(width) // 2 :].sum()
+    assert (north > south) == (way[0] < way[-1]), "the tip is thin"
+
+
+def test_a_television_that_stays_has_no_way():
+    still = picture(path=[[4, 5]] * 3)
+    np.testing.assert_array_equal(still, picture(path=[[4, 5]]))
 
 
 def test_shapes_that_reach_over_the_edge_are_cut_off():

@@ -1,0 +1,110 @@
+"""Pictures of FurnMove's experiments: one start for all methods, chosen by rule; looks that tell methods apart."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rl_envs.furnmove.splits import rooms_of
+from rl_envs.furnmove.starts import make_starts
+from rl_models.networks.tbone import TboneConfig
+from tune_experiments.common.furnmove.evaluation import test_starts as starts_of_test
+from tune_experiments.common.furnmove.evaluation import world_from
+from tune_experiments.common.furnmove.methods import METHODS
+from tune_experiments.common.furnmove.pictures import styles
+from tune_experiments.common.furnmove.trajectory import (
+    draw_trajectory,
+    median_start,
+    moments,
+    single_start,
+    storyboard,
+)
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import record_states
+from tune_experiments.furnmove_methods import EXPERIMENT
+
+CONFIG = dataclasses.replace(
+    EXPERIMENT.presets["smoke"], max_episode_steps=9, network=TboneConfig(convolutions=(2, 2, 2, 2), hidden=4)
+)
+STATE = {"seed": 0, "progress": {"env_steps": 0}}
+
+
+def untrained(method, config=CONFIG):
+    return LoadedPolicy(
+        EXPERIMENT.plan(config, method, 0).build_policy(), EXPERIMENT, config, STATE | {"method": method}
+    )
+
+
+def distances(starts):
+    return abs(starts.tv[:, :2] - starts.stand[:, :2]).sum(1)
+
+
+@pytest.mark.parametrize("per_room", [1, 4, 5])
+def test_the_start_is_the_first_of_median_distance(per_room):
+    starts = make_starts(rooms_of("test", "laptop"), 2, per_room)
+    number, all_distances = median_start(starts), distances(starts)
+    shorter, longer = (all_distances < all_distances[number]).sum(), (all_distances > all_distances[number]).sum()
+    assert max(shorter, longer) <= len(starts) / 2
+    assert (all_distances[:number] != all_distances[number]).all()
+
+
+def test_a_single_start_is_that_start_in_its_room():
+    starts = starts_of_test(CONFIG)
+    number = len(starts) - 1
+    room, start = single_start(starts, number)[0]
+    assert room == starts[number][0]
+    for mine, given in zip(start, starts[number][1], strict=True):
+        np.testing.assert_array_equal(mine, given)
+
+
+@pytest.mark.parametrize(("steps", "drawn"), [(186, [0, 62, 124, 186]), (100, [0, 33, 67, 100]), (1, [0, 0, 1, 1])])
+def test_panels_are_start_thirds_and_end(steps, drawn):
+    assert moments(steps) == drawn
+
+
+def test_recorded_states_run_from_the_start_to_the_end_of_one_episode():
+    starts = starts_of_test(CONFIG)
+    start = single_start(starts, 3)
+    states, metrics = record_states(untrained("marginal"), world_from(CONFIG, start, 1), 5)
+    np.testing.assert_array_equal(states[0]["tv"], starts.tv[3])
+    assert [int(state["episode_length"]) for state in states] == list(range(int(metrics["length"]) + 1))
+    again, _ = record_states(untrained("marginal"), world_from(CONFIG, start, 1), 5)
+    np.testing.assert_array_equal(states[-1]["agent_cells"], again[-1]["agent_cells"])
+
+
+def test_every_method_starts_alike_and_ends_its_own_way(tmp_path):
+    pictures, config = [], dataclasses.replace(CONFIG, max_episode_steps=40)
+    for method in ("marginal", "central_cordial"):
+        path = draw_trajectory(untrained(method, config), tmp_path / "plots" / f"{method}.png")
+        pictures.append(np.asarray(Image.open(path).convert("RGB")).astype(int)[40:])  # below the title
+    quarter = (pictures[0].shape[1] + 8) // 4
+    ours, theirs = ([picture[:, first : first + quarter - 8] for first in (0, 3 * quarter)] for picture in pictures)
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    assert (ours[1] != theirs[1]).any(), "untrained teams draw different actions"
+
+
+@pytest.mark.parametrize(("size", "columns"), [("laptop", 4), ("full", 2)])
+def test_a_storyboard_has_four_panels_in_a_row_or_in_a_square(size, columns):
+    start = single_start(make_starts(rooms_of("test", size)[:1], 3, 1), 0)
+    config = dataclasses.replace(CONFIG, num_agents=3, room_size=size)
+    states, metrics = record_states(untrained("marginal", config), world_from(config, start, 1), 0)
+    image = storyboard(start, states, metrics, "a title")
+    width = (start.rooms[0].width + 1) * 24
+    assert image.dtype == np.uint8 and image.shape[1] == columns * width + (columns - 1) * 8
+    assert image.shape[0] > (4 // columns) * (start.rooms[0].height + 1) * 24
+
+
+def test_rows_with_and_without_cordial_share_a_marker_and_differ_in_lightness_and_weight():
+    looks = styles(METHODS)
+    assert len({look.colour for look in looks.values()}) == len(METHODS)
+    for plain in METHODS[::2]:
+        without, with_cordial = looks[plain], looks[f"{plain}_cordial"]
+        assert without.marker == with_cordial.marker and without.width < with_cordial.width
+        assert brightness(without.colour) > brightness(with_cordial.colour) + 0.15
+        assert with_cordial.is_filled and not without.is_filled
+    assert len({look.marker for look in looks.values()}) == len(METHODS) // 2
+
+
+def brightness(colour):
+    return sum(int(colour[i : i + 2], 16) for i in (1, 3, 5)) / 765

@@ -1,0 +1,11 @@
+"""Pictures of a run: learning curves, and what pairs of actions a team plays.
+
+Matplotlib is imported inside the functions: it costs a second, and a training worker draws nothing. This folder must
+not know an experiment.
+"""
+
+from tune_experiments.common.plots.curves import CURVES, learning_curves
+from tune_experiments.common.plots.figures import COLOURS, LineStyle
+from tune_experiments.common.plots.joint_policy import joint_policy
+
+__all__ = ["COLOURS", "CURVES", "LineStyle", "joint_policy", "learning_curves"]

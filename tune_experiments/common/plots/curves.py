@@ -1,0 +1,184 @@
+"""Learning curves from the logs of trials: one panel a metric, one colour a method.
+
+A Cordial Sync, figures 4, 8 and 9: solid lines are training episodes, dashed lines validation. The dashed partner of
+`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`; a key that begins with `valid/` is drawn solid and
+has no partner. This file must not know an experiment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tune_experiments.common.plots.figures import FAINT, INK, REMARK, LineStyle, default_styles, new_figure, save
+from tune_experiments.common.trial_log import read_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# key of metrics.jsonl -> title of its panel
+CURVES = {
+    "episode/success": "success",
+    "policy/invalid_probability": "invalid probability",
+    "policy/tvd": "total variation distance",
+}
+X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
+_MOST_COLUMNS = 3
+_MOST_MARKERS = 12
+
+Row = dict[str, float]
+Points = tuple[np.ndarray, np.ndarray]
+"""x [P] and y [P] of one seed's line, x rising."""
+
+
+def learning_curves(
+    runs: Mapping[str, Sequence[Path]],
+    path: Path,
+    curves: Mapping[str, str] = CURVES,
+    bins: int = 60,
+    x: Literal["env_steps", "progress/episodes"] = "env_steps",
+    styles: Mapping[str, LineStyle] | None = None,
+) -> Path:
+    """Draw each method's mean over its seeds, with a band from the lowest to the highest seed.
+
+    Args:
+        runs: method -> the metrics.jsonl of each of its seeds.
+        path: The PNG to write.
+        curves: key -> title of the panel; panels without a number are left out unless all are.
+        bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which calms noise.
+        x: What the x axis counts; the paper plots episodes.
+        styles: method -> how its lines look; by default colours that colour-blind readers tell apart.
+    """
+    figure = draw_learning_curves(runs, curves, bins, x, styles)
+    return save(figure, path)
+
+
+def draw_learning_curves(
+    runs: Mapping[str, Sequence[Path]],
+    curves: Mapping[str, str] = CURVES,
+    bins: int = 60,
+    x: Literal["env_steps", "progress/episodes"] = "env_steps",
+    styles: Mapping[str, LineStyle] | None = None,
+) -> Figure:
+    """The same as a figure that is not saved yet."""
+    rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
+    styles = styles or default_styles(list(rows))
+    shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or dict(curves)
+    columns = min(_MOST_COLUMNS, len(shown))
+    lines = math.ceil(len(shown) / columns)
+    figure = new_figure(width=3.6 * columns, height=2.5 * lines + 0.2 * math.ceil(len(rows) / (columns + 1)) + 0.2)
+    panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    for panel, (key, title) in zip(panels, shown.items(), strict=False):
+        for method, seeds in rows.items():
+            _draw_mean(panel, [_binned(_points(seed, x, key), bins) for seed in seeds], styles[method])
+            if partner := _partner(key):
+                _draw_mean(panel, [_points(seed, x, partner) for seed in seeds], styles[method], dashed=True)
+        _finish(panel, title, X_AXES[x])
+    for panel in panels[len(shown) :]:
+        panel.set_axis_off()
+    _explain(figure, styles, {method: len(seeds) for method, seeds in rows.items()}, columns + 1, bins)
+    return figure
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _partner(key: str) -> str | None:
+    """Where a metric of training is found for validation."""
+    group, _, name = key.rpartition("/")
+    return None if group == "valid" else f"valid/{name}"
+
+
+def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], key: str) -> bool:
+    keys = {key, _partner(key)}
+    return any(keys & row.keys() for seeds in rows.values() for seed in seeds for row in seed)
+
+
+def _points(rows: Sequence[Row], x: str, key: str) -> Points:
+    """The finite values of one seed."""
+    points = np.array([(row[x], row[key]) for row in rows if x in row and np.isfinite(row.get(key, np.nan))])
+    return tuple(points.reshape(-1, 2).T)  # type: ignore[return-value]
+
+
+def _binned(points: Points, bins: int) -> Points:
+    """Averages over equal stretches of the x axis; stretches without a row are left out."""
+    if not len(points[0]):
+        return points
+    edges = np.linspace(0, points[0][-1], bins + 1)
+    place = np.clip(np.digitize(points[0], edges) - 1, 0, bins - 1)
+    used = np.unique(place)
+    return tuple(np.array([column[place == one].mean() for one in used]) for column in points)  # type: ignore[return-value]
+
+
+def _mean_over_seeds(seeds: Sequence[Points]) -> tuple[np.ndarray, np.ndarray]:
+    """The x [P], and every seed's y there, [seeds, P]."""
+    # Only where every seed has data: beyond it the mean would jump when a seed drops out.
+    start, end = max(x[0] for x, _ in seeds), min(x[-1] for x, _ in seeds)
+    grid = np.unique(np.concatenate([x[(x >= start) & (x <= end)] for x, _ in seeds]))
+    return grid, np.array([np.interp(grid, x, y) for x, y in seeds])
+
+
+# ---- drawing ---------------------------------------------------------------------------------------------------------
+
+
+def _draw_mean(panel: Axes, seeds: Sequence[Points], style: LineStyle, dashed: bool = False) -> None:
+    seeds = [seed for seed in seeds if len(seed[0])]
+    grid, values = _mean_over_seeds(seeds) if seeds else (np.empty(0), np.empty((0, 0)))
+    if not len(grid):
+        return
+    look = style.line()
+    if dashed:
+        look |= style.points() | {"linestyle": "--", "markevery": max(1, len(grid) // _MOST_MARKERS), "zorder": 3}
+    elif len(grid) == 1:
+        look |= {"marker": "."}
+    panel.plot(grid, values.mean(0), **look)
+    if len(seeds) > 1:
+        panel.fill_between(grid, values.min(0), values.max(0), color=style.colour, alpha=0.14, linewidth=0)
+
+
+def _finish(panel: Axes, title: str, x_title: str) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    panel.set_title(title, loc="left", fontsize=10, color=INK)
+    panel.set_xlabel(x_title, fontsize=9)
+    panel.tick_params(labelsize=8)
+    panel.set_xlim(left=0)
+    values = np.concatenate([np.asarray(line.get_ydata(), float) for line in panel.lines] or [np.zeros(1)])
+    # Shares fill 0 to 1 or its lower half, so that two runs compare at a glance; other metrics need what they need.
+    if values.min() >= 0:
+        share = 0.5 if 0 < values.max() <= 0.45 else 1.0
+        highest = 1.02 * share if values.max() <= 1 else panel.get_ylim()[1]
+        panel.set_ylim(-0.02 * highest, highest)
+    panel.xaxis.set_major_formatter(EngFormatter(sep=""))
+    panel.grid(axis="y", color=FAINT, linewidth=0.6)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _explain(
+    figure: Figure, styles: Mapping[str, LineStyle], seeds: Mapping[str, int], columns: int, bins: int
+) -> None:
+    """The legend above the panels, and what was averaged below them."""
+    from matplotlib.lines import Line2D
+
+    lines = [line for panel in figure.axes for line in panel.lines]
+    has_validation = any(line.get_linestyle() == "--" for line in lines)
+    handles = []
+    for method, count in seeds.items():
+        style, label = styles[method], f"{method} ({count} seeds)" if count > 1 else method
+        look = style.line() | (style.points() if has_validation else {})
+        handles.append(Line2D([], [], label=label, **look))
+    if has_validation:
+        handles += [Line2D([], [], color=REMARK, label="training episodes")]
+        handles += [Line2D([], [], color=REMARK, linestyle="--", label="validation")]
+    if lines:
+        figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
+    remark = f"a point of a solid line averages 1/{bins} of the training"
+    if max(seeds.values(), default=0) > 1:
+        remark += "; lines: mean of the seeds, bands: lowest to highest seed"
+    figure.supxlabel(remark, fontsize=8, color=REMARK)

@@ -1,0 +1,66 @@
+"""What all plots share: colours, and figures that belong to no window system and no global state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Of Okabe and Ito: colour-blind readers tell them apart."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How a method looks in every panel and in the legend."""
+
+    colour: str
+    """Of all its lines."""
+    marker: str = "o"
+    """Of its points in validation rooms: shape says what colour alone may not."""
+    width: float = 1.8
+    """Of its lines, in points."""
+    is_filled: bool = True
+    """Whether its markers are."""
+
+    def line(self) -> dict[str, Any]:
+        """Matplotlib's words for a line without markers."""
+        return {"color": self.colour, "linewidth": self.width}
+
+    def points(self) -> dict[str, Any]:
+        """Matplotlib's words for markers."""
+        face, edge = (self.colour, "white") if self.is_filled else ("white", self.colour)
+        look = {"marker": self.marker, "markersize": 5.0, "markerfacecolor": face, "markeredgecolor": edge}
+        return look | {"markeredgewidth": 0.5 if self.is_filled else 1.1}
+
+
+def default_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
+    """A colour and a marker for each method; from the eighth on they come again, with thin lines."""
+    kinds = len(COLOURS)
+    return {
+        method: LineStyle(COLOURS[number % kinds], MARKERS[number % kinds], 1.8 if number < kinds else 1.0)
+        for number, method in enumerate(methods)
+    }
+
+
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """An empty figure, in inches; without a layout its author places everything."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout=layout, dpi=150)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a PNG, and its folder where that is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, facecolor="white")
+    return path
