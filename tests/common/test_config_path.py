@@ -1,0 +1,76 @@
+"""Dotted paths: what is read, replaced and written as flags is what the command line means by them."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tune_experiments.common.command_line import parse
+from tune_experiments.common.config_path import flag_of, flags_between, replaced, value_at
+from tune_experiments.common.errors import UserError
+
+
+@dataclass(frozen=True)
+class Learner:
+    lambda_: float = 0.95
+    is_joint: bool = True
+    sums_losses: bool = False
+    widths: tuple[int, ...] = (64, 64)
+    loss_weights: dict[str, float] = field(default_factory=lambda: {"cordial_code": 1.0})
+    clip: float | None = None
+
+    def __post_init__(self):
+        if self.lambda_ > 1:
+            raise UserError("too large")
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Learner = Learner()
+    train_rooms: str = "train"
+
+
+def test_a_value_is_replaced_at_its_path_alone():
+    config = replaced(Config(), "learner.lambda_", 0.5)
+    assert value_at(config, "learner.lambda_") == 0.5
+    assert config == Config(Learner(lambda_=0.5))
+    assert Config().learner.lambda_ == 0.95
+
+
+def test_a_replaced_value_is_checked_like_any_other():
+    with pytest.raises(UserError, match="too large"):
+        replaced(Config(), "learner.lambda_", 2.0)
+
+
+@pytest.mark.parametrize("path", ["learner.gamma", "gamma", "learner.lambda_.x"])
+def test_a_path_that_leads_nowhere_is_an_error(path):
+    with pytest.raises((AttributeError, TypeError)):
+        value_at(Config(), path)
+    with pytest.raises((AttributeError, TypeError)):
+        replaced(Config(), path, 1)
+
+
+def test_a_flag_has_dashes_but_at_its_end():
+    assert flag_of("learner.is_joint") == "--learner.is-joint"
+    assert flag_of("learner.lambda_") == "--learner.lambda_"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        Config(),
+        Config(Learner(lambda_=1e-5)),
+        Config(Learner(lambda_=-2.0, clip=0.3)),
+        Config(Learner(is_joint=False, sums_losses=True)),
+        Config(Learner(widths=(3,)), train_rooms="a room's file.json"),
+        Config(Learner(loss_weights={"cordial_code": 0.25})),
+    ],
+    ids=str,
+)
+def test_flags_between_two_configurations_are_read_back_as_the_second(new):
+    old = Config()
+    assert parse({"laptop": old}, flags_between(old, new), "")[0] == new
+    assert parse({"laptop": new}, flags_between(new, old), "")[0] == old
+
+
+def test_equal_configurations_need_no_flag():
+    assert flags_between(Config(), replace(Config())) == []
