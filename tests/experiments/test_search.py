@@ -1,0 +1,175 @@
+"""Searches of real experiments: the space fits the configuration, no test world is played, a broken search goes on."""
+
+import dataclasses
+import functools
+import json
+
+import pytest
+from ray import tune
+from ray.tune.search.sample import Categorical
+
+from tune_experiments import furnmove_methods, matrix_game
+from tune_experiments.common.command_line import parse
+from tune_experiments.common.config_json import config_from_json, config_to_json
+from tune_experiments.common.config_path import replaced, value_at
+from tune_experiments.common.experiment import find_experiment, read_configuration
+from tune_experiments.common.furnmove.methods import FAMILIES, METHODS, method_of
+from tune_experiments.common.main import main
+from tune_experiments.common.search import SearchSpace, draw_settings
+from tune_experiments.common.trial import Trial, outcome_of
+from tune_experiments.common.trial_log import read_metrics
+
+FURNMOVE = furnmove_methods.EXPERIMENT
+SPACE = FURNMOVE.search_space()
+PRESETS = FURNMOVE.presets
+
+
+def ends(domain):
+    """The values at the ends of a domain, or all of them."""
+    if isinstance(domain, dict):
+        return domain["grid_search"]
+    return domain.categories if isinstance(domain, Categorical) else [domain.lower, domain.upper]
+
+
+# ---------------------------------------------------------------------------------------------------- FurnMove's space
+
+
+@pytest.mark.parametrize("path", SPACE.domains)
+def test_every_path_is_a_field_that_takes_every_value_of_its_domain(path):
+    for value in ends(SPACE.domains[path]):
+        config = replaced(PRESETS["laptop"], path, value)
+        assert config_from_json(type(config), json.loads(json.dumps(config_to_json(config)))) == config
+        assert value_at(config, path) == value
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_as_many_settings_as_asked_for(method, preset):
+    settings = draw_settings(SPACE, PRESETS[preset], method, 12, seed=0)
+    assert len({json.dumps(config_to_json(one.config)) for one in settings}) == 12
+    assert settings[0].config == PRESETS[preset]
+    rates = {one.values[f"{method_of(method).family}.learning_rate"] for one in settings}
+    assert len(rates) == 12
+    assert {one.config.learner.algorithm for one in settings} == {"ppo", "impala"}
+    if method_of(method).family != "central":
+        assert {one.config.learner.is_joint for one in settings} == {True, False}
+
+
+@functools.cache
+def training(config, method):
+    """All of a trial that its search space could change, in a form that compares."""
+    plan = FURNMOVE.plan(config, method, 0)
+    (loss,) = plan.objective.extra_losses
+    rest = dataclasses.replace(plan.objective, extra_losses=())
+    # At weight 0 CORDIAL only logs.
+    cordial = loss.coordination.weights.tolist() if max(value for _, value in loss.beta.points) > 0 else None
+    return repr((rest, plan.optimiser, loss.beta, cordial))
+
+
+@pytest.mark.parametrize("preset", ["laptop", "authors"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_is_tried_with_what_changes_its_training_and_with_nothing_else(method, preset):
+    config = PRESETS[preset]
+    for path, domain in SPACE.domains.items():
+        if path == "learner.is_joint" and method_of(method).family == "central":
+            continue  # changes the loss's form, but a central mind has one probability in either
+        changed = replaced(config, path, next(value for value in ends(domain) if value != value_at(config, path)))
+        does_change = training(changed, method) != training(config, method)
+        assert SPACE.uses(config, method, path) == does_change, path
+
+
+def test_every_experiment_on_furnmove_has_the_space():
+    for name in ("furnmove_sync", "furnmove_methods", "furnmove_cordial", "furnmove_mixture_size"):
+        assert list(find_experiment(name).search_space().domains) == list(SPACE.domains)
+    assert {path.split(".")[0] for path in SPACE.domains} >= set(FAMILIES)
+
+
+# -------------------------------------------------------------------------------------------------------- test worlds
+
+
+def no_test(*args):
+    raise AssertionError("a test world was asked for")
+
+
+def without_test(experiment, **changes):
+    return dataclasses.replace(experiment, test=no_test, make_test_world=no_test, **changes)
+
+
+def test_a_trial_that_is_not_to_be_tested_finishes_without_a_test(tmp_path):
+    config = dataclasses.replace(matrix_game.SMOKE, games=32, budget_env_steps=640)
+    Trial(without_test(matrix_game.EXPERIMENT), config, "sync", 0, tmp_path, is_tested=False).run(lambda row: None)
+    assert outcome_of(tmp_path) == []
+    with pytest.raises(AssertionError, match="a test world"):
+        Trial(without_test(matrix_game.EXPERIMENT), config, "sync", 0, tmp_path).run(lambda row: None)
+
+
+# ------------------------------------------------------------------------------------------------- from command to end
+
+
+def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray_session, tmp_path, capsys):
+    out, flags = tmp_path / "out", ["--methods", "marginal", "--budget-env-steps", "1000"]
+    words = ["--preset", "smoke", "--search", "2", *flags, "--out", str(out)]
+    assert main(without_test(FURNMOVE), words) == 0
+    rows = [json.loads(line) for line in (out / "search.jsonl").read_text().splitlines()]
+    assert sorted(row["setting"] for row in rows) == [0, 1]
+    assert rows[0]["value"] >= rows[1]["value"]
+    for row in rows:
+        trial = out / "trials" / f"marginal-setting{row['setting']:02}-seed0"
+        assert outcome_of(trial) == []
+        assert not list(trial.glob("*_pictures.npz"))
+        assert row["value"] == read_metrics(trial / "metrics.jsonl")[-1]["valid/success"]
+        config, options = parse(PRESETS, row["flags"], "")
+        assert config_to_json(config) == json.loads((out / "config.json").read_text())["config"] | {
+            key: value for key, value in config_to_json(config).items() if key in {"learner", "marginal"}
+        }
+        assert {path: value_at(config, path) for path in row["parameters"]} == row["parameters"]
+        assert 0 not in options.seeds, "the winner's seed helped to choose it"
+    assert not (out / "results.jsonl").exists()
+    assert f"python tune_experiments/furnmove_methods.py {' '.join(rows[0]['flags'])}" in capsys.readouterr().out
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_broken_search_goes_on_where_it_was(ray_session, tmp_path):
+    space = SearchSpace({"learning_rate": tune.loguniform(1e-3, 1e-1)}, objective="valid/value_against_adversary")
+    experiment = without_test(matrix_game.EXPERIMENT, search_space=lambda: space)
+    flags = ["--preset", "smoke", "--methods", "sync", "--games", "32", "--updates-per-row", "5"]
+    flags += ["--budget-env-steps", "1600", "--checkpoint-every-env-steps", "320", "--seeds", "0"]
+    out, whole = tmp_path / "broken", tmp_path / "whole"
+
+    def search(count):
+        return main(experiment, [*flags, "--out", str(out), "--search", str(count)])
+
+    def kill_late(row):
+        if row["env_steps"] >= 800:
+            raise Killed
+
+    assert search(1) == 0
+    first, second = (out / "trials" / f"sync-setting0{number}-seed0" for number in (0, 1))
+    finished = (first / "metrics.jsonl").stat()
+    config = read_configuration(experiment, json.loads((out / "config.json").read_text())["config"])
+    setting = draw_settings(space, config, "sync", 2, 0)[1]
+    with pytest.raises(Killed):
+        Trial(experiment, setting.config, "sync", 0, second, is_tested=False).run(kill_late)
+    begun = {row["env_steps"]: row["wall_time"] for row in read_metrics(second / "metrics.jsonl")}
+
+    assert search(2) == 0
+    assert (first / "metrics.jsonl").stat() == finished, "a finished trial is not trained again"
+    rows = read_metrics(second / "metrics.jsonl")
+    assert [row["env_steps"] for row in rows] == list(range(160, 1601, 160))
+    assert rows[1]["wall_time"] == begun[320], "it went on from its checkpoint"
+    Trial(experiment, setting.config, "sync", 0, whole, is_tested=False).run(lambda row: None)
+    unbroken = read_metrics(whole / "metrics.jsonl")
+    assert [row["valid/value_against_adversary"] for row in rows] == [
+        row["valid/value_against_adversary"] for row in unbroken
+    ]
+    ranking = [json.loads(line) for line in (out / "search.jsonl").read_text().splitlines()]
+    assert sorted(row["setting"] for row in ranking) == [0, 1]
+
+
+def test_an_experiment_without_a_space_says_so(tmp_path, capsys):
+    assert main(matrix_game.EXPERIMENT, ["--search", "3", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith("error: matrix_game has no search space for --search to draw from")
+    assert not (tmp_path / "out").exists()
