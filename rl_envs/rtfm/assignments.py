@@ -19,7 +19,7 @@ from rl_envs.core.spec import Array
 SPLITS = ("train", "eval")
 NUM_TEAMS, NUM_ELEMENTS = 3, 4
 MAX_MONSTERS, MAX_MODIFIERS = 9, 8
-_ROUNDS = 8
+_ROUNDS = 4
 _KEY = 0x5EED_0F_A11
 
 

@@ -32,8 +32,8 @@ class Viewer:
         self._bare[:, 0] = WALL
         self._bare[grid.inside, 0] = EMPTY
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
-        self._faces = np.full((num_agents, num_agents), AGENT, np.uint8)
-        np.fill_diagonal(self._faces, YOU)
+        self._own_last = self._own_first[:, ::-1]
+        self._faces = np.array([AGENT] * (num_agents - 1) + [YOU], np.uint8)
         self._is_fog = None if sight is None else grid.distance > sight**2
         last, size = num_names - 1, grid.size
         self.spec = {
@@ -65,47 +65,41 @@ class Viewer:
     def _names_in_cells(self, agents: Array, things: Array, names: Array) -> Array:
         """[K, N, H, W, P] uint8."""
         count, num_agents = agents.shape
-        rooms = np.empty((count, *self._bare.shape), np.uint8)
+        rooms = np.empty((count, 1, *self._bare.shape), np.uint8)
         rooms[...] = self._bare
         if self._names_per_cell == 1:
-            self._paint(rooms[:, None], things[:, None], names[:, None])
-            views = rooms[:, None] if num_agents == 1 else np.repeat(rooms[:, None], num_agents, axis=1)
-            self._paint_agents(views, agents)
+            _paint(rooms, things[:, None], names[:, None])
+            views = rooms if num_agents == 1 else np.repeat(rooms, num_agents, axis=1)
+            _paint(views, agents[:, self._own_last], self._faces)
+            views[:, :, 0] = WALL
         else:
-            views = np.repeat(rooms[:, None], num_agents, axis=1)
+            views = np.repeat(rooms, num_agents, axis=1)
             self._stack(views, agents, things, names)
         if self._is_fog is not None:
             views[self._is_fog[agents]] = [FOG] + [0] * (self._names_per_cell - 1)
         size = self._grid.size
         return views.reshape(count, num_agents, size, size, self._names_per_cell)
 
-    def _paint(self, views: Array, cells: Array, names: Array) -> None:
-        """Write names [K, V, E] into the first place of cells [K, V, E] of views [K, V, C, P], later ones over earlier.
-
-        What is nowhere lands in the corner, which is then made wall again.
-        """
-        flat = views.reshape(-1)
-        stride = self._bare.size
-        offsets = np.arange(0, flat.size, stride).reshape(*views.shape[:2], 1)
-        flat[offsets + cells * self._names_per_cell] = names
-        flat[offsets] = WALL
-
-    def _paint_agents(self, views: Array, agents: Array) -> None:
-        """Others first, so that oneself is seen where several share a cell."""
-        for ago in range(agents.shape[1] - 1, -1, -1):
-            shown = agents[:, self._own_first[:, ago]]
-            self._paint(views, shown[:, :, None], np.uint8(YOU if ago == 0 else AGENT))
-
     def _stack(self, views: Array, agents: Array, things: Array, names: Array) -> None:
         """Several names a cell: each goes into the place that counts the higher ones in the same cell."""
         count, num_agents = agents.shape
         cells = np.concatenate([agents[:, self._own_first], np.repeat(things[:, None, ::-1], num_agents, 1)], axis=2)
-        faces = np.tile(self._faces[0], (count, num_agents, 1))
+        faces = np.tile(self._faces[::-1], (count, num_agents, 1))
         all_names = np.concatenate([faces, np.repeat(names[:, None, ::-1], num_agents, 1)], axis=2)
         higher = np.tril(cells[..., :, None] == cells[..., None, :], -1).sum(-1)
         world, viewer, entity = np.nonzero((cells > 0) & (higher < self._names_per_cell))
         chosen = (world, viewer, entity)
         views[world, viewer, cells[chosen], higher[chosen]] = all_names[chosen]
+
+
+def _paint(views: Array, cells: Array, names: Array) -> None:
+    """Write names [K, V, E] into cells [K, V, E] of views [K, V, C, 1]; later ones hide earlier ones of their cell.
+
+    What is nowhere lands in cell 0.
+    """
+    flat = views.reshape(-1)
+    first = np.arange(0, flat.size, views.shape[2]).reshape(*views.shape[:2], 1)
+    flat[first + cells] = names
 
 
 def carried_names(held: Array, item_names: Array) -> Array:
@@ -118,5 +112,4 @@ def carried_names(held: Array, item_names: Array) -> Array:
     Returns:
         [K, N] uint8.
     """
-    nothing = np.full((len(held), 1), EMPTY_HANDED, np.uint8)
-    return np.take_along_axis(np.concatenate([nothing, item_names], axis=1), held, 1)
+    return np.where(held > 0, item_names[np.arange(len(held))[:, None], held - 1], np.uint8(EMPTY_HANDED))
