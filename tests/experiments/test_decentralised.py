@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 SEED = 3
 
 
-def save(folder, method, experiment="furnmove_sync"):
+def save(folder, method="sync_13_cordial", experiment="furnmove_sync"):
     """A checkpoint of an untrained team, with weights so large that views and messages decide what it does."""
     found = find_experiment(experiment)
     config = found.presets["smoke"]
@@ -49,7 +49,7 @@ def save(folder, method, experiment="furnmove_sync"):
 
 @pytest.fixture(scope="module")
 def sync(tmp_path_factory):
-    return save(tmp_path_factory.mktemp("sync"), "sync")
+    return save(tmp_path_factory.mktemp("sync"))
 
 
 @pytest.fixture
@@ -72,20 +72,39 @@ def is_alive(pid):
     return True
 
 
-@pytest.mark.parametrize(("method", "index"), [("sync", 11), ("marginal", None)])
-def test_separate_processes_play_the_teams_episode_to_the_last_action(method, index, tmp_path, monkeypatch):
-    """Whichever of the sixteen worlds is chosen (None: as it comes): its start, its uniforms."""
-    if index is not None:
-        monkeypatch.setattr("tune_experiments.common.recording._choose", lambda *_: index)
-    checkpoint = save(tmp_path, method)
+SYNC = "each tells each other agent {} bytes, in 2 messages"
+
+
+@pytest.mark.parametrize(
+    ("experiment", "method", "agents", "rounds", "exchanged"),
+    [
+        ("furnmove_sync", "sync_13_cordial", 2, 2, SYNC),
+        ("furnmove_three_agents", "sync_13_cordial", 3, 2, SYNC),
+        ("furnmove_methods", "no_communication", 2, 0, "they exchange nothing"),
+    ],
+)
+def test_separate_processes_play_the_teams_episode_to_the_last_action(
+    experiment, method, agents, rounds, exchanged, tmp_path, monkeypatch
+):
+    """Whichever of the sixteen worlds is chosen: its start, its uniforms."""
+    monkeypatch.setattr("tune_experiments.common.recording._choose", lambda *_: 11)
+    checkpoint = save(tmp_path, method, experiment)
     loaded = load_policy(checkpoint)
     together = list(play_aloud(loaded, SEED))
     first, *apart, last = play_decentralised(loaded, checkpoint, SEED)
     assert apart == together
-    steps, width = len(together) - 1, loaded.config.network.message_features
+    steps, message_bytes = len(together) - 1, 4 * loaded.config.network.message_features
+    said = agents * (agents - 1) * rounds * steps
     assert steps > 10
-    assert first == f"2 processes, one an agent; a step, each tells each other agent {8 * width} bytes, in 2 messages"
-    assert last == f"{4 * steps} messages passed between the agents, {16 * width * steps:,} bytes"
+    assert first == f"{agents} processes, one an agent; in a step, " + exchanged.format(rounds * message_bytes)
+    assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
+
+
+def test_play_tells_the_same_chosen_episode_with_and_without_the_flag(sync, capsys):
+    assert after_training(["play", str(sync)]) == 0
+    together = capsys.readouterr().out.splitlines()
+    assert after_training(["play", str(sync), "--decentralised"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:-1] == together
 
 
 def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
@@ -185,11 +204,18 @@ def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     assert "\n" not in str(told.value)
 
 
-def test_a_policy_without_parts_is_refused_in_a_sentence(tmp_path, capsys):
-    checkpoint = save(tmp_path, "sync", "matrix_game")
+@pytest.mark.parametrize(
+    ("experiment", "method", "team"),
+    [
+        ("furnmove_three_agents", "central_cordial", "Central and CentralHead"),
+        ("matrix_game", "sync", "ConstantNetwork and SyncHead"),
+    ],
+)
+def test_a_team_without_parts_is_refused_in_a_sentence(experiment, method, team, tmp_path, capsys):
+    checkpoint = save(tmp_path, method, experiment)
     assert after_training(["play", str(checkpoint), "--decentralised"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: a team of ConstantNetwork and SyncHead cannot be run decentralised")
+    assert said.startswith(f"error: a team of {team} cannot be run decentralised")
     assert said.count("\n") == 1
 
 

@@ -50,7 +50,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
     with separate_agents(checkpoint, mind.num_agents, mind.observation_keys, seed, index) as team:
-        yield f"{mind.num_agents} processes, one an agent; {_exchanged(policy, obs)}"
+        yield f"{mind.num_agents} processes, one an agent; in a step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
         yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
@@ -63,7 +63,7 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
         sizes = bytes_said(policy.policy, first, torch.ones(1, dtype=torch.bool))
     if not sizes or policy.policy.num_agents == 1:
         return "they exchange nothing"
-    return f"a step, each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
+    return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
 
 
 def _in_words(world: Any, steps: Iterator[tuple[Any, Any, Any, Any]], index: int) -> Iterator[str]:
