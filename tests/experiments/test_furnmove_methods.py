@@ -1,0 +1,157 @@
+"""FurnMove's fourteen methods and four presets: what each row is, as the paper and the authors' code have it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.start_file import save_starts
+from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.furnmove.config import LearnerSettings
+from tune_experiments.common.furnmove.evaluation import evaluate, valid_starts
+from tune_experiments.common.furnmove.evaluation import test_starts as starts_of_the_test
+from tune_experiments.common.furnmove.methods import METHODS, method_of
+from tune_experiments.common.furnmove.trials import plan
+
+PRESETS = find_experiment("furnmove_methods").presets
+THREE = find_experiment("furnmove_three_agents").presets
+TINY = dataclasses.replace(
+    PRESETS["smoke"], workers=dataclasses.replace(PRESETS["smoke"].workers, worlds_per_runner=4, fragment_length=6)
+)
+
+
+def parameters(config, method):
+    return sum(weights.numel() for weights in plan(config, method, 0).build_policy().parameters())
+
+
+def one_update(config, method):
+    trial = plan(config, method, 0)
+    world = trial.make_world(num_worlds=config.workers.worlds_per_runner, first_world=0)
+    policy = trial.build_policy()
+    collector = Collector(world, policy, config.workers.fragment_length, trial.objective.needs_values)
+    collector.reset(0)
+    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()]), policy
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method):
+    statistics, _ = one_update(TINY, method)
+    assert all(np.isfinite(value) for value in map(float, statistics.values()))
+    has_cordial = method.endswith("_cordial")
+    assert (statistics["schedule/cordial"] > 0) == has_cordial
+    assert (statistics["schedule/entropy"] > 0) == (not has_cordial)
+
+
+@pytest.mark.parametrize("method", ["sync_13_cordial", "marginal", "central_cordial"])
+@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
+@pytest.mark.parametrize("is_joint", [True, False])
+@pytest.mark.parametrize("agents", [2, 3])
+def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, is_joint, agents):
+    learner = LearnerSettings(algorithm=algorithm, is_joint=is_joint)
+    config = dataclasses.replace(TINY, learner=learner, num_agents=agents)
+    assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
+    statistics, _ = one_update(config, method)
+    assert np.isfinite(float(statistics["loss/total"]))
+
+
+def test_one_component_is_a_marginal_policy_and_silent_agents_hear_only_themselves():
+    _, one = one_update(TINY, "sync_1")
+    assert parameters(TINY, "sync_1") == parameters(TINY, "marginal") == parameters(TINY, "no_communication")
+    assert one.policy_head.components == 1
+    assert plan(TINY, "marginal", 0).build_policy().network.talk.hears_others
+    assert not plan(TINY, "no_communication", 0).build_policy().network.talk.hears_others
+    assert [method_of(f"sync_{m}").components for m in (1, 2, 4, 13)] == [1, 2, 4, 13]
+
+
+def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared_error_whole():
+    _, policy = one_update(TINY, "central")
+    world = plan(TINY, "central", 0).make_world(num_worlds=2, first_world=0)
+    collector = Collector(world, policy, 1, True)
+    collector.reset(0)
+    assert isinstance(
+        collector._think(world.reset(0), policy.initial_state(2), np.ones(2, bool)).policy, JointCategorical
+    )
+    for agents in (2, 3):
+        config = dataclasses.replace(TINY, num_agents=agents)
+        weights = {method: plan(config, method, 0).objective.value_weight for method in ("central", "marginal")}
+        assert weights["central"] == agents * weights["marginal"]
+
+
+@pytest.mark.parametrize(
+    ("presets", "method", "count"),
+    [
+        (PRESETS, "sync_13_cordial", 3_180_051),
+        (PRESETS, "marginal", 3_195_338),
+        (PRESETS, "no_communication", 3_195_338),
+        (PRESETS, "central_cordial", 2_986_732),
+        (THREE, "sync_13_cordial", 3_231_835),
+        (THREE, "marginal", 3_143_666),
+        (THREE, "central_cordial", 3_644_421),
+    ],
+)
+def test_the_paper_preset_has_the_authors_networks(presets, method, count):
+    assert parameters(presets["paper"], method) == count
+
+
+@pytest.mark.parametrize("preset", ["authors", "paper"])
+def test_the_authors_constants(preset):
+    trial = plan(PRESETS[preset], "sync_13_cordial", 0)
+    objective, optimiser = trial.objective, trial.optimiser
+    assert (objective.gamma, objective.value_weight, objective.is_joint) == (0.99, 0.25, False)
+    assert (objective.clip_rho, objective.clip_c) == (1, 1)
+    assert (optimiser.kind, optimiser.epsilon, optimiser.amsgrad) == ("adam", 1e-3, True)
+    assert (optimiser.clip, optimiser.clip_by, optimiser.betas) == (3, "largest", (0.9, 0.999))
+    rates = {optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 10**6, 10**9)}
+    assert rates == {1e-4}
+    (cordial,) = objective.extra_losses
+    betas = [cordial.beta.at(Progress(episodes=episodes)) for episodes in (0, 2_500, 4_950, 10**6)]
+    np.testing.assert_allclose(betas, [1.0, 0.5, 0.01, 0.01], atol=1e-12)
+    assert plan(PRESETS[preset], "marginal", 0).objective.entropy_weight.at(Progress()) == 0.01
+    assert trial.workers.fragment_length == 50
+    assert not PRESETS[preset].bootstrap_at_limit
+
+
+def test_the_authors_preset_keeps_the_laptops_sizes():
+    laptop, authors = PRESETS["laptop"], PRESETS["authors"]
+    for name in ("network", "room_size", "max_episode_steps", "train_rooms", "budget_env_steps", "test_rooms"):
+        assert getattr(laptop, name) == getattr(authors, name)
+
+
+@pytest.mark.parametrize("presets", [PRESETS, THREE])
+@pytest.mark.parametrize("preset", ["laptop", "paper"])
+def test_the_test_is_a_thousand_episodes_200_in_each_of_five_rooms_that_nobody_trains_or_validates_in(presets, preset):
+    config = presets[preset]
+    test, valid = starts_of_the_test(config), valid_starts(config)
+    assert np.bincount(test.room).tolist() == [200] * 5
+    assert len(set(valid.room)) == 5
+    assert test.num_agents == config.num_agents
+    trained = {room.name for room in plan(config, "marginal", 0).make_world(num_worlds=1, first_world=0).rooms[:20]}
+    tested, validated = ({room.name for room in starts.rooms} for starts in (test, valid))
+    assert not tested & validated
+    assert not trained & (tested | validated)
+
+
+def test_starts_from_a_file_are_the_episodes_that_are_tested(tmp_path):
+    starts = starts_of_the_test(TINY)
+    save_starts(tmp_path / "starts.json", starts)
+    config = dataclasses.replace(TINY, test_starts=str(tmp_path / "starts.json"))
+    assert starts_of_the_test(config) == starts
+    policy = plan(TINY, "sync_2", 0).build_policy()
+    by_rule, by_file = evaluate(TINY, starts, policy), evaluate(config, starts_of_the_test(config), policy)
+    assert len(by_rule["success"]) == len(starts)
+    for name, values in by_rule.items():
+        np.testing.assert_array_equal(values, by_file[name])
+
+
+def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do(tmp_path):
+    for agents in (2, 3):
+        config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1)
+        played = evaluate(config, starts_of_the_test(config), plan(config, "central", 0).build_policy())
+        assert {"md_spl", "success", "length", "final_distance", "invalid_probability", "tvd"} <= set(played)
+        assert played["_joint_policy"].shape == (13, 13)
+        np.testing.assert_allclose(played["_joint_policy"].sum(), 1, atol=1e-5)
