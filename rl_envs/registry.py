@@ -14,6 +14,8 @@ from rl_envs.core.world import World
 WORLDS = {
     "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
     "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",
+    "rock_paper_scissors-v0": "rl_envs.rock_paper_scissors.world:RockPaperScissors",
+    "rtfm-v0": "rl_envs.rtfm.world:Rtfm",
 }
 
 

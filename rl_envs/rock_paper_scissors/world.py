@@ -128,12 +128,6 @@ class RockPaperScissors(Arena):
     def _state_bounds(self) -> dict[str, int]:
         return super()._state_bounds() | {"triple": len(LETTERS), "dragon": _SENTENCES}
 
-    def render(self, index: int = 0) -> Array:
-        """Picture of world `index` with its document, goal and inventory, [H, W, 3] uint8."""
-        from rl_envs.rtfm import render  # Pillow is needed for pictures alone
-
-        return render.draw(self.scene(index))
-
 
 @cache
 def lexicon() -> Lexicon:

@@ -305,6 +305,32 @@ class Arena(World):
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {"win_rate": self._won(rows).astype(np.float64)}
 
+    def render(self, index: int = 0) -> Array:
+        """Picture of world `index` with its document, goal and inventories, [H, W, 3] uint8."""
+        from rl_envs.rtfm import render  # Pillow is needed for pictures alone
+
+        state = {name: value[index] for name, value in self.state.items()}
+        carried = self._carried(state["held"][None], state["item_names"][None])[0]
+        present = {"monster": state["monster_alive"], "item": state["item_cells"] > 0}
+        named = {
+            kind: [
+                (self.lexicon.names[name], divmod(int(cell), self._grid.size))
+                for name, cell in zip(state[f"{kind}_names"][is_here], state[f"{kind}_cells"][is_here], strict=True)
+            ]
+            for kind, is_here in present.items()
+        }
+        texts = {key: self.lexicon.decode(self.texts[key].look_up(state[key])) for key in ("document", "goal")}
+        scene = render.Scene(
+            size=self._grid.size,
+            agents=[divmod(int(cell), self._grid.size) for cell in state["agent_cells"]],
+            is_agent_alive=state["agent_alive"].tolist(),
+            carried=[self.lexicon.names[name] for name in carried],
+            monsters=named["monster"],
+            items=named["item"],
+            **texts,
+        )
+        return render.draw(scene)
+
 
 _AGENT_ORDER_DRAW = 1 << 16
 """Far from the draws of the monsters, whose number differs."""

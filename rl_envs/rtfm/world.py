@@ -195,12 +195,6 @@ class Rtfm(Arena):
         if not {"document", "goal"} <= given:
             self._write(rows)
 
-    def render(self, index: int = 0) -> Array:
-        """Picture of world `index` with its document, goal and inventories, [H, W, 3] uint8."""
-        from rl_envs.rtfm import render  # Pillow is needed for pictures alone
-
-        return render.draw(self.scene(index))
-
 
 @cache
 def lexicon() -> Lexicon:

@@ -1,0 +1,169 @@
+"""Pictures of RTFM: the room on the left; goal, inventories and document on the right, for whoever wants to read along.
+
+Everything is drawn twice as large as wanted and then reduced, so that edges are smooth; text is written afterwards.
+This file must not know about rules, rewards or how an episode came to this state.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from rl_envs.core.spec import Array
+
+Colour: TypeAlias = tuple[int, int, int]
+Cell: TypeAlias = tuple[int, int]
+
+PAPER: Colour = (252, 251, 248)
+FLOOR: Colour = (247, 242, 232)
+GRID: Colour = (226, 218, 203)
+WALL: Colour = (84, 90, 103)
+INK: Colour = (52, 56, 66)
+FADED: Colour = (128, 132, 140)
+ITEM: Colour = (255, 255, 255)
+MONSTER: Colour = (196, 186, 204)
+"""A monster whose first word is no element."""
+ELEMENT_COLOURS: dict[str, Colour] = {
+    "cold": (140, 190, 235),
+    "fire": (238, 130, 100),
+    "lightning": (244, 210, 90),
+    "poison": (150, 200, 120),
+}
+AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
+_OVERSAMPLING = 2
+_TEXT_PIXELS, _SMALL_PIXELS = 13, 10
+_LINE_PIXELS = 18
+_PANEL_COLUMNS = 46
+_PANEL_PIXELS = 350
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One moment, in words and cells.
+
+    Attributes:
+        size: side of the room in cells, walls included.
+        agents: (row, column) of each agent.
+        is_agent_alive: of each agent.
+        carried: what each agent holds, in words.
+        monsters: name and (row, column) of each monster that lives.
+        items: name and (row, column) of each item on the floor.
+        document, goal: as the agents read them.
+    """
+
+    size: int
+    agents: Sequence[Cell]
+    is_agent_alive: Sequence[bool]
+    carried: Sequence[str]
+    monsters: Sequence[tuple[str, Cell]]
+    items: Sequence[tuple[str, Cell]]
+    document: str
+    goal: str
+
+
+def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 72) -> Array:
+    """Picture of one moment.
+
+    Args:
+        scene: what to show.
+        caption: one line above the text, for example the actions.
+        cell_pixels: side of a cell.
+
+    Returns:
+        [height, width, 3] uint8; the room is size * cell_pixels wide, the text stands to its right.
+    """
+    room = _room(scene, cell_pixels)
+    lines = _lines(scene, caption)
+    height = max(room.height, len(lines) * _LINE_PIXELS + 16)
+    picture = Image.new("RGB", (room.width + _PANEL_PIXELS, height), PAPER)
+    picture.paste(room, (0, 0))
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
+    for number, (text, colour) in enumerate(lines):
+        pen.text((room.width + 14, 8 + number * _LINE_PIXELS), text, fill=colour, font=font)
+    return np.asarray(picture)
+
+
+def _room(scene: Scene, cell_pixels: int) -> Image.Image:
+    side = cell_pixels * _OVERSAMPLING
+    image = Image.new("RGB", (scene.size * side, scene.size * side), WALL)
+    pen = ImageDraw.Draw(image)
+    for row in range(1, scene.size - 1):
+        for column in range(1, scene.size - 1):
+            pen.rectangle(_box((row, column), side, 0), fill=FLOOR, outline=GRID, width=_OVERSAMPLING)
+    for _, cell in scene.items:
+        pen.rounded_rectangle(_box(cell, side, side // 24), radius=side // 12, fill=ITEM, outline=INK, width=3)
+    for name, cell in scene.monsters:
+        fill = ELEMENT_COLOURS.get(name.split()[0], MONSTER)
+        pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=INK)
+    for number, (cell, alive) in enumerate(zip(scene.agents, scene.is_agent_alive, strict=True)):
+        _draw_agent(pen, _box(cell, side, side // 5), AGENT_COLOURS[number % len(AGENT_COLOURS)], alive)
+    image = image.resize((scene.size * cell_pixels,) * 2, Image.Resampling.BOX)
+    pen = ImageDraw.Draw(image)
+    for name, cell in (*scene.items, *scene.monsters):
+        _write_into(pen, cell, cell_pixels, name)
+    return image
+
+
+def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, alive: bool) -> None:
+    """A disc; a cross for the dead."""
+    left, top, right, bottom = box
+    if alive:
+        pen.ellipse(box, fill=colour, outline=PAPER, width=4)
+        return
+    for line in ((left, top, right, bottom), (left, bottom, right, top)):
+        pen.line(line, fill=colour, width=10)
+
+
+def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> None:
+    """The words of a name, one a line, in the middle of a cell."""
+    words = name.split()
+    font = ImageFont.load_default(_SMALL_PIXELS)
+    x, y = (cell[1] + 0.5) * side, (cell[0] + 0.5) * side
+    for number, word in enumerate(words):
+        pen.text((x, y + (number - (len(words) - 1) / 2) * 13), word, fill=INK, font=font, anchor="mm")
+
+
+def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:
+    """Everything that is written beside the room, line by line."""
+    lines: list[tuple[str, Colour]] = [(caption, INK), ("", INK)] if caption else []
+    lines += [("GOAL", FADED), *_wrapped(_readable(scene.goal)), ("", INK)]
+    lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", FADED))
+    lines += [
+        (_readable(held), AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number, held in enumerate(scene.carried)
+    ]
+    lines += [("", INK), ("DOCUMENT", FADED)]
+    for sentence in scene.document.removesuffix(" .").split(" . "):
+        lines += _wrapped(_readable(f"{sentence} ."))
+    return lines
+
+
+def _wrapped(text: str) -> list[tuple[str, Colour]]:
+    return [(line, INK) for line in textwrap.wrap(text, _PANEL_COLUMNS, subsequent_indent="   ")]
+
+
+def _readable(text: str) -> str:
+    """Punctuation without a space before it."""
+    for mark in (".", ",", ":", ";"):
+        text = text.replace(f" {mark}", mark)
+    return text
+
+
+def _box(cell: Cell, side: int, margin: int) -> tuple[int, int, int, int]:
+    row, column = cell
+    left, top = column * side + margin, row * side + margin
+    return left, top, left + side - 2 * margin, top + side - 2 * margin
+
+
+def _spikes(box: tuple[int, int, int, int]) -> list[tuple[float, float]]:
+    """Corners of a star with twelve points that fills a box."""
+    left, top, right, bottom = box
+    angle = np.arange(24) * np.pi / 12
+    radius = np.where(np.arange(24) % 2 == 0, 1.0, 0.86) / 2
+    x = (left + right) / 2 + np.cos(angle) * radius * (right - left)
+    y = (top + bottom) / 2 + np.sin(angle) * radius * (bottom - top)
+    return list(zip(x.tolist(), y.tolist(), strict=True))
