@@ -108,15 +108,15 @@ class Config:
     """For all methods."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
-    budget_env_steps: int = 160_000
+    budget_env_steps: int = 100_000
     """Joint steps of training."""
-    validate_every_env_steps: int = 20_000
+    validate_every_env_steps: int = 10_000
     """How often the team plays in validation rooms: points of the dashed curves."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Splits, streams, rooms or room files; the paper has five rooms."""
     valid_starts_per_room: int = 20
     """Fixed starts in each validation room."""
-    checkpoint_every_env_steps: int = 20_000
+    checkpoint_every_env_steps: int = 10_000
     """At most this much is lost when something dies."""
     test_rooms: tuple[str, ...] = ("test",)
     """Where the table's numbers come from; never trained or selected on."""
