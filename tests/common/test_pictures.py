@@ -80,6 +80,16 @@ def test_a_solid_line_averages_the_share_of_training_that_the_picture_says(tmp_p
     assert "1/4 of the training" in figure.get_supxlabel()
 
 
+def test_a_row_of_many_episodes_counts_more_than_a_row_of_one(tmp_path):
+    with TrialLog(tmp_path) as trial:
+        trial.append({"env_steps": 100, "progress/episodes": 1, "episode/success": 1.0, "policy/tvd": 1.0})
+        trial.append({"env_steps": 200, "progress/episodes": 16, "episode/success": 0.2, "policy/tvd": 0.0})
+    runs = {"sync": [tmp_path / "metrics.jsonl"]}
+    figure = draw_learning_curves(runs, {"episode/success": "success", "policy/tvd": "tvd"}, bins=1)
+    success, tvd = (panel.lines[0].get_ydata()[0] for panel in figure.axes)
+    assert success == pytest.approx((1 * 1.0 + 15 * 0.2) / 16) and tvd == pytest.approx(0.5)
+
+
 def test_finished_episodes_may_be_the_x_axis(tmp_path):
     runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
     panel = draw_learning_curves(runs, {"episode/success": "success"}, x="progress/episodes").axes[0]

@@ -75,7 +75,7 @@ def draw_learning_curves(
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
     for panel, (key, title) in zip(panels, shown.items(), strict=False):
         for method, seeds in rows.items():
-            _draw_mean(panel, [_binned(_points(seed, x, key), bins) for seed in seeds], styles[method])
+            _draw_mean(panel, [_binned(seed, x, key, bins) for seed in seeds], styles[method])
             if partner := _partner(key):
                 _draw_mean(panel, [_points(seed, x, partner) for seed in seeds], styles[method], dashed=True)
         _finish(panel, title, X_AXES[x])
@@ -101,18 +101,36 @@ def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], key: str) -> bool:
 
 def _points(rows: Sequence[Row], x: str, key: str) -> Points:
     """The finite values of one seed."""
-    points = np.array([(row[x], row[key]) for row in rows if x in row and np.isfinite(row.get(key, np.nan))])
-    return tuple(points.reshape(-1, 2).T)  # type: ignore[return-value]
+    logged = [rows[number] for number in _logged(rows, x, key)]
+    return np.array([row[x] for row in logged], float), np.array([row[key] for row in logged], float)
 
 
-def _binned(points: Points, bins: int) -> Points:
+def _logged(rows: Sequence[Row], x: str, key: str) -> list[int]:
+    """Numbers of the rows that have a point."""
+    return [number for number, row in enumerate(rows) if x in row and np.isfinite(row.get(key, np.nan))]
+
+
+def _binned(rows: Sequence[Row], x: str, key: str, bins: int) -> Points:
     """Averages over equal stretches of the x axis; stretches without a row are left out."""
-    if not len(points[0]):
-        return points
-    edges = np.linspace(0, points[0][-1], bins + 1)
-    place = np.clip(np.digitize(points[0], edges) - 1, 0, bins - 1)
-    used = np.unique(place)
-    return tuple(np.array([column[place == one].mean() for one in used]) for column in points)  # type: ignore[return-value]
+    xs, values = _points(rows, x, key)
+    if not len(xs):
+        return xs, values
+    weights = _weights(rows, key)[_logged(rows, x, key)]
+    place = np.clip(np.digitize(xs, np.linspace(0, xs[-1], bins + 1)) - 1, 0, bins - 1)
+    stretches = [place == one for one in np.unique(place)]
+    means = [[np.average(column[at], weights=weights[at]) for at in stretches] for column in (xs, values)]
+    return np.array(means[0]), np.array(means[1])
+
+
+def _weights(rows: Sequence[Row], key: str) -> np.ndarray:
+    """[rows] what each counts: a mean over episodes as much as there were episodes, any other number once.
+
+    Early on, a row with one episode is a row with a solved one, for all that fail end together at the limit.
+    """
+    if not key.startswith("episode/"):
+        return np.ones(len(rows))
+    ended = np.diff([row.get("progress/episodes", np.nan) for row in rows], prepend=0.0)
+    return np.where(ended > 0, ended, 1.0)
 
 
 def _mean_over_seeds(seeds: Sequence[Points]) -> tuple[np.ndarray, np.ndarray]:
