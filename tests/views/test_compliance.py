@@ -18,6 +18,22 @@ ARGUMENTS = {
         {"game": "coordination", "coordination": [[0, 1], [1, 0]]},
     ],
     "furnmove-v0": [{"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 3, 4)],
+    "rtfm-v0": [
+        {"max_episode_steps": 40},
+        {"group": True, "dyna": True, "nl": True, "split": "eval", "max_episode_steps": 40},
+        {"num_agents": 2, "size": 8, "dyna": True, "nl": True, "resample_text": "step", "max_episode_steps": 40},
+        {
+            "num_agents": 3,
+            "size": 10,
+            "group": True,
+            "dyna": True,
+            "drop": "floor",
+            "names_per_cell": 2,
+            "sight": 3,
+            "max_episode_steps": 40,
+        },
+    ],
+    "rock_paper_scissors-v0": [{"size": 6, "max_episode_steps": 40}],
 }
 """Arguments with which a world is checked, by id; a world that is not listed is checked with its defaults."""
 
