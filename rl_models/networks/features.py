@@ -20,9 +20,11 @@ class Features:
         state: recurrent state after the last step.
         messages: [B, T, N, message features], the last thing each agent said, where agents talk.
         extras: anything worth showing (attention maps, masks), name -> [B, T, ...].
+        legal: [B, T, N, A] bool, actions that are possible at all, where the world says so.
     """
 
     features: Tensor
     state: State
     messages: Tensor | None = None
     extras: dict[str, Tensor] = field(default_factory=dict)
+    legal: Tensor | None = None

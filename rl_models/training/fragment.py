@@ -96,11 +96,14 @@ def _concatenate(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 
 def _join_texts(fragments: list[Fragment]) -> tuple[dict[str, Array], list[dict[str, Array]]]:
-    """Stack the token tables and shift each fragment's row numbers behind those of the fragments before it."""
+    """One table of distinct texts for each key, and each fragment's row numbers in it."""
     observations = [dict(fragment.obs) for fragment in fragments]
+    tables = {}
     for key in fragments[0].texts:
+        stacked = np.concatenate([fragment.texts[key] for fragment in fragments])
+        tables[key], new_row = np.unique(stacked, axis=0, return_inverse=True)
         first_row = 0
         for fragment, obs in zip(fragments, observations, strict=True):
-            obs[key] = obs[key] + np.asarray(first_row, obs[key].dtype)
+            obs[key] = new_row.ravel()[first_row + obs[key]].astype(obs[key].dtype)
             first_row += len(fragment.texts[key])
-    return _concatenate([fragment.texts for fragment in fragments]), observations
+    return tables, observations

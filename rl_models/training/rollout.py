@@ -7,6 +7,7 @@ many worlds or runners there are.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions
 from rl_models.networks.features import State
+from rl_models.networks.texts import ENCODED, TEXTS
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Array, Fragment
+from rl_models.training.text_cache import EncodesTexts, TextCache
 
 
 class Collector:
@@ -44,6 +47,7 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
+        self._caches: dict[str, TextCache] = {}
 
     @property
     def device(self) -> torch.device:
@@ -52,6 +56,7 @@ class Collector:
 
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
+        self._caches = {}
         self._obs = self.world.reset(seed)
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
@@ -146,11 +151,29 @@ class Collector:
         device = self.device
         tensors = {key: torch.from_numpy(value)[:, None].to(device) for key, value in obs.items()}
         for key, store in self.world.texts.items():
-            tensors[f"texts/{key}"] = torch.from_numpy(store.table).to(device)
+            if isinstance(self.policy.network, EncodesTexts):
+                tensors |= self._encoded(key, obs[key])
+            else:
+                tensors[f"{TEXTS}{key}"] = torch.from_numpy(store.table).to(device)
         return self.policy(tensors, state, torch.from_numpy(is_first)[:, None].to(device))
 
+    def _encoded(self, key: str, rows: Array) -> dict[str, Tensor]:
+        """Encodings of what these rows of a token table say, and row numbers that point into them."""
+        if key not in self._caches:
+            self._caches[key] = TextCache(functools.partial(self._encode, key), self._obs[key].size)
+        slots, encoded = self._caches[key].look_up(rows)
+        named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
+        return named | {key: torch.from_numpy(slots)[:, None].to(self.device)}
+
+    def _encode(self, key: str, rows: Array) -> dict[str, Tensor]:
+        tokens = torch.from_numpy(self.world.texts[key].look_up(rows))
+        network: Any = self.policy.network
+        encoded: dict[str, Tensor] = network.encode_text(key, tokens.to(self.device))
+        return encoded
+
     def _begin_texts(self) -> list[str]:
-        """Drop texts that nothing shows any more, so that a fragment's tables stay small."""
+        """Drop texts that nothing shows any more, so that a fragment's tables stay small, and what they meant."""
+        self._caches = {}
         keys = list(self.world.texts)
         if keys:
             self.world.compact_texts()

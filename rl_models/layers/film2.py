@@ -1,0 +1,57 @@
+"""FiLM²: text modulates what is seen, and what is seen modulates the text (RTFM, section 4.1).
+
+Without its second half it is FiLM (Perez et al., 2018; Bahdanau et al., 2019), which the FiLM baseline and the ablation
+no_text_mod use. The three convolutions see one input and run as one, and so do the three projections of the text.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Film2(nn.Module):
+    """One layer: seen [K, H, W, inputs] and text [K, features] -> [K, H, W, channels]."""
+
+    def __init__(self, inputs: int, text_features: int, channels: int, modulates_text: bool = True) -> None:
+        """Build the layer.
+
+        Args:
+            inputs: channels of what is seen.
+            text_features: width of the text.
+            channels: C, of the output.
+            modulates_text: False leaves out eqs. 4-6 and gives FiLM.
+        """
+        super().__init__()
+        self.channels = channels
+        self.modulates_text = modulates_text
+        self.convolutions = nn.Conv2d(inputs, channels * (3 if modulates_text else 1), 3, padding=1)
+        self.projections = nn.Linear(text_features, channels * (3 if modulates_text else 2))
+
+    def forward(self, seen: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Modulate.
+
+        Args:
+            seen: X_vis, [K, H, W, inputs] float32.
+            text: x_text, [K, text features] float32.
+
+        Returns:
+            V [K, H, W, C] (eq. 7) and its largest value over the grid, s [K, C] (eq. 8).
+        """
+        images = _on_cells(self.convolutions, seen).split(self.channels, -1)
+        vectors = self.projections(text)[:, None, None].split(self.channels, -1)
+        output = _modulated(images[0], vectors[0], vectors[1])
+        if self.modulates_text:
+            output = output + _modulated(vectors[2], images[1], images[2])
+        return output, output.amax((1, 2))
+
+
+def _modulated(features: Tensor, gain: Tensor, shift: Tensor) -> Tensor:
+    """ReLU((1 + gain) * features + shift): eq. 3 for what is seen, eq. 6 for the text."""
+    return torch.addcmul(shift, gain + 1, features).relu_()
+
+
+def _on_cells(convolution: nn.Conv2d, grid: Tensor) -> Tensor:
+    """[K, H, W, channels] through a convolution; a view of channels-last memory, so nothing is copied."""
+    output: Tensor = convolution(grid.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+    return output

@@ -1,0 +1,95 @@
+"""Observations of a made-up reading world, and teams of every form, for the tests of reading networks."""
+
+import dataclasses
+
+import torch
+
+from rl_models.networks.readers import ReaderConfig
+from rl_models.networks.reading import Sizes
+from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
+from rl_models.readers import ReadingTeamConfig, reading_team
+
+WORDS, NAMES, ACTIONS = 40, 12, 5
+DOCUMENT_LENGTH, GOAL_LENGTH = 11, 6
+RELEASED = Txt2PiConfig()
+
+NETWORKS = {
+    "released": RELEASED,
+    "paper": PAPER,
+    "no_task_attn": Txt2PiConfig(ReaderConfig(attends_to_goal=False)),
+    "no_vis_attn": Txt2PiConfig(ReaderConfig(attends_to_grid=False)),
+    "no_text_mod": Txt2PiConfig(modulates_text=False),
+    "goal_in_text": Txt2PiConfig(ReaderConfig(has_goal=True)),
+    "film": FilmConfig(),
+    "film_lstm": FilmConfig(cell="lstm"),
+    "cnn": CnnConfig(),
+}
+
+
+def sizes(agents=1, vocabulary=WORDS):
+    """Names of two words, but for the empty one and a short one."""
+    names = torch.randint(1, vocabulary, (NAMES, 2), generator=torch.Generator().manual_seed(5))
+    names[0] = 0
+    names[1, 1] = 0
+    return Sizes(agents, vocabulary, names)
+
+
+def narrow(config):
+    """The same network with layers a few units wide."""
+    width = {"word_features": 6, "channels": (4, 5, 7, 7, 7), "features": 9}
+    if isinstance(config, Txt2PiConfig):
+        reader = dataclasses.replace(config.reader, document_hidden=4, goal_hidden=5, inventory_hidden=3)
+        return dataclasses.replace(config, reader=reader, **width)
+    return dataclasses.replace(config, document_hidden=4, goal_hidden=5, inventory_hidden=3, **width)
+
+
+def team(name, agents=1, seed=0, head_hidden=0):
+    """A small team of one of `NETWORKS`, in double precision."""
+    config = ReadingTeamConfig(narrow(NETWORKS[name]), head_hidden)
+    return reading_team(config, sizes(agents), ACTIONS, seed).double()
+
+
+def observations(agents=1, batch=3, time=7, texts=5, height=4, width=5, seed=0):
+    """Texts of all lengths, the empty one and the full one among them, and of each more than one frame."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(high, *shape, low=0, dtype=torch.uint8):
+        return torch.randint(low, high, shape, generator=generator, dtype=dtype)
+
+    def table(count, length):
+        tokens = draw(WORDS, count, length, low=1, dtype=torch.int32)
+        lengths = torch.linspace(0, length, count).long()
+        return tokens * (torch.arange(length) < lengths[:, None])
+
+    lead = (batch, time, agents)
+    legal = draw(2, *lead, ACTIONS).bool()
+    legal[..., 0] = True
+    return {
+        "grid": draw(NAMES, *lead, height, width, 2),
+        "position": torch.stack([draw(height, *lead, agents), draw(width, *lead, agents)], -1),
+        "inventory": draw(NAMES, *lead, agents),
+        "legal": legal,
+        "document": draw(texts, *lead, dtype=torch.int32),
+        "goal": draw(3, *lead, dtype=torch.int32),
+        "texts/document": table(texts, DOCUMENT_LENGTH),
+        "texts/goal": table(3, GOAL_LENGTH),
+    }
+
+
+def run(policy, obs):
+    """The team's output at every step."""
+    batch, time = obs["grid"].shape[:2]
+    return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
+
+
+def gradients(policy, obs, weights_seed=1):
+    """Gradients of a scalar that weighs every output differently, name -> tensor."""
+    policy.zero_grad(set_to_none=True)
+    output = run(policy, obs)
+    generator = torch.Generator().manual_seed(weights_seed)
+    policies = output.policy.log_marginals[obs["legal"][:, :, :, None]]
+    total = 0
+    for tensor in (policies, output.values):
+        total = total + (tensor * torch.randn(tensor.shape, generator=generator)).sum()
+    total.backward()
+    return {name: parameter.grad for name, parameter in policy.named_parameters()}

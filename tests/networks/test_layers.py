@@ -1,0 +1,102 @@
+"""Padded texts read as packed ones, attention that ignores padding, and FiLM² as its equations say."""
+
+import pytest
+import torch
+
+from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_of
+from rl_models.layers.bidirectional import Bidirectional
+from rl_models.layers.film2 import Film2
+from tests.networks.slow_reading import film2, packed
+
+
+def draw(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.double, requires_grad=True)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("longest", [6, 9])
+def test_a_padded_text_is_read_as_a_packed_one(cell, longest):
+    """States on the words, and every gradient; 150 texts are read in several parts."""
+    torch.manual_seed(0)
+    layer = Bidirectional(cell, 3, 4).double()
+    lengths = torch.arange(150) % longest + 1
+    words, toward = draw(150, 9, 3), draw(150, 9, 8, seed=1).detach()
+    is_word = (torch.arange(9) < lengths[:, None])[..., None]
+    wanted, read = packed(layer, words, lengths), layer(words, lengths)
+    torch.testing.assert_close(read * is_word, wanted * is_word, atol=1e-12, rtol=0)
+    inputs = [words, *layer.parameters()]
+    expected = torch.autograd.grad((wanted * is_word * toward).sum(), inputs)
+    for ours, theirs in zip(torch.autograd.grad((read * is_word * toward).sum(), inputs), expected, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=0)
+
+
+def test_what_stands_behind_a_text_changes_nothing():
+    torch.manual_seed(0)
+    layer, lengths = Bidirectional("lstm", 3, 4).double(), torch.tensor([2, 5])
+    words = draw(2, 7, 3).detach()
+    other = words.clone()
+    other[0, 2:], other[1, 5:] = 9.0, -9.0
+    one, two = layer(words, lengths), layer(other, lengths)
+    torch.testing.assert_close(one[0, :2], two[0, :2])
+    torch.testing.assert_close(one[1, :5], two[1, :5])
+
+
+def test_attention_sees_words_only():
+    states, queries, lengths = draw(2, 5, 3).detach(), draw(2, 4, 3, seed=1), torch.tensor([3, 5])
+    context, weights = attend(states, padding_of(states, lengths), queries)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4).double())
+    assert not weights[0, :, 3:].any()
+    shorter = torch.softmax(queries[0] @ states[0, :3].T, -1) @ states[0, :3]
+    torch.testing.assert_close(context[0], shorter)
+
+
+def test_self_attention_of_a_text_is_that_of_its_words():
+    torch.manual_seed(0)
+    layer, states = SelfAttention(3).double(), draw(2, 5, 3)
+    summary = layer(states, torch.tensor([2, 5]))
+    torch.testing.assert_close(summary[0], layer(states[:1, :2], torch.tensor([2]))[0])
+    weights = torch.softmax(states[1] @ layer.score.weight[0] + layer.score.bias, 0)
+    torch.testing.assert_close(summary[1], weights @ states[1])
+
+
+@pytest.mark.parametrize("texts", [1, 2, 7, 60])
+def test_frames_of_one_text_share_it_and_get_what_each_would_alone(texts):
+    generator = torch.Generator().manual_seed(texts)
+    rows = torch.randint(0, texts, (60,), generator=generator) if texts < 60 else torch.randperm(60)
+    rows[:20] = rows[0]  # an episode much longer than the others
+    states, queries = draw(texts, 5, 3), draw(60, 3, seed=1)
+    lengths = torch.arange(texts) % 5 + 1
+    groups = TextGroups(rows)
+    assert set(groups.texts.tolist()) == set(rows.tolist())
+    assert len(groups.texts) < (60 if texts < 60 else 61)
+    padding = padding_of(states, lengths)
+    got = groups.attend(states[groups.texts], padding[groups.texts], queries)
+    alone = attend(states[rows], padding[rows], queries[:, None])
+    for ours, theirs in zip(got, alone, strict=True):
+        torch.testing.assert_close(ours, theirs[:, 0], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("modulates_text", [True, False])
+def test_film2_is_what_its_equations_say(modulates_text):
+    torch.manual_seed(0)
+    layer = Film2(3, 4, 5, modulates_text).double()
+    seen, text = draw(6, 4, 7, 3), draw(6, 4, seed=1)
+    output, largest = layer(seen, text)
+    for frame in range(6):
+        wanted = film2(layer, seen[frame].permute(2, 0, 1)[None], text[frame])
+        torch.testing.assert_close(output[frame].permute(2, 0, 1), wanted, atol=1e-12, rtol=0)
+        torch.testing.assert_close(largest[frame], wanted.flatten(1).max(1).values, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("modulates_text", [True, False])
+def test_gradients_of_film2_are_those_of_finite_differences(modulates_text):
+    torch.manual_seed(0)
+    layer = Film2(2, 3, 2, modulates_text).double()
+    parameters = dict(layer.named_parameters())
+
+    def run(seen, text, *values):
+        named = dict(zip(parameters, values, strict=True))
+        output, largest = torch.func.functional_call(layer, named, (seen, text))
+        return output * 0.7, largest
+
+    assert torch.autograd.gradcheck(run, (draw(2, 3, 3, 2), draw(2, 3, seed=1), *parameters.values()))

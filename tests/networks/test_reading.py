@@ -1,0 +1,203 @@
+"""txt2π, its ablations and its baselines: equal to their equations, sizes as published, nothing dead."""
+
+import pytest
+import torch
+
+from rl_models.networks.reading import offsets_to
+from rl_models.networks.txt2pi import CnnConfig, FilmConfig, Txt2PiConfig
+from rl_models.readers import PAPER_TEAM, ReadingTeamConfig, reading_team
+from tests.networks.slow_reading import SlowReading
+from tests.networks.small import ACTIONS, NETWORKS, gradients, observations, run, sizes, team
+
+FORMS = sorted(NETWORKS)
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+@pytest.mark.parametrize("name", FORMS)
+def test_a_network_is_what_its_equations_say(name, agents):
+    """Against packed layers and one frame at a time."""
+    policy, obs = team(name, agents, head_hidden=6 if name == "paper" else 0), observations(agents, batch=2, time=4)
+    output, slow = run(policy, obs), SlowReading(policy)
+    for b in range(2):
+        for t in range(4):
+            for n in range(agents):
+                logits, value = slow.frame(obs, b, t, n)
+                got = output.policy.log_marginals[b, t, n, 0]
+                torch.testing.assert_close(got, logits.log_softmax(-1), atol=1e-9, rtol=0)
+                torch.testing.assert_close(output.values[b, t, n], value, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("network", "count"),
+    [
+        (Txt2PiConfig(), 912_872),
+        (NETWORKS["no_task_attn"], 912_872),  # the goal's summary is as wide as what it stands in for
+        (NETWORKS["no_vis_attn"], 912_872 - 6_600 - 3_400 - 6_600 - 13_000 - 13_000 + 201),
+        (FilmConfig(), 342_077),
+        (CnnConfig(), 466_517),
+    ],
+)
+def test_sizes_are_those_of_the_released_networks_without_what_they_never_use(network, count):
+    policy = reading_team(ReadingTeamConfig(network), sizes(vocabulary=262), ACTIONS)
+    assert sum(parameter.numel() for parameter in policy.parameters()) == count
+
+
+def test_the_grids_size_is_no_matter_of_parameters():
+    policy = team("released")
+    for height, width in ((4, 5), (7, 3)):
+        assert run(policy, observations(height=height, width=width)).values.shape == (3, 7, 1)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_parameter_gets_gradient(name):
+    """But the biases of self-attention, which its softmax ignores: the paper prints them."""
+    found = gradients(team(name), observations(batch=8))
+    for parameter, gradient in found.items():
+        if parameter.endswith("score.bias"):
+            assert gradient.abs().max() < 1e-9
+        else:
+            assert gradient is not None and gradient.abs().max() > 1e-9, parameter
+
+
+def test_the_paper_team_differs_where_the_sheet_says():
+    paper = reading_team(PAPER_TEAM, sizes(), ACTIONS)
+    reader = paper.network.reader
+    assert reader.features == 20 + 20 + 20
+    assert reader.look_features == 200
+    assert type(reader.inventory_reader.onward) is torch.nn.LSTM
+    assert run(paper, observations()).policy.log_marginals.min() > -20  # illegal moves are not masked
+
+
+def test_illegal_moves_are_never_drawn_and_cost_no_entropy():
+    policy, obs = team("released"), observations()
+    drawn = run(policy, obs).policy
+    assert (drawn.log_marginals[..., 0, :].exp()[~obs["legal"]] == 0).all()
+    alone = observations()
+    alone["legal"][..., 1:] = False
+    entropy = run(policy, alone).policy.component_entropy()
+    torch.testing.assert_close(entropy, torch.zeros_like(entropy))
+
+
+def test_distances_are_signed_and_in_sizes_of_the_grid():
+    offsets = offsets_to(torch.tensor([[1, 3]], dtype=torch.uint8), torch.zeros(1, 4, 5, 6))
+    assert offsets[0, 1, 3].tolist() == [0, 0]
+    torch.testing.assert_close(offsets[0, 0, 4], torch.tensor([1 / 5, -1 / 4]))
+    torch.testing.assert_close(offsets[0, 3, 0], torch.tensor([-3 / 5, 2 / 4]))
+
+
+# ------------------------------------------------------------------------------------------- texts
+
+
+def shown_whole(obs):
+    """The same observations with a text of its own in every frame, as nobody shared any."""
+    whole = dict(obs)
+    for key in ("document", "goal"):
+        rows = obs[key].flatten().long()
+        whole[f"texts/{key}"] = obs[f"texts/{key}"][rows]
+        whole[key] = torch.arange(len(rows), dtype=torch.int32).view(obs[key].shape)
+    return whole
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_texts_encoded_once_give_the_values_and_gradients_of_texts_encoded_in_every_frame(name):
+    policy, obs = team(name, agents=2), observations(agents=2)
+    once, always = run(policy, obs), run(policy, shown_whole(obs))
+    torch.testing.assert_close(once.values, always.values, atol=1e-12, rtol=0)
+    torch.testing.assert_close(once.policy.log_marginals, always.policy.log_marginals, atol=1e-12, rtol=0)
+    ours, theirs = gradients(policy, obs), gradients(policy, shown_whole(obs))
+    for parameter, gradient in ours.items():
+        torch.testing.assert_close(gradient, theirs[parameter], atol=1e-10, rtol=0, msg=parameter)
+
+
+def test_the_same_in_single_precision_to_a_hundred_thousandth():
+    policy = reading_team(ReadingTeamConfig(), sizes(), ACTIONS)
+    obs = observations(batch=4, time=90)  # more frames than go through the layers at once
+    ours, theirs = gradients(policy, obs), gradients(policy, shown_whole(obs))
+    for parameter, gradient in ours.items():
+        scale = theirs[parameter].abs().max().clamp(min=1)
+        torch.testing.assert_close(gradient / scale, theirs[parameter] / scale, atol=1e-5, rtol=0, msg=parameter)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_text_is_encoded_once_however_many_frames_show_it(name):
+    policy, obs = team(name), observations(texts=9)
+    encoded = []
+    encode = policy.network.reader.encode_text
+    policy.network.reader.encode_text = lambda key, tokens: encoded.append((key, len(tokens))) or encode(key, tokens)
+    run(policy, obs)
+    distinct = {key: len(obs[key].unique()) for key in ("document", "goal", "inventory")}
+    assert sorted(encoded) == sorted(distinct.items())
+    assert distinct["document"] < obs["document"].numel()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_encodings_handed_in_stand_for_their_texts(name):
+    policy, obs = team(name), observations()
+    given = {key: value for key, value in obs.items() if not key.startswith("texts/")}
+    for key in ("document", "goal"):
+        encodings = policy.network.encode_text(key, obs[f"texts/{key}"])
+        given |= {f"encoded/{key}/{part}": value for part, value in encodings.items()}
+    torch.testing.assert_close(run(policy, given).values, run(policy, obs).values, atol=1e-12, rtol=0)
+
+
+def test_tokens_in_the_observation_stand_for_rows():
+    policy, obs = team("released"), observations()
+    told = {key: value for key, value in obs.items() if not key.startswith("texts/")}
+    told |= {key: obs[f"texts/{key}"][obs[key].long()] for key in ("document", "goal")}
+    torch.testing.assert_close(run(policy, told).values, run(policy, obs).values, atol=1e-12, rtol=0)
+
+
+def test_row_numbers_without_texts_are_refused():
+    obs = observations()
+    del obs["texts/goal"]
+    with pytest.raises(ValueError, match="texts/goal"):
+        run(team("released"), obs)
+
+
+# --------------------------------------------------------------------------------------- attention
+
+
+def test_attention_maps_are_weights_over_the_words_of_each_frames_document():
+    policy, obs = team("released", agents=2), observations(agents=2)
+    assert run(policy, obs).extras == {}
+    policy.network.shows_attention = True
+    maps = run(policy, obs).extras
+    lead = (3, 7, 2)
+    assert maps["attention/goal"].shape == (*lead, 11)
+    assert maps["attention/grid"].shape == (*lead, 5, 11)
+    length = (obs["texts/document"] != 0).sum(-1).clamp(min=1)[obs["document"].long()]
+    behind = torch.arange(11) >= length[..., None]
+    for weights in (maps["attention/goal"], *maps["attention/grid"].unbind(-2)):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(lead).double())
+        assert not weights[behind].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "maps"),
+    [
+        ("no_task_attn", {"attention/grid"}),
+        ("no_vis_attn", {"attention/goal"}),
+        ("no_text_mod", {"attention/goal", "attention/grid"}),
+        ("film", set()),
+        ("cnn", set()),
+    ],
+)
+def test_who_does_not_attend_shows_no_map(name, maps):
+    policy = team(name)
+    policy.network.shows_attention = True
+    assert run(policy, observations()).extras.keys() == maps
+
+
+def test_weights_come_from_the_seed_alone():
+    torch.manual_seed(1)
+    one = team("released", seed=7)
+    torch.manual_seed(2)
+    other, third = team("released", seed=7), team("released", seed=8)
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(one.network.output.weight, third.network.output.weight)
+
+
+def test_channels_whose_sum_cannot_be_formed_are_refused():
+    with pytest.raises(ValueError, match="as wide"):
+        reading_team(ReadingTeamConfig(Txt2PiConfig(channels=(4, 8, 16))), sizes(), ACTIONS)

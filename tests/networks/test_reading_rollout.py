@@ -1,0 +1,170 @@
+"""Reading teams act in RTFM as they learn from it, and read each text once while they act."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.rtfm.world import Rtfm
+from rl_models.networks.reading import Sizes
+from rl_models.readers import ReadingTeamConfig, reading_team
+from rl_models.training.batch import think, to_batch
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.fragment import Fragment
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from rl_models.training.text_cache import TextCache
+from tests.networks.small import NETWORKS, narrow
+from tests.training.small import assert_equal_fragments
+
+FULL = {"group": True, "dyna": True, "nl": True}
+
+
+def world(num_worlds=6, first_world=0, **arguments):
+    return Rtfm(num_worlds, first_world, **(FULL | arguments))
+
+
+def team(place, name="released"):
+    words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
+    sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
+    return reading_team(ReadingTeamConfig(narrow(NETWORKS[name])), sizes, place.action_spec)
+
+
+def collector(place, policy=None, length=20, **arguments):
+    one = Collector(place, policy or team(place), length, **arguments)
+    one.reset(3)
+    return one
+
+
+class Uncached(torch.nn.Module):
+    """The same network without a way to encode texts beforehand: it gets whole token tables at every step."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.inner, self.num_agents, self.initial_state = network, network.num_agents, network.initial_state
+
+    def forward(self, obs, state, is_first):
+        return self.inner(obs, state, is_first)
+
+
+@pytest.mark.parametrize("objective", [Ppo(), Impala()])
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_rollout_equals_train(name, objective):
+    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
+    place = world()
+    one = collector(place, team(place, name))
+    one.collect()
+    fragment = one.collect()
+    assert fragment.is_first[:, 1:-1].any()
+    assert not fragment.is_first[:, 0].all()
+    batch = objective.prepare(to_batch(fragment))
+    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+def test_rollout_equals_train_for_a_team_that_reads():
+    place = world(num_agents=2)
+    one = collector(place, length=30)
+    fragment = one.collect()
+    values = think(one.policy, to_batch(fragment)).values.detach().numpy()
+    np.testing.assert_allclose(fragment.steps["values"], values[:, :-1], atol=1e-5)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"resample_text": "step"}, {"nl": False, "max_episode_steps": 7}])
+def test_acting_with_kept_encodings_is_acting_without(arguments):
+    place, other = world(**arguments), world(**arguments)
+    kept, plain = collector(place), collector(other)
+    plain.policy.network = Uncached(plain.policy.network)
+    for _ in range(3):
+        assert_equal_fragments(
+            kept.collect(),
+            plain.collect(),
+            close=("log_prob", "agent_log_prob", "values", "final_values", "last_values"),
+        )
+
+
+def test_a_document_is_encoded_once_a_fragment_while_acting():
+    one = collector(world(), length=40)
+    for _ in range(2):
+        encoded = []
+        encode = type(one.policy.network).encode_text
+        one.policy.network.encode_text = lambda key, tokens, seen=encoded: (
+            seen.extend((key, *row) for row in tokens.tolist()) or encode(one.policy.network, key, tokens)
+        )
+        fragment = one.collect()
+        documents = [text for text in encoded if text[0] == "document"]
+        assert len(documents) == len(set(documents)) == len(np.unique(fragment.obs["document"]))
+        assert len(documents) > 6  # more than fit at once: old ones made room
+
+
+def test_new_weights_read_texts_anew():
+    """Two fragments with an update between them, whose second begins in the middle of episodes."""
+    place = world(dyna=False)
+    one = collector(place, needs_values=False)
+    learner = Learner(one.policy, Impala(), OptimiserSettings())
+    learner.update([one.collect()])
+    fragment = one.collect()
+    assert not fragment.is_first[:, 0].all()
+    batch = to_batch(fragment)
+    _, statistics = Impala().loss(think(one.policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+def test_joined_fragments_hold_each_text_once_and_change_no_loss():
+    parts = [collector(world(4, first, group=False, nl=False)).collect() for first in (0, 4)]
+    joined = Fragment.join(parts)
+    for key in ("document", "goal"):
+        assert len(np.unique(joined.texts[key], axis=0)) == len(joined.texts[key])
+        shown = [part.texts[key][part.obs[key]] for part in parts]
+        np.testing.assert_array_equal(joined.texts[key][joined.obs[key]], np.concatenate(shown))
+    assert len(joined.texts["goal"]) == 3
+    policy = team(world())
+    losses = []
+    for fragment in (joined, *parts):
+        batch = to_batch(fragment)
+        losses.append(Impala().loss(think(policy, batch), batch, Progress())[0].item())
+    assert losses[0] == pytest.approx(np.mean(losses[1:]), abs=1e-5)
+
+
+def test_evaluating_with_kept_encodings_is_evaluating_without():
+    kept, plain = team(world()), team(world())
+    plain.network = Uncached(plain.network)
+    ours, theirs = (Evaluation(world(), policy).run(3, episodes_per_world=4) for policy in (kept, plain))
+    assert len(ours["length"]) == 24
+    for name, values in ours.items():
+        np.testing.assert_array_equal(values, theirs[name])
+
+
+# ------------------------------------------------------------------------------------------- cache
+
+
+def cache(slots):
+    """A cache of texts whose encoding is their row number, and the rows that it encoded."""
+    asked = []
+
+    def encode(rows):
+        asked.extend(rows.tolist())
+        return {"twice": torch.from_numpy(np.stack([rows, rows], -1))}
+
+    return TextCache(encode, slots), asked
+
+
+def test_a_cache_finds_every_row_and_encodes_each_once_while_it_is_shown():
+    kept, asked = cache(slots=4)
+    generator = np.random.default_rng(0)
+    shown = np.array([[0], [1], [2], [3]])
+    for step in range(50):
+        shown[generator.integers(4)] = step + 4  # one text goes, a new one comes
+        slots, encoded = kept.look_up(shown)
+        np.testing.assert_array_equal(encoded["twice"][slots], np.repeat(shown[..., None], 2, -1))
+        assert encoded["twice"].shape == (4, 2)
+    assert len(asked) == len(set(asked))
+
+
+def test_frames_that_show_one_text_share_its_encoding():
+    kept, asked = cache(slots=6)
+    slots, _ = kept.look_up(np.array([7, 7, 3, 7, 3, 7]))
+    assert sorted(asked) == [3, 7]
+    assert len(set(slots.tolist())) == 2
