@@ -57,8 +57,7 @@ def _half_of_circles(split: str) -> Iterable[Triple]:
     """Ten of the twenty circles of five letters, in all rotations; chosen by a keyed permutation of circles."""
     games = list(permutations(range(_FEW), 3))
     circles = sorted({circle(game) for game in games})
-    with np.errstate(over="ignore"):
-        order = mix(np.arange(len(circles), dtype=np.uint64) + mix(np.uint64(_KEY))).argsort()
+    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEY)).argsort()
     half = np.array_split(order, 2)[SPLITS.index(split)]
     chosen = {circles[number] for number in half}
     return (game for game in games if circle(game) in chosen)

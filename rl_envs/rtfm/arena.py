@@ -84,7 +84,7 @@ class Arena(World):
         self._viewer = Viewer(self._grid, num_agents, len(lexicon.names), names_per_cell, sight)
         self.observation_spec = self._viewer.spec
         self.text_spec = {
-            "document": TextSpec(document_length, len(lexicon.vocabulary), "which item beats whom, who is in which team"),
+            "document": TextSpec(document_length, len(lexicon.vocabulary), "what beats what, who is in which team"),
             "goal": TextSpec(goal_length, len(lexicon.vocabulary), "whom to beat"),
         }
         self.recorded_draws = ("monster_moves", "monster_order") if do_monsters_move else ()
@@ -217,9 +217,11 @@ class Arena(World):
 
     def _won(self, rows: Array | slice) -> Array:
         """Whether all targets are dead, every agent lives, and so does the distractor."""
-        monsters = self.state["monster_alive"][rows]
-        spared = monsters[:, self._num_targets :].all(1)
-        return ~monsters[:, : self._num_targets].any(1) & spared & self.state["agent_alive"][rows].all(1)
+        monsters, agents = self.state["monster_alive"][rows], self.state["agent_alive"][rows]
+        survivors = np.concatenate(
+            [~monsters[:, : self._num_targets], monsters[:, self._num_targets :], agents], axis=1
+        )
+        return np.logical_and.reduce(survivors, axis=1)
 
     # ----------------------------------------------------- episodes and state
 
@@ -300,7 +302,8 @@ class Arena(World):
             draws = np.asarray(draws)
             fits = draws.shape == (self.num_worlds, count) and draws.dtype.kind in "iu"
             if not fits or draws.min() < -1 or draws.max() > largest:
-                raise ValueError(f"the draw {name} must be integers -1 .. {largest} of shape {(self.num_worlds, count)}")
+                shape = (self.num_worlds, count)
+                raise ValueError(f"the draw {name} must be integers -1 .. {largest} of shape {shape}")
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {"win_rate": self._won(rows).astype(np.float64)}

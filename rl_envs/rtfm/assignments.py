@@ -1,8 +1,8 @@
 """Which monster is in which team and which modifier beats which element: all assignments, numbered and split in two.
 
-RTFM, section 3: no assignment of training occurs in evaluation. With groups there are 1,680 x 2,520 = 4,233,600 of them,
-without 6 x 24 = 144. None is ever listed: an assignment is a pair of ranks, the canonical order is the lexicographic one
-of the labels, and a keyed permutation of the pairs puts the first half into training and the second into evaluation.
+RTFM, section 3: no assignment of training occurs in evaluation. With groups there are 1,680 x 2,520 = 4,233,600,
+without 6 x 24 = 144. They are never listed: an assignment is a pair of ranks, the canonical order is the lexicographic
+one of the labels, and a keyed permutation of the pairs puts its first half into training, its second into evaluation.
 It depends on numbers alone, so it is the same in every process. This file must not know about words or documents.
 """
 
@@ -137,7 +137,6 @@ def _labellings(left: list[int]) -> Iterator[list[int]]:
 
 def _round_tables(inputs: int, modulus: int, side: int) -> Array:
     """[rounds, inputs] int64 in 0 .. modulus - 1, hashed from the key."""
-    number = np.arange(_ROUNDS * inputs, dtype=np.uint64).reshape(_ROUNDS, inputs)
-    with np.errstate(over="ignore"):
-        keyed = mix(number * np.uint64(2) + np.uint64(side) + mix(np.uint64(_KEY) + np.uint64(modulus)))
-    return (keyed % np.uint64(modulus)).astype(np.int64)
+    number = np.arange(_ROUNDS * inputs, dtype=np.uint64) * np.uint64(2) + np.uint64(side)
+    keyed = mix(number + mix(np.array([_KEY + modulus], np.uint64)))
+    return (keyed % np.uint64(modulus)).astype(np.int64).reshape(_ROUNDS, inputs)

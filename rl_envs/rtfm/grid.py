@@ -47,7 +47,7 @@ class Grid:
         self.size = size
         cells = np.arange(size * size)
         places = np.stack(np.divmod(cells, size), axis=1)
-        is_inside = ((places > 0) & (places < size - 1)).all(1)
+        is_inside = np.logical_and.reduce((places > 0) & (places < size - 1), axis=1)
         self.inside = cells[is_inside]
         self.coordinates = places.astype(np.uint8)
         targets = (cells[:, None] + STEPS @ (size, 1)).clip(0, len(cells) - 1)

@@ -1,4 +1,4 @@
-"""Sentences of natural-language RTFM, our own: 12 forms of a goal, 10 of each statement, the numbers that the papers give.
+"""Sentences of natural-language RTFM, our own: 12 forms of a goal and 10 of each statement, as the papers count them.
 
 Punctuation is a word of its own. `{names}` becomes monsters or modifiers joined by commas, `{group}` the team or
 element. No form breaks with one name instead of several. This file holds sentences and nothing else.

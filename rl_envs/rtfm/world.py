@@ -145,11 +145,11 @@ class Rtfm(Arena):
         team_ranks, element_ranks = self._assignments.ranks(assignment)
         goal = _pick(teams[:, 0], NUM_TEAMS)
         monsters = self._monsters(team_ranks, goal, teams[:, 1], members, other[:, 0])
-        elements = elements.argsort(1)[:, : self.num_agents + 1]
-        beating = self._assignments.elements.members[element_ranks[:, None], elements]
-        modifiers = np.take_along_axis(beating, _pick(modifiers, beating.shape[2])[..., None], 2)[..., 0]
-        monster_names = self._monster_ids[elements, monsters]
-        item_names = self._item_ids[modifiers, _pick(nouns, len(self._names.nouns))]
+        chosen = elements.argsort(1)[:, : self.num_agents + 1]
+        monster_names = self._monster_ids[chosen, monsters]
+        beating = self._assignments.elements.members
+        which = beating[element_ranks[:, None], chosen, _pick(modifiers, beating.shape[2])]
+        item_names = self._item_ids[which, _pick(nouns, len(self._names.nouns))]
         self.state["assignment"][rows], self.state["goal_team"][rows] = assignment, goal
         self.state["monster_names"][rows] = monster_names[:, : self._num_monsters]
         self.state["item_names"][rows] = item_names[:, : self._num_items]
@@ -209,7 +209,7 @@ def lexicon() -> Lexicon:
 
 def _name_table(first: tuple[str, ...], second: tuple[str, ...]) -> Array:
     """[first, second] uint8, names of two words."""
-    return lexicon().name_ids([[f"{one} {other}" for other in second] for one in first])
+    return lexicon().name_ids(np.array([[f"{one} {other}" for other in second] for one in first]))
 
 
 def _pick(uniforms: Array, count: int) -> Array:

@@ -12,8 +12,8 @@ from rl_envs.rock_paper_scissors.splits import LETTERS
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.assignments import assignments
 from rl_envs.rtfm.grid import WALKS
-from rl_envs.rtfm.world import Rtfm
 from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
+from rl_envs.rtfm.world import Rtfm
 from tests.golden.random_play import SETTINGS, first_episodes
 
 RECORDINGS = Path(__file__).parent / "recordings" / "rtfm"
@@ -110,7 +110,7 @@ def recording(world, extras):
     held_last = [rows[-1]["held"] for rows in recorder.steps]
     carried = world._carried(np.array(held_last)[:, None], start["item_names"])[:, 0]
     empty = world._carried(np.zeros_like(held_last)[:, None], start["item_names"])[:, 0]
-    types = {"reward": np.float32}
+    types = {name: bool for name, value in steps.items() if value.dtype == bool} | {"reward": np.float32}
     return {
         "ep_start": np.cumsum([0, *lengths]).astype(np.int32), "ep_policy": recorder.policy.astype(np.int8),
         "ep_agent0": recorder.xy(start["agent_cells"][:, 0]).astype(np.int8),
@@ -120,7 +120,7 @@ def recording(world, extras):
         "ep_inv0": inventory(names[empty]), "ep_inv_last": inventory(names[carried]),
         "ep_max_iter": start["step_limit"].astype(np.int16), "ep_right": start["beaten_by"][:, 0].astype(np.int8),
         "grid": np.array([recorder.size] * 2, np.int8),
-        **{name: value if value.dtype == bool else value.astype(types.get(name, np.int8)) for name, value in steps.items()},
+        **{name: value.astype(types.get(name, np.int8)) for name, value in steps.items()},
         **extras(start),
     }  # fmt: skip
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
-from rl_envs.rtfm.world import Rtfm
 from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
+from rl_envs.rtfm.world import Rtfm
 
 OURS = NAME_SETS["paper"]
 
