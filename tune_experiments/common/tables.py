@@ -6,6 +6,7 @@ The caption says which. This file must not know an experiment; the paper's numbe
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from tune_experiments.common.results import Result
 __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
 
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
+
+_LABEL_WIDTH = 11
 
 # method -> metric -> the number that the paper prints; every cell is optional.
 PaperNumbers = Mapping[str, Mapping[str, float]]
@@ -71,7 +74,7 @@ class PaperTable:
             table.add_column(metric.replace("_", "\n" if is_long else " "), justify="right", no_wrap=is_long)
         for label, cells in self.rows:
             style = "dim" if label.endswith(", paper") else None
-            table.add_row(label, *(_cell(number, "\n") for number in cells), style=style)
+            table.add_row(_in_lines(label), *(_cell(number, "\n") for number in cells), style=style)
         return table
 
 
@@ -161,6 +164,11 @@ def _kind(lines: Sequence[Result]) -> str:
         return f"over {episodes:,} episodes of one seed (1.96 sd / sqrt n)"
     many = f"{len(seeds)} seeds" if seeds else "seeds"
     return f"over {many} (bootstrap)" + (f", {episodes:,} episodes a seed" if episodes else "")
+
+
+def _in_lines(label: str) -> str:
+    """A method's name in short lines, so that in 80 columns the numbers beside it stay whole."""
+    return "\n".join(textwrap.wrap(label.replace("_", "_ "), _LABEL_WIDTH, break_long_words=False)).replace("_ ", "_")
 
 
 def _cell(number: Interval | None, separator: str) -> str:

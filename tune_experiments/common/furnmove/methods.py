@@ -46,7 +46,13 @@ class Method:
 
 
 def method_of(name: str) -> Method:
-    """`sync_4_cordial` -> SYNC with four components and CORDIAL."""
+    """`sync_4_cordial` -> SYNC with four components and CORDIAL.
+
+    Raises:
+        ValueError: no row has this name.
+    """
+    if name not in METHODS:
+        raise ValueError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")
     row = name.removesuffix("_cordial")
     if row.startswith("sync_"):
         return Method("sync", int(row.removeprefix("sync_")), row != name)
