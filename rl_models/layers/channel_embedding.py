@@ -19,6 +19,18 @@ class ChannelEmbedding(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(channels, features))
 
+    def shares(self, grid: Tensor) -> Tensor:
+        """What each active channel counts for in its cell.
+
+        Args:
+            grid: [K, C, H, W] uint8 or float, 0 or 1.
+
+        Returns:
+            [K, C, H, W] float32, 0 where the channel is not active.
+        """
+        active = grid.to(self.weight.dtype)
+        return active / (active.sum(1, keepdim=True) + _EPSILON)
+
     def forward(self, grid: Tensor) -> Tensor:
         """Embed every cell.
 
@@ -28,6 +40,4 @@ class ChannelEmbedding(nn.Module):
         Returns:
             [K, F, H, W] float32, in channels-last memory order.
         """
-        active = grid.to(self.weight.dtype).movedim(1, -1)
-        count = active.sum(-1, keepdim=True)
-        return ((active @ self.weight) / (count + _EPSILON)).movedim(-1, 1)
+        return (self.shares(grid).movedim(1, -1) @ self.weight).movedim(-1, 1)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
-from rl_models.layers.grid_convolutions import grid_convolutions, see_in_parts
+from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded, see_in_parts
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.features import Features, State
@@ -90,7 +90,7 @@ class _SideBySide(nn.Module):
 
     def forward(self, views: Tensor) -> Tensor:
         """[K, N, C, 15, 15] -> [K, features of the last convolution]."""
-        seen = self.convolutions(self.embedding(views.flatten(0, 1)))
+        seen = see_embedded(self.embedding, self.convolutions, views.flatten(0, 1))
         together: Tensor = self.together(seen.view(len(views), -1))
         return together
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.communication import CommunicationRound, Dialogue
-from rl_models.layers.grid_convolutions import grid_convolutions, see_in_parts
+from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded, see_in_parts
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.features import Features, State
@@ -133,8 +133,7 @@ class Tbone(nn.Module):
 
     def _see(self, frames: Tensor) -> Tensor:
         """[K, C, 15, 15] -> [K, features of the last convolution]."""
-        seen: Tensor = self.convolutions(self.embedding(frames))
-        return seen
+        return see_embedded(self.embedding, self.convolutions, frames)
 
     def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         belief, memory = self.lstm.step(gates, belief, memory)

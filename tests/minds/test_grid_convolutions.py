@@ -1,0 +1,32 @@
+"""The convolutions over grids: one kernel for embedding and first convolution says what the two say in turn."""
+
+import pytest
+import torch
+
+from rl_models.layers.channel_embedding import ChannelEmbedding
+from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded
+
+
+@pytest.mark.parametrize("channels", [9, 13])
+def test_embedding_and_first_convolution_as_one_have_the_same_values_and_gradients(channels):
+    torch.manual_seed(0)
+    embedding = ChannelEmbedding(channels, 8).double()
+    convolutions = grid_convolutions(8, (4, 5, 6, 7)).double()
+    grid = (torch.rand(3, channels, 15, 15) < 0.2).to(torch.uint8)
+    parameters = [*embedding.parameters(), *convolutions.parameters()]
+    weights = torch.randn(3, 7, dtype=torch.double)
+    found = see_embedded(embedding, convolutions, grid)
+    expected = convolutions(embedding(grid))
+    assert torch.allclose(found, expected, rtol=0, atol=1e-12)
+    pairs = [torch.autograd.grad((seen * weights).sum(), parameters) for seen in (found, expected)]
+    for one, other in zip(*pairs, strict=True):
+        assert torch.allclose(one, other, rtol=0, atol=1e-10)
+
+
+def test_a_cell_is_the_mean_of_its_active_channels():
+    embedding = ChannelEmbedding(3, 2)
+    grid = torch.tensor([[1, 0], [1, 0], [0, 0]], dtype=torch.uint8).view(1, 3, 1, 2)
+    expected = (embedding.weight[0] + embedding.weight[1]) / 2.001
+    cells = embedding(grid)
+    assert torch.allclose(cells[0, :, 0, 0], expected)
+    assert bool((cells[0, :, 0, 1] == 0).all())
