@@ -71,6 +71,7 @@ class Experiment:
         tables: `(results) -> tables`, from results.jsonl alone.
         draw: `(run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
         make_test_world: `(config, num_worlds) -> World` for play and render.
+        make_valid_world: the same for validation, where those worlds can be wrong: looked at before a run starts.
         seeds: trained when the command line names none.
         split: of the test results; "exact" where `test` computes numbers and plays no episode.
         columns: what the live line of a trial shows, heading -> key of the log.
@@ -88,6 +89,7 @@ class Experiment:
     tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
     draw: Callable[[Path, dict[str, dict[int, Path]]], Sequence[Path]]
     make_test_world: Callable[[Any, int], Any]
+    make_valid_world: Callable[[Any, int], Any] | None = None
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     search_space: Callable[[], SearchSpace] | None = None

@@ -62,6 +62,8 @@ def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
             plan = experiment.plan(config, method, options.seeds[0])
             plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
             check_this_machine(plan.workers.cpus)
+        if experiment.make_valid_world:
+            experiment.make_valid_world(config, 1).reset(0)
         if options.search is None:
             experiment.make_test_world(config, 1).reset(0)
     except ValueError as error:

@@ -34,6 +34,11 @@ def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
     return {f"furnmove-{config.room_size}": evaluate(config, test_starts(config), policy)}
 
 
+def validate(config: Config, policy: TeamPolicy) -> Episodes:
+    """A point of the dashed curves."""
+    return evaluate(config, valid_starts(config), policy)
+
+
 def evaluate(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
     """Play one episode from each start and keep the paper's metrics.
 

@@ -10,13 +10,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from rl_envs import World
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.furnmove import pictures
 from tune_experiments.common.furnmove.config import Config, CordialSettings, FamilySettings, LearnerSettings
-from tune_experiments.common.furnmove.evaluation import test, test_starts, world_from
+from tune_experiments.common.furnmove.evaluation import test, test_starts, valid_starts, world_from
 from tune_experiments.common.furnmove.methods import MethodName
 from tune_experiments.common.furnmove.search_space import search_space
 from tune_experiments.common.furnmove.trials import plan
@@ -74,7 +73,8 @@ def gridworld_experiment(
         departures=_departures,
         tables=tables,
         draw=pictures.draw,
-        make_test_world=_test_world,
+        make_test_world=lambda config, num_worlds: world_from(config, test_starts(config), num_worlds),
+        make_valid_world=lambda config, num_worlds: world_from(config, valid_starts(config), num_worlds),
         search_space=search_space,
     )
 
@@ -149,7 +149,3 @@ def _departures(config: Config) -> list[str]:
 
 def _in_words(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _test_world(config: Config, num_worlds: int) -> World:
-    return world_from(config, test_starts(config), num_worlds)

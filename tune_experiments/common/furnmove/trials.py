@@ -15,7 +15,7 @@ from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.schedule import Schedule
 from tune_experiments.common.experiment import TrialPlan
 from tune_experiments.common.furnmove.config import Config, FamilySettings
-from tune_experiments.common.furnmove.evaluation import coordination_set, evaluate, sizes, valid_starts
+from tune_experiments.common.furnmove.evaluation import coordination_set, sizes, validate
 from tune_experiments.common.furnmove.methods import Method, method_of
 
 
@@ -32,7 +32,7 @@ def plan(config: Config, name: str, seed: int) -> TrialPlan:
         budget_env_steps=config.budget_env_steps,
         validate_every_env_steps=config.validate_every_env_steps,
         checkpoint_every_env_steps=config.checkpoint_every_env_steps,
-        validate=functools.partial(evaluate, config, valid_starts(config)),
+        validate=functools.partial(validate, config),
     )
 
 
@@ -56,7 +56,7 @@ def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
     if width:
         network = dataclasses.replace(network, convolutions=(*network.convolutions[:3], width))
     network = dataclasses.replace(network, communicates=method.family != "no_communication")
-    needs = sizes(training_world(config))
+    needs = sizes(_any_world(config))
     if method.family == "central":
         return central_team(CentralTeamConfig(network), **needs, seed=seed)
     return tbone_team(TboneTeamConfig(network, method.components), **needs, seed=seed)
@@ -86,7 +86,12 @@ def _objective(config: Config, method: Method) -> Objective:
 
 
 def _coordination(config: Config) -> Any:
-    return coordination_set(training_world(config), config.cordial.form)
+    return coordination_set(_any_world(config), config.cordial.form)
+
+
+def _any_world(config: Config) -> World:
+    """A world of the same agents; a trained team is loaded where the rooms that it was trained in are not."""
+    return make("furnmove-v0", num_agents=config.num_agents, rooms="valid", room_size="laptop")
 
 
 def _beta(config: Config, method: Method) -> Schedule:
