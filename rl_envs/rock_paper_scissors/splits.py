@@ -18,7 +18,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SPLITS = ("train", "eval")
 SETTINGS = ("permutation", "new_edge", "new_edge_and_nodes")
 _FEW, _MANY = 5, 20
-_KEY = 0xD2A60
+_KEY = 117
+"""The first with which both halves of the circles show every relation, so that only their combination is new."""
 _WINDOWS = {"train": (0, 1, 3), "eval": (1, 2, 4)}
 
 Triple = tuple[int, int, int]

@@ -80,7 +80,8 @@ class Arena(World):
         self.vocabulary = lexicon.vocabulary
         self._num_targets, self._num_monsters, self._num_items = num_targets, num_monsters, num_items
         self._do_monsters_move, self._do_monsters_move_first = do_monsters_move, do_monsters_move_first
-        self._drops_on_floor, self._team_loss = drop == "floor", team_loss
+        self._drops_on_floor = drop == "floor"
+        self._team_loss = STEP_REWARD if team_loss is None else team_loss
         self._viewer = Viewer(self._grid, num_agents, len(lexicon.names), names_per_cell, sight)
         self.observation_spec = self._viewer.spec
         self.text_spec = {
@@ -209,9 +210,8 @@ class Arena(World):
         """Rewards and ends, once everybody has moved. The limit is a loss, so it terminates."""
         won, lost = self._won(slice(None)), self._blunders.any(1)
         late = (self.state["episode_length"] + 1 >= self.state["step_limit"]) & ~(won | lost)
-        reward = np.where(self._kills, WIN_REWARD, STEP_REWARD)
-        if self._team_loss is not None:
-            reward[lost] = self._team_loss
+        otherwise = np.where(lost, self._team_loss, STEP_REWARD)
+        reward = np.where(self._kills, WIN_REWARD, otherwise[:, None])
         reward[self._blunders | late[:, None]] = LOSS_REWARD
         return reward, won | lost | late, np.zeros(self.num_worlds, bool)
 

@@ -12,8 +12,8 @@ agents face N targets with N right items; a distractor monster and a distractor 
 | observation `position` | [N, 2] uint8, row and column of the agents, oneself first, then agents i + 1, i + 2, ... modulo N; (0, 0), a corner of the wall, for the dead |
 | observation `legal` | [5] bool, moves that do not lead into a wall; stay always |
 | observation `inventory` | [N] uint8, name of the item that each agent holds, in the order of `position`; rows of `tables["name_words"]` |
-| observation `document` | row of the text table: [L] tokens, at most 96; its length is the number of tokens that are not 0 |
-| observation `goal` | row of the text table: [L] tokens, at most 16; likewise |
+| observation `document` | row of the text table: [L] tokens, L = 33 (53 with `group`), with `nl` 60 (80); its length is the number of tokens that are not 0, and no document is ever cut |
+| observation `goal` | row of the text table: [L] tokens, L = 6, with `nl` 11; likewise |
 | tables | `name_words` [K, 2] int16, words of every name, padded with 0 (name 0 has none); `name_kinds` [K] uint8, 0 nothing, 1 wall, 2 agent, 3 monster, 4 item |
 | words | ids into `vocabulary`; names, documents and goals share them, and all variants of this world have the same ids; 0 is the padding |
 | rewards | +1 for whoever kills a target, -1 for whoever dies or kills the distractor, each instead of the step's -0.02; -1 for all at the limit. Nothing is shared |

@@ -1,4 +1,4 @@
-"""Random play of RTFM worlds, for statistics: the first episode of each of many worlds, so that short ones count no more."""
+"""Random play of RTFM worlds, for statistics: only the first episode of each world, so short ones count no more."""
 
 import functools
 

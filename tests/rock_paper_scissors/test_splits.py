@@ -1,0 +1,69 @@
+"""The three splits of the reading task and what they share (RTFM, appendix; counts as the authors' code makes them)."""
+
+import pytest
+
+from rl_envs.rock_paper_scissors.splits import SETTINGS, SPLITS, circle, triples
+
+
+def parts(setting, split):
+    """Games, circles, relations (who beats whom) and letters of a split."""
+    games = [tuple(game) for game in triples(setting, split).tolist()]
+    relations = {(game[n], game[(n + 1) % 3]) for game in games for n in range(3)}
+    return games, {circle(game) for game in games}, relations, {letter for game in games for letter in game}
+
+
+TRAINING_CIRCLES = [
+    (0, 1, 3),
+    (0, 2, 1),
+    (0, 2, 4),
+    (0, 3, 2),
+    (0, 3, 4),
+    (0, 4, 1),
+    (1, 2, 3),
+    (1, 4, 2),
+    (2, 3, 4),
+    (2, 4, 3),
+]
+
+
+@pytest.mark.parametrize(
+    ("setting", "split", "counts"),
+    [
+        ("permutation", "train", (30, 10, 20, 5)),
+        ("permutation", "eval", (30, 10, 20, 5)),
+        ("new_edge", "train", (48, 16, 48, 17)),
+        ("new_edge", "eval", (36, 12, 36, 13)),
+        ("new_edge_and_nodes", "train", (60, 20, 20, 5)),
+        ("new_edge_and_nodes", "eval", (60, 20, 20, 5)),
+    ],
+)
+def test_splits_have_so_many_games_circles_relations_and_letters(setting, split, counts):
+    found = parts(setting, split)
+    assert tuple(len(set(part)) for part in found) == counts
+    assert len(found[0]) == counts[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "shared"),
+    [("permutation", (0, 0, 20, 5)), ("new_edge", (0, 0, 0, 13)), ("new_edge_and_nodes", (0, 0, 0, 0))],
+)
+def test_evaluation_shares_with_training_what_its_setting_says(setting, shared):
+    train, evaluation = (parts(setting, split) for split in SPLITS)
+    overlap = tuple(len(set(a) & set(b)) for a, b in zip(train, evaluation, strict=True))
+    assert overlap == shared
+
+
+def test_a_circle_is_the_same_however_it_is_turned():
+    assert circle((3, 1, 2)) == circle((1, 2, 3)) == circle((2, 3, 1)) == (1, 2, 3) != circle((1, 3, 2))
+
+
+def test_the_split_of_circles_is_the_one_of_all_results():
+    known = sorted({circle(game) for game in triples("permutation", "train").tolist()})
+    assert known == TRAINING_CIRCLES
+
+
+def test_an_unknown_split_is_refused():
+    with pytest.raises(ValueError, match=f"settings are {', '.join(SETTINGS)}"):
+        triples("edges", "train")
+    with pytest.raises(ValueError, match="no split 'test'"):
+        triples("permutation", "test")

@@ -1,0 +1,55 @@
+"""Hand-made situations for the tests of RTFM."""
+
+import numpy as np
+
+from rl_envs.rtfm.world import Rtfm
+
+STAY, UP, DOWN, LEFT, RIGHT = range(5)
+NOTHING, RIGHT_ITEM, DISTRACTOR_ITEM = range(3)
+"""Values of `held` for one agent."""
+TARGET, DISTRACTOR = 0, 1
+MONSTERS = ("fire wolf", "cold wolf", "poison wolf", "lightning jaguar")
+ITEMS = ("blessed axe", "arcane axe", "soldiers axe", "gleaming spear")
+FAR = (8, 8)
+"""A cell in a room of size 10 where nothing happens."""
+
+
+def cell(place, size):
+    return place[0] * size + place[1] if place else 0
+
+
+def situation(agents, monsters=(FAR, FAR), items=(None, None), held=None, size=10, **arguments):
+    """One world; places are (row, column), None for an item that is gone. The distractor and its item come last."""
+    targets = len(agents)
+    distractors = {"distractor_monster": len(monsters) > targets, "distractor_item": len(items) > targets}
+    world = Rtfm(num_agents=targets, size=size, **distractors, **arguments)
+    world.auto_resets = False
+    state = {
+        "agent_cells": [[cell(place, size) for place in agents]],
+        "monster_cells": [[cell(place, size) for place in monsters]],
+        "item_cells": [[cell(place, size) for place in items]],
+        "monster_names": [world.lexicon.name_ids(MONSTERS)[: len(monsters)]],
+        "item_names": [world.lexicon.name_ids(ITEMS)[: len(items)]],
+        "assignment": [0],
+        "goal_team": [0],
+    }
+    if held is not None:
+        state["held"] = [held]
+    world.restore({name: np.array(value) for name, value in state.items()})
+    return world
+
+
+def step(world, *actions, monsters=None, order=None, agent_order=None):
+    """Step one world with recorded chance: monsters' moves, and ranks of monsters and agents."""
+    chance = {"monster_moves": monsters, "monster_order": order, "agent_order": agent_order}
+    given = {name: np.array([value]) for name, value in chance.items() if value is not None}
+    _, reward, terminated, truncated, info = world.step(np.array([actions]), given)
+    assert not truncated[0]
+    won = bool(terminated[0]) and info["episode"]["win_rate"][0] == 1
+    return reward[0].tolist(), bool(terminated[0]), won
+
+
+def places(world, name):
+    """(row, column) of each entry of a state of cells."""
+    size = world.observation_spec["grid"].shape[0]
+    return [divmod(int(number), size) if number else None for number in world.state[name][0]]

@@ -1,0 +1,93 @@
+"""Assignments are numbered canonically and split in two halves that share nothing, in every process alike."""
+
+import functools
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, assignments
+from rl_envs.rtfm.world import Rtfm
+
+COUNTS = {False: (6, 24), True: (1680, 2520)}
+DIGESTS = {False: "94dedd7b1c526c68", True: "4ac21af82afd4dfc"}
+"""First digits of the SHA-256 of the sorted training half; another split would make old results incomparable."""
+
+
+@functools.cache
+def halves(has_groups):
+    known = assignments(has_groups)
+    return np.split(known.permuted(np.arange(known.count)), 2)
+
+
+def digest(has_groups):
+    return hashlib.sha256(np.sort(halves(has_groups)[0]).astype("<i8").tobytes()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_there_are_as_many_assignments_as_the_reference_counts(has_groups):
+    known = assignments(has_groups)
+    assert (len(known.teams), len(known.elements)) == COUNTS[has_groups]
+    assert known.count == COUNTS[has_groups][0] * COUNTS[has_groups][1]
+    for parts, groups in ((known.teams, NUM_TEAMS), (known.elements, NUM_ELEMENTS)):
+        assert len(np.unique(parts.labels, axis=0)) == len(parts)
+        assert (parts.labels.tolist()) == sorted(parts.labels.tolist())
+        assert all((np.bincount(row) == parts.members.shape[2]).all() for row in parts.labels)
+        assert parts.members.shape[1] == groups
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_training_and_evaluation_share_no_assignment_and_leave_none_out(has_groups):
+    known = assignments(has_groups)
+    train, evaluation = halves(has_groups)
+    assert len(train) == len(evaluation) == known.count // 2
+    assert (np.bincount(np.concatenate([train, evaluation]), minlength=known.count) == 1).all()
+    assert known.is_in(train, "train").all() and known.is_in(evaluation, "eval").all()
+    assert not known.is_in(train, "eval").any() and not known.is_in(evaluation, "train").any()
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_every_part_of_an_assignment_occurs_in_training_only_their_combination_is_new(has_groups):
+    known = assignments(has_groups)
+    for half in halves(has_groups):
+        teams, elements = known.ranks(half)
+        assert len(np.unique(teams)) == len(known.teams) and len(np.unique(elements)) == len(known.elements)
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_the_split_is_the_one_of_all_results(has_groups):
+    assert digest(has_groups) == DIGESTS[has_groups]
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1"])
+def test_the_split_is_the_same_in_every_process(hash_seed):
+    command = "from tests.rtfm.test_assignments import digest; print(digest(False), digest(True))"
+    found = subprocess.run(
+        [sys.executable, "-c", command], env=os.environ | {"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True
+    )
+    assert found.stdout.split() == [DIGESTS[False], DIGESTS[True]], found.stderr
+
+
+@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("split", ["train", "eval"])
+def test_worlds_play_assignments_of_their_split_and_all_alike(group, split):
+    world = Rtfm(4096, group=group, split=split)
+    world.reset(0)
+    played = world.state["assignment"]
+    assert assignments(group).is_in(played, split).all()
+    if not group:
+        counts = np.unique(played, return_counts=True)[1]
+        assert len(counts) == 72 and ((counts - 4096 / 72) ** 2 / (4096 / 72)).sum() < 120
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_labels_give_back_the_number_of_their_assignment(has_groups):
+    known = assignments(has_groups)
+    numbers = np.random.default_rng(0).integers(known.count, size=500)
+    teams, elements = known.ranks(numbers)
+    np.testing.assert_array_equal(known.number(known.teams.labels[teams], known.elements.labels[elements]), numbers)
+    with pytest.raises(ValueError, match="every group has"):
+        known.teams.rank(np.zeros_like(known.teams.labels[:1]))
