@@ -100,7 +100,7 @@ class Config:
     """Marginal policies with messages."""
     sync: FamilySettings = FamilySettings(2e-3)
     """Mixtures of marginal policies."""
-    central: FamilySettings = FamilySettings(1e-3)
+    central: FamilySettings = FamilySettings(2e-3)
     """One policy over joint actions."""
     cordial: CordialSettings = CordialSettings()
     """For the methods with CORDIAL."""
