@@ -43,7 +43,15 @@ class Film2(nn.Module):
         output = _modulated(images[0], vectors[0], vectors[1])
         if self.modulates_text:
             output = output + _modulated(vectors[2], images[1], images[2])
-        return output, output.amax((1, 2))
+        return output, largest_on_grid(output)
+
+
+def largest_on_grid(cells: Tensor) -> Tensor:
+    """MaxPool over the whole grid, [K, H, W, C] -> [K, C] (eq. 8)."""
+    pooled = nn.functional.max_pool2d(
+        cells.permute(0, 3, 1, 2), cells.shape[1:3]
+    )  # its gradient is cheaper than amax's
+    return pooled.flatten(1)
 
 
 def _modulated(features: Tensor, gain: Tensor, shift: Tensor) -> Tensor:

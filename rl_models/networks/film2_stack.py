@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.film2 import Film2
+from rl_models.layers.film2 import Film2, largest_on_grid
 from rl_models.networks.readers import Look
 
 FirstSummary = Literal["linear_of_max", "max_of_linear"]
@@ -90,7 +90,7 @@ class Film2Stack(nn.Module):
         first = torch.cat([cells, offsets], -1)
         linear = self.summaries[0]
         is_max_first = self._order == "linear_of_max"
-        summary: Tensor = linear(first.amax((1, 2))) if is_max_first else linear(first).amax((1, 2))
+        summary: Tensor = linear(largest_on_grid(first)) if is_max_first else largest_on_grid(linear(first))
         return summary
 
 
@@ -118,7 +118,7 @@ class ConvolutionStack(nn.Module):
         for layer in self.layers:
             seen = torch.cat([seen_by_layer(outputs, len(self.layers)), offsets], -1)
             outputs.append(layer(seen.permute(0, 3, 1, 2)).relu_().permute(0, 2, 3, 1))
-        return outputs[-1], outputs[-1].amax((1, 2))
+        return outputs[-1], largest_on_grid(outputs[-1])
 
 
 def seen_by_layer(outputs: list[Tensor], layers: int) -> Tensor:

@@ -93,7 +93,8 @@ class ReadingNetwork(nn.Module):
         pooled, maps = self._look(obs["grid"].flatten(0, 2), obs["position"].flatten(0, 2)[:, 0], reading)
         features = self._activation(self.output(pooled)).unflatten(0, lead)
         extras = {name: value.unflatten(0, lead) for name, value in maps.items()}
-        return Features(features, {}, None, extras, obs.get("legal"))
+        legal = obs["legal"].bool() if "legal" in obs else None
+        return Features(features, {}, None, extras, legal)
 
     def read(self, obs: dict[str, Tensor]) -> Reading:
         """What the texts say to K = B T N frames."""

@@ -86,13 +86,16 @@ def test_acting_with_kept_encodings_is_acting_without(arguments):
 
 
 def test_a_document_is_encoded_once_a_fragment_while_acting():
-    one = collector(world(), length=40)
+    one, encoded = collector(world(), length=40), []
+    encode = one.policy.network.encode_text
+
+    def watched(key, tokens):
+        encoded.extend((key, *row) for row in tokens.tolist())
+        return encode(key, tokens)
+
+    one.policy.network.encode_text = watched
     for _ in range(2):
-        encoded = []
-        encode = type(one.policy.network).encode_text
-        one.policy.network.encode_text = lambda key, tokens, seen=encoded: (
-            seen.extend((key, *row) for row in tokens.tolist()) or encode(one.policy.network, key, tokens)
-        )
+        encoded.clear()
         fragment = one.collect()
         documents = [text for text in encoded if text[0] == "document"]
         assert len(documents) == len(set(documents)) == len(np.unique(fragment.obs["document"]))
