@@ -40,6 +40,8 @@ _TEXT_PIXELS, _SMALL_PIXELS = 13, 10
 _LINE_PIXELS = 18
 _PANEL_COLUMNS = 46
 _PANEL_PIXELS = 350
+_PANEL_LINES = 25
+"""What the longest document needs, so that all pictures of a world are of one size and make a film."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 72) -> Array:
     """
     room = _room(scene, cell_pixels)
     lines = _lines(scene, caption)
-    height = max(room.height, len(lines) * _LINE_PIXELS + 16)
+    height = max(room.height, max(len(lines), _PANEL_LINES) * _LINE_PIXELS + 16)
     picture = Image.new("RGB", (room.width + _PANEL_PIXELS, height), PAPER)
     picture.paste(room, (0, 0))
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
