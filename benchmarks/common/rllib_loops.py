@@ -21,7 +21,7 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME, WEIGHTS_SEQ_
 
 from benchmarks.common.training_loop import LoopTimes, time_loop
 from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv
-from rl_models.distributions.mixture import as_mixture
+from rl_models.distributions.joint_policy import as_whole_joint
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.module import TeamModule
 from rl_models.team_policy import TeamOutput, TeamPolicy
@@ -103,7 +103,7 @@ class LoneAgentModule(TeamModule):
         return super()._stock_output({**batch, Columns.OBS: obs})
 
     def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
-        logits = as_mixture(output.policy).marginals().log().squeeze(-2)
+        logits = as_whole_joint(output.policy).marginals().log().squeeze(-2)
         columns = super()._stock(batch, output)
         return columns | {Columns.ACTION_DIST_INPUTS: logits if Columns.STATE_IN in batch else logits[:, 0]}
 

@@ -1,0 +1,142 @@
+"""Gridworld-FurnMove: where the CPU time of the training loop goes, part by part.
+
+Two settings: `paper` is the loop of the part `furnmove` (full-size rooms, the paper's widths, SYNC with 13 components,
+CORDIAL, IMPALA), `laptop` the same method as the laptop preset trains it (small widths, PPO). Parts are CPU time per
+agent step and add up to `watched`; `whole` is the loop without stopwatches, in turns with it, so the difference is what
+stopwatches cost. Keeping track of autograd's graph is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from benchmarks import furnmove
+from benchmarks.common.clock import median, timed
+from benchmarks.common.figures import Figure
+from benchmarks.common.parts import ITSELF, Ledger, Part, Watch
+from benchmarks.common.world_steps import spread_episodes
+from rl_envs.core.world import World
+from rl_envs.furnmove.compiled_room import CompiledRooms
+from rl_envs.furnmove.world import FurnMove
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.layers import grid_convolutions
+from rl_models.layers.communication import CommunicationRound
+from rl_models.layers.recurrence import SteppedLstm
+from rl_models.networks.tbone import Tbone
+from rl_models.team_policy import TeamPolicy
+from rl_models.training import coordination, loop, objective
+from rl_models.training.coordination import CoordinationLoss
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Objective
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from tune_experiments.common.furnmove import trials
+from tune_experiments.common.furnmove.config import Config
+from tune_experiments.common.furnmove.methods import MethodName
+
+TURNS = 7
+"""Fragments with and without stopwatches, in turns; one before them warms up and is not counted."""
+METHOD: MethodName = "sync_13_cordial"
+
+
+def measure() -> Iterator[Figure]:
+    """All figures of this part."""
+    torch.set_num_threads(1)
+    paper = Setting(FurnMove(furnmove.LOOP_WORLDS), furnmove.team(), furnmove.cordial_impala(), OptimiserSettings())
+    yield from paper.figures("furnmove_profile.paper")
+    plan = trials.plan(Config(methods=(METHOD,)), METHOD, seed=0)
+    world = plan.make_world(num_worlds=furnmove.LOOP_WORLDS)
+    laptop = Setting(world, plan.build_policy(), plan.objective, plan.optimiser)
+    yield from laptop.figures("furnmove_profile.laptop")
+
+
+class Setting:
+    """One training loop whose time is split."""
+
+    def __init__(self, world: World, policy: TeamPolicy, loss: Objective, settings: OptimiserSettings) -> None:
+        self.world, self.policy, self.objective = world, policy, loss
+        self.collector = Collector(world, policy, furnmove.LOOP_LENGTH, loss.needs_values)
+        self.collector.reset(0)
+        spread_episodes(world)
+        self.learner = Learner(policy, loss, settings)
+
+    def figures(self, name: str) -> Iterator[Figure]:
+        """The parts' time, their sum, and the whole loop's."""
+        turns, whole = self._turns()
+        parts = {part: median([turn.get(part, 0.0) for turn in turns]) for part in turns[-1]}
+        graph = parts.pop(ITSELF)
+        watched = sum(parts.values())
+        for (phase, part), cost in parts.items():
+            yield Figure(f"{name}.{phase}.{part}", cost, furnmove.MICROSECONDS)
+            yield Figure(f"{name}.{phase}.{part}.share", 100 * cost / watched, "%")
+        yield Figure(f"{name}.watched", watched, furnmove.MICROSECONDS)
+        yield Figure(f"{name}.watching_the_graph", graph, furnmove.MICROSECONDS)
+        yield Figure(f"{name}.whole", median(whole), furnmove.MICROSECONDS)
+
+    def _turns(self) -> tuple[list[dict[Part, float]], list[float]]:
+        """Microseconds per agent step by part, and as a whole, of each turn."""
+        agent_steps = self.collector.world.num_worlds * furnmove.LOOP_LENGTH * self.policy.num_agents
+        watched, whole = [], []
+        self._turn()
+        for _ in range(TURNS):
+            ledger = Ledger()
+            with ledger.watching(self._watches()):
+                self._turn()
+            watched.append({part: spent / agent_steps * 1e6 for part, spent in ledger.seconds.items()})
+            whole.append(timed(self._turn)[1] / agent_steps * 1e6)
+        return watched, whole
+
+    def _turn(self) -> None:
+        self.learner.update([self.collector.collect()])
+
+    def _watches(self) -> list[Watch]:
+        return [*_phases(), *_network(self.policy), *_acting(self.world), *_learning(self.learner)]
+
+
+def _phases() -> list[Watch]:
+    """Time of a phase itself is what none of its parts takes."""
+    return [Watch(Collector, "collect", "acting"), Watch(Learner, "update", "learning")]
+
+
+def _network(policy: TeamPolicy) -> list[Watch]:
+    network = policy.network
+    assert isinstance(network, Tbone)
+    return [
+        Watch(network.embedding, "shares", "embedding"),
+        Watch(grid_convolutions, "first_convolution", "convolution_1"),
+        *[Watch(layer, "forward", f"convolution_{1 + row // 2}") for row, layer in enumerate(network.convolutions)],
+        Watch(Tbone, "forward", "recurrence"),
+        Watch(SteppedLstm, "input_gates", "lstm_inputs"),
+        Watch(SteppedLstm, "step", "lstm_steps"),
+        Watch(CommunicationRound, "forward", "talk_and_reply"),
+        Watch(policy.policy_head, "forward", "heads"),
+        Watch(policy.value_head, "forward", "heads"),
+    ]
+
+
+def _acting(world: World) -> list[Watch]:
+    probabilities = ("sample", "log_prob", "component_log_prob")
+    return [
+        Watch(world, "step", "world_step"),
+        Watch(world, "_observe", "observation"),
+        Watch(CompiledRooms, "__getitem__", "new_rooms"),
+        Watch(world.chance, "policy_uniforms", "sampling"),
+        *[Watch(MixtureOfMarginals, name, "joint_policy") for name in probabilities],
+    ]
+
+
+def _learning(learner: Learner) -> list[Watch]:
+    kind = type(learner.objective)
+    return [
+        *[Watch(loop, name, "batch") for name in ("to_batch", "take")],
+        Watch(kind, "prepare", "returns"),
+        Watch(objective, "vtrace", "returns"),
+        Watch(kind, "loss", "loss"),
+        Watch(kind, "_entropy", "entropy"),
+        Watch(CoordinationLoss, "__call__", "cordial"),
+        Watch(coordination, "_tvd", "tvd"),
+        Watch(loop, "clip_gradients", "clipping"),
+        Watch(learner.optimiser, "step", "optimiser"),
+    ]
