@@ -60,5 +60,8 @@ def shown_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor]
 
 
 def lengths_of(tokens: Tensor) -> Tensor:
-    """[D] int64, words of each text [D, L]; an empty one has a word of padding, so that there is something to read."""
+    """[D] int64, words of each text [D, L]. An empty one has a word of padding, so that there is something to read.
+
+    The released code reads such a word behind every text, as the mark of its end.
+    """
     return (tokens != 0).sum(-1).clamp(min=1)
