@@ -33,9 +33,11 @@ class FactoredPolicy:
     def sample(self, uniforms: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Uniforms [..., U] -> factor -> actions [..., N]; components [..., K]."""
         parts = uniforms.split([policy.num_uniforms for policy in self.factors.values()], dim=-1)
-        drawn = [policy.sample(part) for policy, part in zip(self.factors.values(), parts, strict=True)]
-        actions = dict(zip(self.factors, (action for action, _ in drawn), strict=True))
-        return actions, torch.stack([component for _, component in drawn], dim=-1)
+        return self._joined([policy.sample(part) for policy, part in zip(self.factors.values(), parts, strict=True)])
+
+    def likeliest(self) -> tuple[dict[str, Tensor], Tensor]:
+        """Each factor's likeliest actions [..., N], and components [..., K]."""
+        return self._joined([policy.likeliest() for policy in self.factors.values()])
 
     def log_prob(self, actions: dict[str, Tensor], decides: Tensor | None = None) -> Tensor:
         """Joint log-probability of all factors, [...]."""
@@ -56,6 +58,11 @@ class FactoredPolicy:
     def marginal_entropy(self) -> Tensor:
         """[..., N], summed over factors."""
         return _total(policy.marginal_entropy() for policy in self.factors.values())
+
+    def _joined(self, drawn: list[tuple[Tensor, Tensor]]) -> tuple[dict[str, Tensor], Tensor]:
+        """Actions by factor and stacked components, from those of each factor in order."""
+        actions = dict(zip(self.factors, (action for action, _ in drawn), strict=True))
+        return actions, torch.stack([component for _, component in drawn], dim=-1)
 
 
 def _total(parts: Iterable[Tensor]) -> Tensor:

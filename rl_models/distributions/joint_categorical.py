@@ -59,9 +59,11 @@ class JointCategorical:
         Returns:
             actions [..., N] int64; component [...] int64, all 0.
         """
-        index = inverse_cdf(self._flat(), uniforms[..., 0])
-        actions = torch.unravel_index(index, self.log_table.shape[-self.num_agents :])
-        return torch.stack(actions, dim=-1), torch.zeros_like(index)
+        return self._joint_action(inverse_cdf(self._flat(), uniforms[..., 0]))
+
+    def likeliest(self) -> tuple[Tensor, Tensor]:
+        """The likeliest joint action [..., N] int64; component [...] int64, all 0."""
+        return self._joint_action(self._flat().argmax(-1))
 
     def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
         """Exact log-probability of joint actions [..., N] int64: [...].
@@ -122,6 +124,11 @@ class JointCategorical:
     def tvd(self) -> Tensor:
         """Total variation distance to the product of own marginals, [...]."""
         return 0.5 * l1_to_product(self.joint(), self.marginals())
+
+    def _joint_action(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Joint actions [..., N] by their place in row-major order [...], and component 0."""
+        actions = torch.unravel_index(index, self.log_table.shape[-self.num_agents :])
+        return torch.stack(actions, dim=-1), torch.zeros_like(index)
 
     def _flat(self) -> Tensor:
         """[..., A ** N], joint actions in row-major order."""

@@ -23,6 +23,9 @@ class JointPolicy(Protocol):
     def sample(self, uniforms: Tensor) -> tuple[JointActions, Tensor]:
         """Uniforms [..., U] -> joint actions, and the mixture component drawn ([...], or [..., K] for K factors)."""
 
+    def likeliest(self) -> tuple[JointActions, Tensor]:
+        """What greedy play takes in place of a sample: joint actions and component, of the same shapes."""
+
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
         """Exact joint log-probability, [...], of the actions of those agents that decide ([..., N] bool)."""
 
@@ -53,6 +56,9 @@ class WholeJointPolicy(JointPolicy, Protocol):
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """Uniforms [..., U] -> joint actions [..., N] int64, and the mixture component drawn, [...]."""
+
+    def likeliest(self) -> tuple[Tensor, Tensor]:
+        """Joint actions [..., N] int64 and component [...]."""
 
     def of_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of a batch shape [B, ...]."""

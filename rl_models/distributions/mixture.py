@@ -68,6 +68,15 @@ class MixtureOfMarginals:
         actions = inverse_cdf(self._of_component(component), uniforms[..., 1:])
         return actions, component
 
+    def likeliest(self) -> tuple[Tensor, Tensor]:
+        """The likeliest component, and in it each agent's likeliest action: [..., N] and [...] int64.
+
+        With one component no joint action is likelier; with more there may be one that gathers its probability from
+        several components.
+        """
+        component = self.log_weights.argmax(-1)
+        return self._of_component(component).argmax(-1), component
+
     def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
         """Exact log-probability of joint actions [..., N] int64, summed over components: [...].
 

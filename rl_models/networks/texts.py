@@ -19,6 +19,10 @@ Encoded: TypeAlias = dict[str, Tensor]
 TEXTS, ENCODED = "texts/", "encoded/"
 
 
+class MissingTextsError(ValueError):
+    """Observations have row numbers without the texts that they point at."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """Encoded texts, and which of them each of K frames shows.
@@ -45,7 +49,7 @@ def shown_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor]
         encode: key and tokens [D, L] -> encodings of D texts.
 
     Raises:
-        ValueError: `obs` has row numbers without the texts that they point at.
+        MissingTextsError: `obs` has row numbers without the texts that they point at.
     """
     known = {name.removeprefix(f"{ENCODED}{key}/"): v for name, v in obs.items() if name.startswith(f"{ENCODED}{key}/")}
     if known:
@@ -54,7 +58,7 @@ def shown_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor]
         used, rows = obs[key].flatten().long().unique(return_inverse=True)
         return Shown(encode(key, obs[f"{TEXTS}{key}"][used]), rows)
     if obs[key].ndim < 4:
-        raise ValueError(f"observation {key!r} holds row numbers: pass their texts too, under {TEXTS + key!r}")
+        raise MissingTextsError(f"observation {key!r} holds row numbers: pass their texts too, under {TEXTS + key!r}")
     tokens, rows = obs[key].flatten(0, 2).unique(dim=0, return_inverse=True)
     return Shown(encode(key, tokens), rows)
 

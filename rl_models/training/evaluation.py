@@ -1,4 +1,4 @@
-"""Evaluation: the first episodes of B fixed worlds, actions sampled, policy metrics averaged as the paper does.
+"""Evaluation: the first episodes of B fixed worlds, actions sampled or greedy, policy metrics averaged over steps.
 
 Counting only the first K episodes of every world keeps short episodes from being over-represented. Metrics of the
 policy (invalid probability, TVD) are averaged over the steps of an episode, then over episodes.
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Array
 from rl_models.training.rollout import Collector
@@ -23,9 +24,18 @@ Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, tor
 class Evaluation(Collector):
     """A collector that plays fixed episodes and keeps metrics instead of fragments."""
 
-    def __init__(self, world: Any, policy: TeamPolicy, probe: Probe | None = None) -> None:
+    def __init__(self, world: Any, policy: TeamPolicy, probe: Probe | None = None, is_greedy: bool = False) -> None:
+        """Prepare to play.
+
+        Args:
+            world: B worlds.
+            policy: who acts.
+            probe: further metrics.
+            is_greedy: take the likeliest actions instead of sampling.
+        """
         super().__init__(world, policy, fragment_length=1, needs_values=False)
         self._probe = probe
+        self._is_greedy = is_greedy
         self._sums: dict[str, Array] = {}
 
     @torch.inference_mode()
@@ -60,6 +70,9 @@ class Evaluation(Collector):
             for total in self._sums.values():
                 total[done] = 0
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+
+    def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
+        return policy.likeliest() if self._is_greedy else super()._choose(policy)
 
     def _think(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
         output = super()._think(obs, state, is_first)

@@ -164,6 +164,8 @@ class Impala(_Objective):
     minibatches: int = 1
     sums_losses: bool = False
     """Sum over B and T instead of the mean: TorchBeast's constants mean this."""
+    sums_steps: bool = False
+    """Sum over T, mean over B: RTFM's constants mean this."""
 
     def prepare(self, batch: Batch) -> Batch:
         """Nothing: V-trace depends on the present policy."""
@@ -181,7 +183,9 @@ class Impala(_Objective):
         value_loss = pg.value_error(values, targets, alive(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
-        return loss * (batch["reward"][..., 0].numel() if self.sums_losses else 1), statistics
+        worlds, steps = batch["reward"].shape[:2]
+        scale = worlds * steps if self.sums_losses else steps if self.sums_steps else 1
+        return loss * scale, statistics
 
 
 Objective = Ppo | Impala

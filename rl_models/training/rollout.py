@@ -7,19 +7,17 @@ many worlds or runners there are.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_policy import JointActions
+from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.networks.features import State
-from rl_models.networks.texts import ENCODED, TEXTS
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Array, Fragment
-from rl_models.training.text_cache import EncodesTexts, TextCache
+from rl_models.training.text_cache import TextEncodings
 
 
 class Collector:
@@ -47,7 +45,7 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
-        self._caches: dict[str, TextCache] = {}
+        self._texts = self._unread_texts()
 
     @property
     def device(self) -> torch.device:
@@ -56,7 +54,7 @@ class Collector:
 
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
-        self._caches = {}
+        self._texts = self._unread_texts()
         self._obs = self.world.reset(seed)
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
@@ -105,8 +103,7 @@ class Collector:
 
     def _step(self, steps: dict[str, Array], step: int) -> None:
         output = self._think(self._obs, self._state, self._is_first)
-        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(output.policy.num_uniforms))
-        actions, component = output.policy.sample(uniforms[:, None].to(self.device))
+        actions, component = self._choose(output.policy)
         mask = self._deciding()
         record = _flat(actions) | {
             "component": component,
@@ -125,6 +122,11 @@ class Collector:
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
             self._value_final_observations(steps["final_values"][:, step], truncated, info)
+
+    def _choose(self, policy: JointPolicy) -> tuple[JointActions, Tensor]:
+        """Joint actions and component, drawn from the worlds' own uniforms."""
+        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(policy.num_uniforms))
+        return policy.sample(uniforms[:, None].to(self.device))
 
     def _record(self, steps: dict[str, Array], name: str, step: int, value: Array) -> None:
         """Write what the policy said; its first word tells how much room a fragment needs."""
@@ -150,30 +152,15 @@ class Collector:
     def _think(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
         device = self.device
         tensors = {key: torch.from_numpy(value)[:, None].to(device) for key, value in obs.items()}
-        for key, store in self.world.texts.items():
-            if isinstance(self.policy.network, EncodesTexts):
-                tensors |= self._encoded(key, obs[key])
-            else:
-                tensors[f"{TEXTS}{key}"] = torch.from_numpy(store.table).to(device)
+        tensors |= self._texts.of(obs)
         return self.policy(tensors, state, torch.from_numpy(is_first)[:, None].to(device))
 
-    def _encoded(self, key: str, rows: Array) -> dict[str, Tensor]:
-        """Encodings of what these rows of a token table say, and row numbers that point into them."""
-        if key not in self._caches:
-            self._caches[key] = TextCache(functools.partial(self._encode, key), self._obs[key].size)
-        slots, encoded = self._caches[key].look_up(rows)
-        named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
-        return named | {key: torch.from_numpy(slots)[:, None].to(self.device)}
-
-    def _encode(self, key: str, rows: Array) -> dict[str, Tensor]:
-        tokens = torch.from_numpy(self.world.texts[key].look_up(rows))
-        network: Any = self.policy.network
-        encoded: dict[str, Tensor] = network.encode_text(key, tokens.to(self.device))
-        return encoded
+    def _unread_texts(self) -> TextEncodings:
+        return TextEncodings(self.policy.network, self.world.texts, self.device)
 
     def _begin_texts(self) -> list[str]:
         """Drop texts that nothing shows any more, so that a fragment's tables stay small, and what they meant."""
-        self._caches = {}
+        self._texts = self._unread_texts()
         keys = list(self.world.texts)
         if keys:
             self.world.compact_texts()

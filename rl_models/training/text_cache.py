@@ -1,18 +1,20 @@
 """Encodings of the texts that worlds show now: while acting, a text is encoded when it first appears, not every step.
 
-A cache is good for as long as the weights stay and row numbers keep their meaning, so a collector begins each fragment
-with an empty one. It holds as many texts as can be shown at once, however long a run is.
+They are good for as long as the weights stay and row numbers keep their meaning, so a collector begins each fragment
+without any. A cache holds as many texts as can be shown at once, however long a run is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.networks.texts import ENCODED, TEXTS
 from rl_models.training.fragment import Array
 
 
@@ -22,6 +24,55 @@ class EncodesTexts(Protocol):
 
     def encode_text(self, key: str, tokens: Tensor) -> dict[str, Tensor]:
         """Tokens [D, L] under an observation key -> encodings, name -> [D, ...]."""
+
+
+class Texts(Protocol):
+    """The texts under one observation key."""
+
+    @property
+    def table(self) -> Array:
+        """[D, L], all of them."""
+
+    def look_up(self, rows: Array) -> Array:
+        """Row numbers of any shape -> their tokens, with an axis L more."""
+
+
+class TextEncodings:
+    """What observations with row numbers lack: encodings of their texts, or the texts for a network without any."""
+
+    def __init__(self, network: Any, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
+        """Begin without any.
+
+        Args:
+            network: `EncodesTexts`, or any other.
+            texts: observation key -> the texts that its rows point at; none are fine.
+            device: where the network lives.
+        """
+        self._network, self._texts, self._device = network, texts, device
+        self._caches: dict[str, TextCache] = {}
+
+    def of(self, obs: Mapping[str, Array]) -> dict[str, Tensor]:
+        """Tensors to lay over those of the observations, [B, N, ...] each, whose time axis T = 1 they have already."""
+        found: dict[str, Tensor] = {}
+        for key, texts in self._texts.items():
+            if isinstance(self._network, EncodesTexts):
+                found |= self._encoded(key, obs[key])
+            else:
+                found[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self._device)
+        return found
+
+    def _encoded(self, key: str, rows: Array) -> dict[str, Tensor]:
+        """Encodings of what these rows say, and row numbers [B, 1, N] that point into them."""
+        if key not in self._caches:
+            self._caches[key] = TextCache(functools.partial(self._encode, key), rows.size)
+        slots, encoded = self._caches[key].look_up(rows)
+        named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
+        return named | {key: torch.from_numpy(slots)[:, None].to(self._device)}
+
+    def _encode(self, key: str, rows: Array) -> dict[str, Tensor]:
+        tokens = torch.from_numpy(self._texts[key].look_up(rows))
+        encoded: dict[str, Tensor] = self._network.encode_text(key, tokens.to(self._device))
+        return encoded
 
 
 class TextCache:

@@ -56,9 +56,9 @@ def test_a_trained_team_acts_without_ray(runs, name):
     loaded = load_policy(runs(name))
     world = loaded.experiment.make_test_world(loaded.config, 3)
     obs = world.reset(0)
-    loaded.reset(seed=1)
+    loaded.reset(seed=1, texts=world.texts)
     actions = [loaded.act(obs) for _ in range(2)]
-    loaded.reset(seed=1)
+    loaded.reset(seed=1, texts=world.texts)
     again = [loaded.act(obs) for _ in range(2)]
     assert actions[0].shape == (3, world.num_agents)
     np.testing.assert_array_equal(actions, again)

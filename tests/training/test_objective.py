@@ -236,8 +236,12 @@ def test_extra_losses_are_added_with_their_scheduled_weight_and_only_logged_at_w
 def test_summed_losses_are_the_means_times_all_steps():
     one = collector(num_worlds=3, length=5)
     batch = to_batch(one.collect())
-    mean, total = (Impala(sums_losses=sums).loss(think(one.policy, batch), batch, Progress())[0] for sums in (0, 1))
+    mean, total, over_steps = (
+        objective.loss(think(one.policy, batch), batch, Progress())[0]
+        for objective in (Impala(), Impala(sums_losses=True), Impala(sums_steps=True))
+    )
     torch.testing.assert_close(total, 15 * mean)
+    torch.testing.assert_close(over_steps, 5 * mean)
 
 
 def test_an_old_fragment_is_weighted_by_clipped_ratios_in_vtrace():

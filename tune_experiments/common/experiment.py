@@ -12,49 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rl_models.rllib.settings import Workers
 from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Objective
-from rl_models.training.optimiser import OptimiserSettings
 from tune_experiments.common.config_json import config_from_json
+from tune_experiments.common.curriculum import Curriculum
 from tune_experiments.common.errors import UserError
+from tune_experiments.common.plan import Episodes, TrialPlan
 from tune_experiments.common.results import Result
 from tune_experiments.common.search import SearchSpace
 from tune_experiments.common.tables import PaperTable
-
-Episodes = dict[str, np.ndarray]
-"""Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialPlan:
-    """One training run, ready to be built.
-
-    Attributes:
-        make_world: `(num_worlds, first_world) -> World`, for training.
-        build_policy: the team with its initial weights.
-        objective, optimiser, workers: how it learns, and on how many processes.
-        seed: of worlds and action sampling.
-        budget_env_steps: when training ends.
-        validate_every_env_steps, checkpoint_every_env_steps: how often.
-        validate: metrics of the present policy on validation worlds, logged under `valid/`.
-        make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
-    """
-
-    make_world: Callable[..., Any]
-    build_policy: Callable[[], TeamPolicy]
-    objective: Objective
-    optimiser: OptimiserSettings
-    workers: Workers
-    seed: int
-    budget_env_steps: int
-    validate_every_env_steps: int
-    checkpoint_every_env_steps: int
-    validate: Callable[[TeamPolicy], Episodes]
-    make_algorithm: Callable[[TrialPlan], Any] | None = None
-
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
@@ -65,7 +30,7 @@ class Experiment:
         caption: what the table shows, for people.
         presets: name -> configuration.
         methods: rows of the table for a configuration.
-        plan: `(config, method, seed) -> TrialPlan`.
+        plan: `(config, method, seed) -> TrialPlan`, or a curriculum of several.
         test: `(config, policy) -> world name -> Episodes`: the final evaluation.
         departures: what a configuration shrinks or changes against the paper, one sentence each.
         tables: `(results) -> tables`, from results.jsonl alone.
@@ -74,6 +39,7 @@ class Experiment:
         make_valid_world: the same for validation, where those worlds can be wrong: looked at before a run starts.
         seeds: trained when the command line names none.
         split: of the test results; "exact" where `test` computes numbers and plays no episode.
+        is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
         search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
             only where it is used.
@@ -83,7 +49,7 @@ class Experiment:
     caption: str
     presets: Mapping[str, Any]
     methods: Callable[[Any], Sequence[str]]
-    plan: Callable[[Any, str, int], TrialPlan]
+    plan: Callable[[Any, str, int], TrialPlan | Curriculum]
     test: Callable[[Any, TeamPolicy], dict[str, Episodes]]
     departures: Callable[[Any], Sequence[str]]
     tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
@@ -92,6 +58,7 @@ class Experiment:
     make_valid_world: Callable[[Any, int], Any] | None = None
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
+    is_greedy: bool = False
     search_space: Callable[[], SearchSpace] | None = None
     columns: Mapping[str, str] = field(
         default_factory=lambda: {

@@ -1,11 +1,15 @@
 """`load_policy(checkpoint).act(obs)`: a trained team without Ray.
 
+Teams that read are told where the texts are that observations point at, `reset(seed, texts=world.texts)`, or are given
+the texts' tokens in place of row numbers, as the views' observations have them.
+
 A checkpoint is safetensors and JSON and names its experiment; only experiments of this package are ever imported, so
 opening a stranger's checkpoint runs nothing of theirs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,13 @@ import numpy as np
 import torch
 
 from rl_envs.core.chance import Chance
+from rl_envs.core.texts import TextStore
 from rl_models.networks.features import State
-from rl_models.team_policy import TeamPolicy
+from rl_models.networks.texts import MissingTextsError
+from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
 from rl_models.training.rollout import to_numpy
+from rl_models.training.text_cache import TextEncodings
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration, trial_folders
 from tune_experiments.common.run_folder import CONFIG_FILE, read_config
@@ -32,6 +39,8 @@ class LoadedPolicy:
         experiment, config, method, seed: what it was trained by.
         policy: the torch module.
         env_steps: how long it was trained.
+        is_greedy: whether it takes the likeliest actions, as in its experiment's test, or samples.
+        thought: everything that it thought at the last `act`, maps of its attention among it.
     """
 
     def __init__(self, policy: TeamPolicy, experiment: Experiment, config: Any, state: dict[str, Any]) -> None:
@@ -40,18 +49,28 @@ class LoadedPolicy:
         self.method: str = state["method"]
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
+        self.is_greedy = experiment.is_greedy
+        self.thought: TeamOutput | None = None
         self._state: State | None = None
         self._chance: Chance | None = None
         self._seed = 0
+        self._texts: TextEncodings | None = None
 
-    def reset(self, seed: int = 0) -> None:
-        """Forget everything and begin a new random stream; the next `act` fixes the number of worlds."""
+    def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
+        """Forget everything and begin a new random stream; the next `act` fixes the number of worlds.
+
+        Args:
+            seed: of the actions that are sampled.
+            texts: of the world, `world.texts`; encodings are kept until the next `reset`, which must follow
+                `compact_texts`.
+        """
         self._state, self._chance = None, None
         self._seed = seed
+        self._texts = TextEncodings(self.policy.network, texts) if texts else None
 
     @torch.inference_mode()
     def act(self, obs: Arrays, is_first: np.ndarray | None = None, uniforms: np.ndarray | None = None) -> Any:
-        """Sample a joint action in every world.
+        """Choose a joint action in every world.
 
         Args:
             obs: name -> [B, N, ...], as the experiment's worlds give them.
@@ -61,6 +80,9 @@ class LoadedPolicy:
 
         Returns:
             [B, N] int64 actions, or one such array for each factor of a factored action.
+
+        Raises:
+            ValueError: another number of worlds, or row numbers of texts that nobody knows.
         """
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:
@@ -69,14 +91,26 @@ class LoadedPolicy:
             self._state = self.policy.initial_state(batch)
             self._chance = Chance(self._seed, 0, batch)
         first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
-        tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
-        output = self.policy(tensors, self._state, first)
+        try:
+            self.thought = output = self.policy(self._tensors(obs), self._state, first)
+        except MissingTextsError as error:
+            raise ValueError(
+                f"{error}; tell this policy where they are, reset(texts=world.texts), or put "
+                "world.texts[key].look_up(obs[key]) in place of the row numbers"
+            ) from error
         self._state = output.state
+        if self.is_greedy:
+            return to_numpy(output.policy.likeliest()[0])
         if uniforms is None:
             assert self._chance is not None
             uniforms = self._chance.policy_uniforms(output.policy.num_uniforms)
             self._chance.next_step()
         return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None])[0])
+
+    def _tensors(self, obs: Arrays) -> dict[str, torch.Tensor]:
+        """Observations with T = 1, and what their texts say."""
+        tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
+        return tensors if self._texts is None else tensors | self._texts.of(obs)
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:

@@ -16,6 +16,8 @@ from tune_experiments.common.policies import LoadedPolicy
 
 _CANDIDATES = 16
 SEED = 226
+_SOLVED = {"success", "win_rate"}
+"""What worlds call a solved episode."""
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -93,7 +95,7 @@ def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.n
     """Length and success of each world's first episode."""
     length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
     obs, first = world.reset(seed), None
-    policy.reset(seed)
+    policy.reset(seed, world.texts)
     running = np.ones(world.num_worlds, bool)
     while running.any():
         obs, _, terminated, truncated, info = world.step(policy.act(obs, first))
@@ -102,8 +104,8 @@ def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.n
             fresh = running[info["done_worlds"]]
             rows = info["done_worlds"][fresh]
             length[rows] = info["episode"]["length"][fresh]
-            if "success" in info["episode"]:
-                solved[rows] = info["episode"]["success"][fresh] > 0
+            for name in _SOLVED & info["episode"].keys():
+                solved[rows] = info["episode"][name][fresh] > 0
         running &= ~first
     return length, solved
 
@@ -121,7 +123,7 @@ def _steps(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[
     """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
     world.auto_resets = False
     obs = world.reset(seed)
-    policy.reset(seed)
+    policy.reset(seed, world.texts)
     return _continue(policy.act, world, obs, index)
 
 
