@@ -9,14 +9,13 @@ This file must not know about episodes or how rooms are made.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rl_envs.core.json_file import JsonFileError, read_object, write_object
 from rl_envs.furnmove.room import Mask, Room, characters, room_from_drawing, tv_cells_by_rule
 from rl_envs.furnmove.room_checks import RoomError, check_drawing, check_name, check_rectangle, ringed, validate_room
 
@@ -34,9 +33,11 @@ def load_room(path: str | os.PathLike[str]) -> Room:
         RoomError: the file is missing, not a room file, or its room cannot be played.
     """
     try:
-        room = _parsed(_document(Path(path)))
+        document = read_object(path, MAX_FILE_BYTES, "docs/room_format.md")
+        _check_keys(document)
+        room = _parsed(document)
         validate_room(room)
-    except RoomError as error:
+    except (JsonFileError, RoomError) as error:
         raise RoomError(f"room file {os.fspath(path)}: {error}") from None
     return room
 
@@ -51,43 +52,13 @@ def save_room(room: Room, path: str | os.PathLike[str]) -> None:
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
     if not np.array_equal(room.tv_cells, tv_cells_by_rule(room.drawing)):
         document["television"] = [_mask_drawing(mask) for mask in room.tv_cells]
-    target = Path(path)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
-        unfinished.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(target)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise RoomError(
-            f"room file {target}: cannot be written ({error.strerror}): check that its folder exists"
-        ) from None
+        write_object(path, document, indent=2)
+    except JsonFileError as error:
+        raise RoomError(f"room file {os.fspath(path)}: {error}") from None
 
 
-def _document(path: Path) -> dict[str, Any]:
-    """The file's JSON object, with known keys only."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise RoomError(f"cannot be read ({error.strerror}): check the path and its permissions") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise RoomError(
-            f"is larger than {MAX_FILE_BYTES} bytes: a room takes a few thousand, so remove what is no room"
-        )
-    try:
-        document = json.loads(raw.decode("utf-8"))
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise RoomError(f"is not JSON ({error.msg} at {where}): mend it there or export the room again") from None
-    except (ValueError, RecursionError):
-        raise RoomError("is not JSON in UTF-8: save it as plain text in the format of docs/room_format.md") from None
-    _check_keys(document)
-    return document
-
-
-def _check_keys(document: object) -> None:
-    if not isinstance(document, dict):
-        raise RoomError('must hold one JSON object: write {"format": "concord-room", ...}')
+def _check_keys(document: dict[str, Any]) -> None:
     if document.get("format") != FORMAT or type(document.get("version")) is not int or document["version"] != VERSION:
         raise RoomError(f'is not a room file of version {VERSION}: it needs "format": "{FORMAT}", "version": {VERSION}')
     for key in _REQUIRED:

@@ -8,12 +8,11 @@ This file must not know about episodes or how starts are made.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from rl_envs.core.json_file import JsonFileError, read_object, write_object
 from rl_envs.furnmove.fixed_starts import StartError, Starts
 from rl_envs.furnmove.geometry import CELL_METRES, MIN_AGENT_SEPARATION
 from rl_envs.furnmove.room import Room
@@ -28,7 +27,6 @@ from rl_envs.furnmove.start_document import (
     VERSION,
     named_room,
     parsed,
-    shown,
 )
 
 MAX_FILE_BYTES = 2**26
@@ -72,8 +70,8 @@ def load_starts(
         StartError: the file is missing, not a start file, or holds a start that cannot be played.
     """
     try:
-        return parsed(_document(Path(path)), rooms, min_agent_distance_cells)
-    except StartError as error:
+        return parsed(read_object(path, MAX_FILE_BYTES, "docs/start_format.md"), rooms, min_agent_distance_cells)
+    except (JsonFileError, StartError) as error:
         raise StartError(f"start file {os.fspath(path)}: {error}") from None
 
 
@@ -84,15 +82,10 @@ def save_starts(path: str | os.PathLike[str], starts: Starts) -> None:
         StartError: a start cannot be played, or the file cannot be written.
     """
     starts.check(min_agent_distance_cells=1)  # which distance is enough depends on the world that will play them
-    target = Path(path)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
-        unfinished.write_text(json.dumps(_written(starts), indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(target)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        fault = f"cannot be written ({error.strerror}): check that its folder exists"
-        raise StartError(f"start file {target}: {fault}") from None
+        write_object(path, _written(starts))
+    except JsonFileError as error:
+        raise StartError(f"start file {os.fspath(path)}: {error}") from None
 
 
 def _written(starts: Starts) -> dict[str, Any]:
@@ -126,36 +119,3 @@ def _is_named(room: Room, size: str) -> bool:
         return named_room(room.name, size) == room
     except ValueError:
         return False
-
-
-def _document(path: Path) -> dict[str, Any]:
-    """The file's JSON object."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise StartError(f"cannot be read ({error.strerror}): check the path and its permissions") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise StartError(f"is larger than {MAX_FILE_BYTES} bytes: write fewer starts into one file")
-    try:
-        document = json.loads(raw.decode("utf-8"), object_pairs_hook=_without_twins)
-    except StartError:
-        raise
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise StartError(f"is not JSON ({error.msg} at {where}): mend it there or write the file again") from None
-    except (ValueError, RecursionError):
-        raise StartError("is not JSON in UTF-8: save it as plain text in the format of docs/start_format.md") from None
-    if not isinstance(document, dict):
-        raise StartError('must hold one JSON object: write {"format": "concord-starts", ...}')
-    return document
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key comes twice: the first value would be lost."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise StartError(f"has the key {shown(key)} twice in one object: remove or rename one")
-        found[key] = value
-    return found

@@ -1,0 +1,73 @@
+"""JSON files that come from anywhere: read with a limit, every fault one sentence; written whole or not at all.
+
+This file must not know what a file holds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+class JsonFileError(ValueError):
+    """What is wrong with a file, as a sentence without its path."""
+
+
+def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dict[str, Any]:
+    """The JSON object that a file holds.
+
+    Args:
+        path: the file.
+        most_bytes: no more than this is read.
+        form: document that describes the form, for whoever has to mend the file.
+
+    Raises:
+        JsonFileError: it cannot be read, is too large or not JSON in UTF-8, names a key twice, or holds no object.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(most_bytes + 1)
+    except OSError as error:
+        raise JsonFileError(f"cannot be read ({error.strerror}): check the path and its permissions") from None
+    if len(raw) > most_bytes:
+        raise JsonFileError(f"is larger than {most_bytes} bytes: leave out what {form} does not ask for")
+    try:
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=_without_twins)
+    except JsonFileError:
+        raise
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise JsonFileError(f"is not JSON ({error.msg} at {where}): mend it there or write the file again") from None
+    except (ValueError, RecursionError):
+        raise JsonFileError(f"is not JSON in UTF-8: save it as plain text in the format of {form}") from None
+    if not isinstance(document, dict):
+        raise JsonFileError(f"must hold one JSON object: write {{...}} as {form} shows")
+    return document
+
+
+def write_object(path: str | os.PathLike[str], document: dict[str, Any], indent: int = 1) -> None:
+    """Write a file so that a crash leaves the old one or the new one.
+
+    Raises:
+        JsonFileError: it cannot be written.
+    """
+    target = Path(path)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        unfinished.write_text(json.dumps(document, indent=indent) + "\n", encoding="utf-8")
+        unfinished.replace(target)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise JsonFileError(f"cannot be written ({error.strerror}): check that its folder exists") from None
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two alike Python would silently keep the last."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise JsonFileError(f"has the key {key[:80]!r} twice in one object: keep one of them")
+        found[key] = value
+    return found
