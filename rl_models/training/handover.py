@@ -1,0 +1,163 @@
+"""From one stage of training to the next: weights by name and shape, the optimiser's state by name, frozen parameters.
+
+A curriculum's stages may have different networks (a larger vocabulary, another head). What fits is taken, what does not
+fit is named, nothing is dropped in silence. This file must not know what a stage is, nor where weights are kept.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.team_policy import TeamPolicy
+
+__all__ = ["FrozenBuild", "Handover", "hand_over", "hand_over_optimiser", "matching", "trainable_names"]
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Handover:
+    """What became of every weight.
+
+    Attributes:
+        weights: name -> value, everything that the new team needs.
+        loaded: names of those taken whole.
+        by_rows: name -> (shape there, shape here) of tables whose first rows were taken.
+        other_shape: name -> (shape there, shape here) of those that begin as built, because they do not fit.
+        skipped: names that the old team has and the new one has not.
+        new: names that the new team has and the old one has not; they begin as built.
+    """
+
+    weights: dict[str, Tensor] = field(repr=False)
+    loaded: tuple[str, ...]
+    by_rows: dict[str, tuple[Shape, Shape]]
+    other_shape: dict[str, tuple[Shape, Shape]]
+    skipped: tuple[str, ...]
+    new: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """All of it in numbers, e.g. `31 of 33 weights loaded, 1 of another shape, 1 new, 2 left behind`."""
+        counts = {
+            "by rows": len(self.by_rows),
+            "of another shape": len(self.other_shape),
+            "new": len(self.new),
+            "left behind": len(self.skipped),
+        }
+        rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
+        return f"{len(self.loaded)} of {len(self.weights)} weights loaded{rest}"
+
+
+def hand_over(there: Mapping[str, Tensor], here: Mapping[str, Tensor], grown: Sequence[str] = ()) -> Handover:
+    """Take from the old team what fits the new one.
+
+    Args:
+        there: the old team's weights.
+        here: the new team's, as built.
+        grown: patterns of names of tables [V, ...] that may have more rows here than there.
+
+    Raises:
+        ValueError: nothing fits, or a pattern that names nothing.
+    """
+    may_grow = set(matching(grown, here))
+    taken: dict[str, Tensor] = {}
+    by_rows, other_shape = {}, {}
+    common = [name for name in here if name in there]
+    for name in common:
+        old, new = torch.as_tensor(there[name]), here[name]
+        shapes = tuple(old.shape), tuple(new.shape)
+        if shapes[0] == shapes[1]:
+            taken[name] = old.detach().clone()
+        elif name in may_grow and _has_grown(*shapes):
+            by_rows[name] = shapes
+            taken[name] = torch.cat([old.to(new), new[len(old) :].detach()])
+        else:
+            other_shape[name] = shapes
+    if not taken:
+        raise ValueError("nothing can be handed over, for no weight has the same name and shape in both teams")
+    return Handover(
+        {name: taken.get(name, value.detach().clone()) for name, value in here.items()},
+        tuple(name for name in common if name in taken and name not in by_rows),
+        by_rows,
+        other_shape,
+        tuple(name for name in there if name not in here),
+        tuple(name for name in here if name not in there),
+    )
+
+
+def hand_over_optimiser(
+    there: Mapping[str, Tensor], names_there: Sequence[str], names_here: Sequence[str], loaded: Collection[str]
+) -> dict[str, Tensor]:
+    """The optimiser's state of those parameters that were taken whole; the others begin without one.
+
+    Args:
+        there: `checkpoint_state.optimiser_tensors` of the old team.
+        names_there: `trainable_names` of the old team.
+        names_here: of the new one.
+        loaded: names of weights taken whole.
+
+    Returns:
+        the same for `checkpoint_state.load_optimiser` of the new team.
+    """
+    place = {name: index for index, name in enumerate(names_here) if name in loaded}
+    found = {}
+    for key, value in there.items():
+        index, entry = key.split(".", 1)
+        if names_there[int(index)] in place:
+            found[f"{place[names_there[int(index)]]}.{entry}"] = value
+    return found
+
+
+def trainable_names(policy: nn.Module) -> list[str]:
+    """Names of the parameters that an optimiser is given, in its order."""
+    return [name for name, parameter in policy.named_parameters() if parameter.requires_grad]
+
+
+def matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Names that fit any of the patterns, in order.
+
+    Raises:
+        ValueError: a pattern that fits none.
+    """
+    names, patterns = list(names), list(patterns)
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            near = difflib.get_close_matches(pattern, names, n=3, cutoff=0.0)
+            raise ValueError(f"no weight is called {pattern!r}; the nearest are {', '.join(near)}")
+    return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+@dataclass(frozen=True)
+class FrozenBuild:
+    """Builds a team and freezes some of its parameters.
+
+    Attributes:
+        build_policy: who builds it.
+        patterns: of names of parameters.
+    """
+
+    build_policy: Callable[[], TeamPolicy]
+    patterns: tuple[str, ...]
+
+    def __call__(self) -> TeamPolicy:
+        """Build.
+
+        Raises:
+            ValueError: a pattern that fits no parameter, or nothing left to train.
+        """
+        policy = self.build_policy()
+        parameters = dict(policy.named_parameters())
+        for name in matching(self.patterns, parameters):
+            parameters[name].requires_grad_(False)
+        if not trainable_names(policy):
+            raise ValueError(f"{', '.join(self.patterns)} freezes every parameter; leave some to train")
+        return policy
+
+
+def _has_grown(there: Shape, here: Shape) -> bool:
+    return len(there) == len(here) > 0 and there[1:] == here[1:] and there[0] < here[0]

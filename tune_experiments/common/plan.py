@@ -1,0 +1,45 @@
+"""What one run of training, or one stage of a curriculum, is made of. This file must not know any experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rl_models.rllib.settings import Workers
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.objective import Objective
+from rl_models.training.optimiser import OptimiserSettings
+
+Episodes = dict[str, np.ndarray]
+"""Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialPlan:
+    """One training run, ready to be built.
+
+    Attributes:
+        make_world: `(num_worlds, first_world) -> World`, for training.
+        build_policy: the team with its initial weights.
+        objective, optimiser, workers: how it learns, and on how many processes.
+        seed: of worlds and action sampling.
+        budget_env_steps: when training ends.
+        validate_every_env_steps, checkpoint_every_env_steps: how often.
+        validate: metrics of the present policy on validation worlds, logged under `valid/`.
+        make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
+    """
+
+    make_world: Callable[..., Any]
+    build_policy: Callable[[], TeamPolicy]
+    objective: Objective
+    optimiser: OptimiserSettings
+    workers: Workers
+    seed: int
+    budget_env_steps: int
+    validate_every_env_steps: int
+    checkpoint_every_env_steps: int
+    validate: Callable[[TeamPolicy], Episodes]
+    make_algorithm: Callable[[TrialPlan], Any] | None = None
