@@ -16,8 +16,8 @@ from rl_envs.core.spec import Array
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SPLITS = ("train", "eval")
-SETTINGS = ("permutation", "new_edge", "new_edge_and_nodes")
-_FEW, _MANY = 5, 20
+SETTINGS = ("permutation", "ten_letters", "new_edge", "new_edge_and_nodes")
+_FEW, _MORE, _MANY = 5, 10, 20
 _KEY = 117
 """The first with which both halves of the circles show every relation, so that only their combination is new."""
 _WINDOWS = {"train": (0, 1, 3), "eval": (1, 2, 4)}
@@ -29,7 +29,8 @@ def triples(setting: str, split: str) -> Array:
     """All games of a split.
 
     Args:
-        setting: `permutation`, circles of five known letters that were not seen; `new_edge`, known letters of twenty
+        setting: `permutation`, circles of five known letters that were not seen; `ten_letters`, which is not the
+            paper's, the same of ten, enough for small readers to generalise from; `new_edge`, known letters of twenty
             between which no relation was seen; `new_edge_and_nodes`, five letters that were not seen.
         split: `train` or `eval`.
 
@@ -44,7 +45,12 @@ def triples(setting: str, split: str) -> Array:
             f"there is no split {split!r} of setting {setting!r}: settings are {', '.join(SETTINGS)}, "
             f"splits {', '.join(SPLITS)}"
         )
-    chosen = {"permutation": _half_of_circles, "new_edge": _windows, "new_edge_and_nodes": _own_letters}[setting](split)
+    chosen = {
+        "permutation": lambda split: _half_of_circles(split, _FEW),
+        "ten_letters": lambda split: _half_of_circles(split, _MORE),
+        "new_edge": _windows,
+        "new_edge_and_nodes": _own_letters,
+    }[setting](split)
     return np.array(sorted(chosen), np.int64)
 
 
@@ -54,9 +60,9 @@ def circle(triple: Sequence[int]) -> tuple[int, ...]:
     return (*triple[start:], *triple[:start])
 
 
-def _half_of_circles(split: str) -> Iterable[Triple]:
-    """Ten of the twenty circles of five letters, in all rotations; chosen by a keyed permutation of circles."""
-    games = list(permutations(range(_FEW), 3))
+def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
+    """Half of the circles of some letters, in all rotations; chosen by a keyed permutation of circles."""
+    games = list(permutations(range(letters), 3))
     circles = sorted({circle(game) for game in games})
     order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEY)).argsort()
     half = np.array_split(order, 2)[SPLITS.index(split)]

@@ -59,7 +59,8 @@ class RockPaperScissors(Arena):
             num_worlds: B.
             first_world: number of the first world in the run.
             size: side of the room in cells, walls included; the paper trains in 10 and tests in 9, 10 and 11.
-            setting: what evaluation asks for: `permutation`, `new_edge` or `new_edge_and_nodes`.
+            setting: what evaluation asks for: `permutation`, `new_edge` or `new_edge_and_nodes`; `ten_letters` is like
+                the first with ten letters in place of five.
             split: `train` or `eval`.
             max_episode_steps: steps until the game is lost.
             drop: `destroy` loses an item when another is picked up, as in the authors' engine; `floor` swaps them.

@@ -31,6 +31,8 @@ TRAINING_CIRCLES = [
     [
         ("permutation", "train", (30, 10, 20, 5)),
         ("permutation", "eval", (30, 10, 20, 5)),
+        ("ten_letters", "train", (360, 120, 90, 10)),
+        ("ten_letters", "eval", (360, 120, 90, 10)),
         ("new_edge", "train", (48, 16, 48, 17)),
         ("new_edge", "eval", (36, 12, 36, 13)),
         ("new_edge_and_nodes", "train", (60, 20, 20, 5)),
@@ -45,7 +47,12 @@ def test_splits_have_so_many_games_circles_relations_and_letters(setting, split,
 
 @pytest.mark.parametrize(
     ("setting", "shared"),
-    [("permutation", (0, 0, 20, 5)), ("new_edge", (0, 0, 0, 13)), ("new_edge_and_nodes", (0, 0, 0, 0))],
+    [
+        ("permutation", (0, 0, 20, 5)),
+        ("ten_letters", (0, 0, 90, 10)),
+        ("new_edge", (0, 0, 0, 13)),
+        ("new_edge_and_nodes", (0, 0, 0, 0)),
+    ],
 )
 def test_evaluation_shares_with_training_what_its_setting_says(setting, shared):
     train, evaluation = (parts(setting, split) for split in SPLITS)
