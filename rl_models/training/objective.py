@@ -183,8 +183,8 @@ class Impala(_Objective):
         value_loss = pg.value_error(values, targets, alive(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
-        worlds, steps = batch["reward"].shape[:2]
-        scale = worlds * steps if self.sums_losses else steps if self.sums_steps else 1
+        worlds, length = batch["reward"].shape[:2]
+        scale = worlds * length if self.sums_losses else length if self.sums_steps else 1
         return loss * scale, statistics
 
 
