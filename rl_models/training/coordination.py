@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint
+from rl_models.distributions.joint_tensor import l1_to_product
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.team_policy import TeamOutput
@@ -17,6 +18,9 @@ from rl_models.training.schedule import Progress, Schedule
 
 _TVD_WORLDS, _LARGEST_JOINT = 4, 3000
 """TVD needs the whole joint tensor, so training logs it for a few worlds, and only where that tensor is small."""
+
+_MOST_PROBABILITIES = 2**22
+"""Of joint tensors that a probe holds at once; four agents have 28,561 in every world."""
 
 OBSERVATION = "coordination"
 """Observation key with the number of the coordination matrix that holds now, the same for every agent."""
@@ -76,7 +80,14 @@ class CoordinationProbe:
         self.coordination.to(device)
         policy = as_whole_joint(output.policy)
         log_probabilities = self.coordination.log_probabilities(policy, which)
-        return {
-            "invalid_probability": self.coordination.invalid_probability(log_probabilities, which),
-            "tvd": policy.tvd(),
-        }
+        invalid = self.coordination.invalid_probability(log_probabilities, which)
+        at_once = max(1, _MOST_PROBABILITIES // policy.num_actions**policy.num_agents)
+        parts = [
+            self.of_joint(part, part.joint())
+            for part in (policy.of_worlds(slice(first, first + at_once)) for first in range(0, len(which), at_once))
+        ]
+        return {"invalid_probability": invalid} | {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+
+    def of_joint(self, policy: WholeJointPolicy, joint: Tensor) -> dict[str, Tensor]:
+        """Metrics that need the whole joint tensor, [B, 1, A, ..., A], of some worlds: [B, 1, ...] each."""
+        return {"tvd": 0.5 * l1_to_product(joint, policy.marginals())}

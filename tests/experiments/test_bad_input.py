@@ -17,6 +17,9 @@ import torch
 
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.room_file import save_room
+from rl_envs.furnmove.splits import rooms_of
+from rl_envs.furnmove.start_file import save_starts
+from rl_envs.furnmove.starts import make_starts
 from rl_models.training.checkpoint import save_checkpoint
 from tune_experiments import load_policy
 from tune_experiments.common.config_json import config_to_json
@@ -165,6 +168,46 @@ def test_a_missing_room_file_and_an_unknown_split_are_told(here, tmp_path):
     assert "nowhere.json: cannot be read (No such file" in here("--train-rooms", tmp_path / "nowhere.json")
     assert "no room is called 'trane'" in here("--train-rooms", "trane")
     assert "train, valid, test, train_stream, valid_stream, test_stream" in here("--test-rooms", "tests")
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--valid-rooms", "test"), "test_room_01 is named by --valid-rooms and --test-rooms"),
+        (("--train-rooms", "test_room_03"), "test_room_03 is named by --train-rooms and --test-rooms"),
+        (("--test-rooms", "test", "train_stream"), "train_stream is named by --train-rooms and --test-rooms"),
+    ],
+)
+def test_rooms_that_serve_twice_are_told(here, flags, told):
+    assert told in here(*flags)
+
+
+def test_silence_is_a_method_and_no_flag(here):
+    assert "choose the method no_communication" in here("--network.no-communicates")
+
+
+# ------------------------------------------------------------------------------------------------------------- starts
+
+
+def starts_file(tmp_path, agents=2):
+    rooms = rooms_of("test", "laptop")[:2]
+    save_starts(tmp_path / "starts.json", make_starts(rooms, agents, 2))
+    return tmp_path / "starts.json"
+
+
+def test_a_file_of_starts_that_is_missing_or_for_other_teams_is_told(here, tmp_path):
+    assert "nowhere.json: cannot be read" in here("--test-starts", tmp_path / "nowhere.json")
+    assert "is for 3 agents and --num-agents is 2" in here("--test-starts", starts_file(tmp_path, agents=3))
+
+
+@pytest.mark.parametrize("command", ["evaluate", "play", "render"])
+def test_a_file_of_starts_that_has_gone_is_told_after_training(command, tmp_path, capsys):
+    from tune_experiments.__main__ import main as after_training
+
+    checkpoint = save(tmp_path / "checkpoints", config=config_to_json(SMOKE) | {"test_starts": "/gone/starts.json"})
+    assert "/gone/starts.json: cannot be read" in checked(
+        after_training([command, str(checkpoint)]), capsys.readouterr().err
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------- --out

@@ -7,6 +7,7 @@ import pytest
 
 from rl_envs.furnmove.start_file import save_starts
 from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.training import coordination
 from rl_models.training.loop import Learner
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.rollout import Collector
@@ -23,6 +24,9 @@ THREE = find_experiment("furnmove_three_agents").presets
 TINY = dataclasses.replace(
     PRESETS["smoke"], workers=dataclasses.replace(PRESETS["smoke"].workers, worlds_per_runner=4, fragment_length=6)
 )
+
+
+FULL = {"room_size": "full", "test_starts_per_room": 200}
 
 
 def parameters(config, method):
@@ -116,10 +120,22 @@ def test_the_authors_constants(preset):
     assert not PRESETS[preset].bootstrap_at_limit
 
 
-def test_the_authors_preset_keeps_the_laptops_sizes():
-    laptop, authors = PRESETS["laptop"], PRESETS["authors"]
-    for name in ("network", "room_size", "max_episode_steps", "train_rooms", "budget_env_steps", "test_rooms"):
-        assert getattr(laptop, name) == getattr(authors, name)
+@pytest.mark.parametrize("preset", ["authors", "paper"])
+def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
+    config = PRESETS[preset]
+    workers, episodes = config.workers, config.budget_env_steps / config.max_episode_steps
+    batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
+    assert config.budget_env_steps / batch >= 2_500
+    assert episodes > config.cordial.decline_episodes, "beta reaches its floor though every episode lasts to the limit"
+    said = "\n".join(find_experiment("furnmove_methods").departures(config))
+    assert f"the optimiser steps {-(-config.budget_env_steps // batch):,}" in said
+
+
+def test_a_run_says_where_its_settings_and_its_test_differ_from_the_papers():
+    said = find_experiment("furnmove_methods").departures
+    assert any("bootstrap_at_limit: True, the paper has False" in note for note in said(PRESETS["laptop"]))
+    assert any("test: 1,200 starts in 6 rooms" in note for note in said(dataclasses.replace(TINY, **FULL)))
+    assert not any("the paper has" in note for note in said(PRESETS["paper"]))
 
 
 @pytest.mark.parametrize("presets", [PRESETS, THREE])
@@ -155,3 +171,24 @@ def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do(tmp_path)
         assert {"md_spl", "success", "length", "final_distance", "invalid_probability", "tvd"} <= set(played)
         assert played["_joint_policy"].shape == (13, 13)
         np.testing.assert_allclose(played["_joint_policy"].sum(), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3, 4])
+def test_teams_of_one_to_four_are_tested_a_few_worlds_at_a_time(agents, monkeypatch):
+    config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1, max_episode_steps=3)
+    policy, starts = plan(config, "sync_2", 0).build_policy(), starts_of_the_test(config)
+    at_once = evaluate(config, starts, policy)
+    monkeypatch.setattr(coordination, "_MOST_PROBABILITIES", 2 * 13**agents)
+    for name, values in evaluate(config, starts, policy).items():
+        np.testing.assert_allclose(values, at_once[name], atol=1e-6)
+    assert ("_joint_policy" in at_once) == (agents > 1)
+
+
+def test_who_watches_a_team_sees_another_room_with_another_seed():
+    world = find_experiment("furnmove_sync").make_test_world(PRESETS["laptop"], 16)
+    seen = []
+    for seed in (0, 1):
+        world.reset(seed)
+        seen.append(world.state["room"].tolist())
+    assert seen[0] != seen[1]
+    assert set(seen[0] + seen[1]) == set(range(5))

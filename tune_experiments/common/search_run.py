@@ -117,7 +117,7 @@ def _flags(presets: Mapping[str, Any], config: Any, method: str, options: RunOpt
         config = dataclasses.replace(config, methods=(method,))
     seeds = range(max(options.seeds) + 1, max(options.seeds) + 1 + _SEEDS_OF_A_FULL_RUN)
     changes = flags_between(presets[options.preset], config)
-    return "--preset", options.preset, *changes, "--seeds", *map(str, seeds)
+    return "--preset", options.preset, *changes, "--seeds", *map(str, seeds), "--out", f"runs/{method}_of_search"
 
 
 def _name(method: str, setting: Setting, seed: int) -> str:

@@ -13,7 +13,11 @@ from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.furnmove.methods import FAMILIES, MethodName
+
+_MOST_AGENTS = 4
+"""The tables need every joint action's probability, of which five agents have 371,293."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +127,15 @@ class Config:
     test_starts_per_room: int = 200
     """Fixed starts in each test room, the same for every method and seed."""
     test_starts: str = ""
-    """A file of starts (docs/start_format.md) to test from instead of those that the rule gives."""
+    """A file of starts (docs/start_format.md) to test from, in its own rooms, instead of those that the rule gives."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods", "valid_rooms", "test_rooms")
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
         check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
-        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length", "num_agents")
+        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length")
+        check_between(1, _MOST_AGENTS, self, "num_agents")
         check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
         check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
         check_at_least(1, self, "network.cell_features", "network.agent_features")
@@ -138,10 +143,13 @@ class Config:
         check_at_least(0, self, "learner.value_weight")
         check_above(0, self, "learner.clip", "learner.clip_gradient", "learner.epsilon")
         check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
-        check_at_least(0, self, "cordial.start", "cordial.floor", "cordial.decline", "cordial.decline_episodes")
+        check_at_least(0, self, "cordial.start", "cordial.floor", "cordial.decline_episodes")
+        check_between(0, 1, self, "cordial.decline")
         for family in FAMILIES:
             check_above(0, self, f"{family}.learning_rate")
             check_at_least(0, self, f"{family}.entropy_weight", f"{family}.last_convolution")
+        if not self.network.communicates:
+            raise UserError("--network.no-communicates has no meaning here: choose the method no_communication")
         self._keep_files()
 
     def _keep_files(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from rl_envs import World, make
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
-from rl_envs.furnmove.starts import Starts, make_starts
-from rl_models.distributions.joint_policy import as_whole_joint
+from rl_envs.furnmove.starts import StartError, Starts, make_starts
+from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationSet, CordialForm
-from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.team_policy import TeamPolicy
 from rl_models.training.coordination import CoordinationProbe
 from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Episodes
 from tune_experiments.common.furnmove.config import Config
 
@@ -31,7 +33,8 @@ EVALUATION_SEED = 229
 
 def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers."""
-    return {f"furnmove-{config.room_size}": evaluate(config, test_starts(config), policy)}
+    world = Path(config.test_starts).stem if config.test_starts else config.room_size
+    return {f"furnmove-{world}": evaluate(config, test_starts(config), policy)}
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
@@ -57,15 +60,50 @@ def evaluate(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
 
 
 def test_starts(config: Config) -> Starts:
-    """The file that the configuration names, else those that the rule gives."""
-    if config.test_starts:
-        return load_starts(config.test_starts, rooms_named(config.room_size, config.test_rooms))
-    return _starts(config, config.test_rooms, config.test_starts_per_room)
+    """Those of the file that the configuration names, in its rooms, else those that the rule gives.
+
+    Raises:
+        UserError: the file or a room file cannot be used.
+    """
+    if not config.test_starts:
+        return _starts(config, config.test_rooms, config.test_starts_per_room)
+    try:
+        starts = load_starts(config.test_starts)
+    except StartError as error:
+        raise UserError(f"--test-starts: {error}") from error
+    if starts.num_agents != config.num_agents:
+        raise UserError(
+            f"--test-starts {config.test_starts} is for {starts.num_agents} agents and --num-agents is "
+            f"{config.num_agents}: give a file for as many"
+        )
+    return starts
 
 
 def valid_starts(config: Config) -> Starts:
     """Where validation episodes begin."""
     return _starts(config, config.valid_rooms, config.valid_starts_per_room)
+
+
+def check_rooms_apart(config: Config) -> None:
+    """Refuse a room that serves twice: what is trained in or chosen by is not unseen in the table.
+
+    Raises:
+        UserError: it does; the sentence names the room and both flags.
+    """
+    used: dict[str, str] = {}
+    words = {"--train-rooms": (config.train_rooms,), "--valid-rooms": config.valid_rooms}
+    if not config.test_starts:
+        words["--test-rooms"] = config.test_rooms
+    for flag, named in words.items():
+        for name in _names(config.room_size, named):
+            if used.setdefault(name, flag) != flag:
+                raise UserError(f"{name} is named by {used[name]} and {flag}: give each rooms of its own")
+
+
+def _names(room_size: str, words: Sequence[str]) -> list[str]:
+    """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
+    streams = [word for word in words if word.endswith("_stream")]
+    return [*streams, *(room.name for room in rooms_named(room_size, [word for word in words if word not in streams]))]
 
 
 def rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
@@ -80,7 +118,10 @@ def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
 
 
 def _starts(config: Config, words: tuple[str, ...], per_room: int) -> Starts:
-    return _made_starts(config.room_size, config.num_agents, words, per_room)
+    try:
+        return _made_starts(config.room_size, config.num_agents, words, per_room)
+    except ValueError as error:
+        raise UserError(" ".join(str(error).split())) from error
 
 
 @functools.lru_cache(maxsize=4)
@@ -107,8 +148,10 @@ class FurnMoveProbe(CoordinationProbe):
     The paper counts the joint actions that were tried; their expectation, the joint policy itself, has less noise.
     """
 
-    def __call__(self, output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """[B, 1] each, and `_joint_policy` [B, 1, A, A]."""
-        joint = as_whole_joint(output.policy).joint()
+    def of_joint(self, policy: WholeJointPolicy, joint: torch.Tensor) -> dict[str, torch.Tensor]:
+        """`tvd` [B, 1] and, from two agents on, `_joint_policy` [B, 1, A, A]."""
+        metrics = super().of_joint(policy, joint)
+        if policy.num_agents == 1:
+            return metrics
         others = tuple(range(4, joint.ndim))
-        return super().__call__(output, obs) | {"_joint_policy": joint.sum(others) if others else joint}
+        return metrics | {"_joint_policy": joint.sum(others) if others else joint}

@@ -10,12 +10,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from rl_envs import World, make
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
+from tune_experiments.common.config_path import value_at
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.furnmove import pictures
 from tune_experiments.common.furnmove.config import Config, CordialSettings, FamilySettings, LearnerSettings
-from tune_experiments.common.furnmove.evaluation import test, test_starts, valid_starts, world_from
+from tune_experiments.common.furnmove.evaluation import check_rooms_apart, test, test_starts, valid_starts, world_from
 from tune_experiments.common.furnmove.methods import MethodName
 from tune_experiments.common.furnmove.search_space import search_space
 from tune_experiments.common.furnmove.trials import plan
@@ -25,6 +27,7 @@ from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
 _AUTHORS_LEARNER = LearnerSettings(
     algorithm="impala",
     is_joint=False,
+    lambda_=1.0,
     value_weight=0.25,
     epsilon=1e-3,
     amsgrad=True,
@@ -36,6 +39,28 @@ _PAPER_TEST_ROOMS = (*(f"test_room_0{number}" for number in range(1, 5)), "floor
 """Five rooms like the paper's; the last is one of them."""
 _BALANCED = 288
 """Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
+
+_PAPER_TEST = 1_000
+_COMPARED = {
+    "room_size": "",
+    "train_rooms": " (20 rooms)",
+    "max_episode_steps": "",
+    "bootstrap_at_limit": "",
+    "network.convolutions": "",
+    "network.hidden": "",
+    "marginal.last_convolution": " (as many parameters as SYNC)",
+    "learner.algorithm": " (in place of A3C)",
+    "learner.is_joint": "",
+    "sync.learning_rate": "",
+    "marginal.learning_rate": "",
+    "marginal.entropy_weight": "",
+    "central.learning_rate": "",
+    "cordial.form": "",
+    "cordial.floor": "",
+    "cordial.decline_episodes": " (0: a share of the budget)",
+    "budget_env_steps": ", about 1,000,000 episodes",
+}
+"""Settings of which a run says where they differ from the paper's, and what there is to add."""
 
 
 def gridworld_experiment(
@@ -73,8 +98,8 @@ def gridworld_experiment(
         departures=_departures,
         tables=tables,
         draw=pictures.draw,
-        make_test_world=lambda config, num_worlds: world_from(config, test_starts(config), num_worlds),
-        make_valid_world=lambda config, num_worlds: world_from(config, valid_starts(config), num_worlds),
+        make_test_world=_test_world,
+        make_valid_world=_valid_world,
         search_space=search_space,
     )
 
@@ -94,7 +119,11 @@ def _smoke(laptop: Config) -> Config:
 
 
 def _authors(laptop: Config) -> Config:
-    """The laptop's sizes with the constants of the authors' optimiser."""
+    """The laptop's rooms and network with the constants of the authors' optimiser.
+
+    They step it after every 50 env steps of one world. Here it steps after 50 of each of 8 worlds; the budget is ten
+    times the laptop's, so that there are 2,500 steps and CORDIAL's weight reaches its floor.
+    """
     return dataclasses.replace(
         laptop,
         bootstrap_at_limit=False,
@@ -104,12 +133,14 @@ def _authors(laptop: Config) -> Config:
         central=FamilySettings(1e-4, 0.01),
         cordial=CordialSettings(floor=0.01, decline_episodes=4_950),
         learner=_AUTHORS_LEARNER,
-        workers=dataclasses.replace(laptop.workers, fragment_length=50),
+        workers=dataclasses.replace(laptop.workers, worlds_per_runner=8, fragment_length=50),
+        budget_env_steps=1_000_000,
+        validate_every_env_steps=100_000,
     )
 
 
 def _paper(laptop: Config) -> Config:
-    """The paper's sizes too. It balances the parameters of two agents, not of three."""
+    """The paper's sizes too, and as many worlds as it has workers. Parameters are balanced for two agents alone."""
     authors = _authors(laptop)
     widen = _BALANCED if laptop.num_agents == 2 else 0
     return dataclasses.replace(
@@ -120,7 +151,7 @@ def _paper(laptop: Config) -> Config:
         network=TboneConfig(),
         no_communication=dataclasses.replace(authors.no_communication, last_convolution=widen),
         marginal=dataclasses.replace(authors.marginal, last_convolution=widen),
-        workers=Workers(runners=15, worlds_per_runner=64, fragment_length=50, learners=1, gpus_per_learner=1.0),
+        workers=Workers(runners=15, worlds_per_runner=3, fragment_length=50, learners=1, gpus_per_learner=1.0),
         budget_env_steps=120_000_000,
         validate_every_env_steps=2_000_000,
         valid_starts_per_room=100,
@@ -133,19 +164,37 @@ def _departures(config: Config) -> list[str]:
     """What a configuration shrinks or changes."""
     paper = _paper(Config(config.methods, config.num_agents))
     notes = ["rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"]
-    for name, ours, theirs, remark in (
-        ("rooms", config.room_size, paper.room_size, ""),
-        ("training rooms", config.train_rooms, paper.train_rooms, " (20 rooms)"),
-        ("horizon", config.max_episode_steps, paper.max_episode_steps, ""),
-        ("convolutions", config.network.convolutions, paper.network.convolutions, ""),
-        ("LSTM width", config.network.hidden, paper.network.hidden, ""),
-        ("algorithm", config.learner.algorithm, "a3c", ""),
-        ("env steps", config.budget_env_steps, paper.budget_env_steps, ", about 1,000,000 episodes"),
-    ):
+    for path, remark in _COMPARED.items():
+        ours, theirs = value_at(config, path), value_at(paper, path)
         if ours != theirs:
-            notes.append(f"{name}: {_in_words(ours)}, the paper has {_in_words(theirs)}{remark}")
-    return notes
+            notes.append(f"{path}: {_in_words(ours)}, the paper has {_in_words(theirs)}{remark}")
+    if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
+        notes.append(f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5")
+    return [*notes, _updates(config)]
+
+
+def _updates(config: Config) -> str:
+    """How often the optimiser steps, which the authors' asynchronous workers do far more often."""
+    workers, learner = config.workers, config.learner
+    batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
+    passes = learner.epochs * learner.minibatches if learner.algorithm == "ppo" else 1
+    steps = -(-config.budget_env_steps // batch) * passes
+    return (
+        f"the optimiser steps {steps:,} times, {passes} for each batch of {batch:,} env steps; "
+        "the authors' workers step it after every 50 env steps of one world"
+    )
+
+
+def _test_world(config: Config, num_worlds: int) -> World:
+    """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
+    steps, rooms = config.max_episode_steps, test_starts(config).rooms
+    return make("furnmove-v0", num_worlds, num_agents=config.num_agents, rooms=rooms, max_episode_steps=steps)
+
+
+def _valid_world(config: Config, num_worlds: int) -> World:
+    check_rooms_apart(config)
+    return world_from(config, valid_starts(config), num_worlds)
 
 
 def _in_words(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

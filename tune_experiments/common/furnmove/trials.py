@@ -76,7 +76,8 @@ def _objective(config: Config, method: Method) -> Objective:
         "gamma": learner.gamma,
         "value_weight": learner.value_weight * values,
         "entropy_weight": Schedule.constant(entropy_weight),
-        "is_joint": learner.is_joint,
+        # A central team has one probability: taken apart it would be the same surrogate N times.
+        "is_joint": learner.is_joint or method.family == "central",
         "extra_losses": (CoordinationLoss(_coordination(config), _beta(config, method)),),
     }
     if learner.algorithm == "impala":
