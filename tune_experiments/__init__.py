@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
-    """A trained team without Ray: `load_policy("runs/NAME/trials/marginal-seed0").act(obs)`; see `common/policies.py`."""
+    """A trained team without Ray: `load_policy("runs/NAME/trials/marginal-seed0")`; see `common/policies.py`."""
     from tune_experiments.common import policies  # torch is needed only now
 
     return policies.load_policy(path)

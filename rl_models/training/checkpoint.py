@@ -14,7 +14,7 @@ import logging
 import re
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,16 @@ import torch
 from rl_models.training import checkpoint_files as files
 from rl_models.training.checkpoint_files import CheckpointError
 
-__all__ = ["Checkpoint", "CheckpointError", "load_checkpoint", "newest_whole_checkpoint", "prune", "save_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "load_checkpoint",
+    "load_state",
+    "newest_whole_checkpoint",
+    "path_of",
+    "prune",
+    "save_checkpoint",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +77,7 @@ def save_checkpoint(
     folder = Path(folder)
     if step < 0:
         raise CheckpointError(f"a checkpoint's step must be at least 0, not {step}")
-    final = folder / f"checkpoint_{step:06d}"
+    final = path_of(folder, step)
     hidden = folder / f"{_HIDDEN_PREFIX}{step:06d}_{uuid.uuid4().hex[:8]}"
     try:
         hidden.mkdir(parents=True)
@@ -86,6 +95,11 @@ def save_checkpoint(
     return final
 
 
+def path_of(folder: Path, step: int) -> Path:
+    """Where the checkpoint of a step lies."""
+    return folder / f"checkpoint_{step:06d}"
+
+
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint directory, checking every byte of it against its recorded digest.
 
@@ -96,6 +110,16 @@ def load_checkpoint(path: Path) -> Checkpoint:
     document = files.read_state(path)
     tensors = dict(files.read_group(path, name, entry) for name, entry in document["files"].items())
     return Checkpoint(document["step"], tensors, document["state"])
+
+
+def load_state(path: Path) -> dict[str, Any]:
+    """The JSON alone of a checkpoint directory.
+
+    Raises:
+        CheckpointError: missing, truncated, altered or foreign.
+    """
+    state: dict[str, Any] = files.read_state(Path(path))["state"]
+    return state
 
 
 def newest_whole_checkpoint(folder: Path) -> Path | None:
@@ -117,17 +141,18 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     return None
 
 
-def prune(folder: Path, keep: int) -> None:
+def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
     """Delete all but the `keep` newest checkpoints, and what crashed saves left behind. Never while a save is running.
 
-    The newest whole checkpoint is always kept, even when damaged ones with higher steps lie beside it.
+    The newest whole checkpoint is always kept, even when damaged ones with higher steps lie beside it; so are those of
+    the steps in `always`.
     """
     if keep < 1:
         raise ValueError(f"prune keeps at least one checkpoint, not {keep}")
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)
-    for _, path in sorted(_numbered(folder), reverse=True)[keep:]:
-        if path != whole:
+    for step, path in sorted(_numbered(folder), reverse=True)[keep:]:
+        if path != whole and step not in always:
             shutil.rmtree(path, ignore_errors=True)
     for path in folder.glob(f"{_HIDDEN_PREFIX}*"):
         shutil.rmtree(path, ignore_errors=True)

@@ -77,12 +77,13 @@ class LocalAlgorithm:
         return tensors, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue exactly where `checkpoint` was taken."""
+        """Continue exactly where `checkpoint` was taken; without a snapshot of the worlds they begin new episodes."""
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self._learner.policy.load_state_dict(weights)
         load_optimiser(self._learner.optimiser, tensors["optimizer"])
         self._learner.progress = Progress(**vars(progress))
-        self._collector.restore(tensors["runner_0"])
+        if "runner_0" in tensors:
+            self._collector.restore(tensors["runner_0"])
 
     def close(self) -> None:
         """Nothing runs anywhere else."""

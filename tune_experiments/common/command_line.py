@@ -35,7 +35,7 @@ class RunOptions:
     """What every experiment is told beside its configuration."""
 
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """What all other flags start from: smoke (under two minutes), laptop (minutes) or paper (the paper's numbers)."""
+    """What all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's numbers)."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)

@@ -21,6 +21,7 @@ from tune_experiments.common.results import Result
 from tune_experiments.common.search import SearchSpace
 from tune_experiments.common.tables import PaperTable
 
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One table of a paper.

@@ -17,12 +17,15 @@ from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tune_experiments.common import results as result_file
 from tune_experiments.common.command_line import RunOptions, config_to_json, parse
+from tune_experiments.common.curriculum import Curriculum, stages_of
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import Experiment, TrialPlan, trial_folders, trial_name
+from tune_experiments.common.experiment import Experiment, trial_folders, trial_name
+from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.search_folder import refuse_search_folder
 from tune_experiments.common.search_run import Search, draw_search, search_requests, show_ranking
+from tune_experiments.common.stage_handover import check_handovers
 from tune_experiments.common.tables import write_tables
 from tune_experiments.common.trial import outcome_of
 from tune_experiments.common.tuning import Request, request_for, run_trials
@@ -60,14 +63,32 @@ def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
     try:
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0])
-            plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
             check_this_machine(plan.workers.cpus)
+            for stage in stages_of(plan):
+                stage.plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
+            if isinstance(plan, Curriculum):
+                _check_curriculum(method, plan, options)
         if experiment.make_valid_world:
             experiment.make_valid_world(config, 1).reset(0)
         if options.search is None:
             experiment.make_test_world(config, 1).reset(0)
     except ValueError as error:
         raise UserError(" ".join(str(error).split())) from error
+
+
+def _check_curriculum(method: str, curriculum: Curriculum, options: RunOptions) -> None:
+    """Refuse what would come to light days later.
+
+    Raises:
+        UserError: a search.
+        ValueError: a hand-over that cannot be.
+    """
+    if options.search is not None:
+        raise UserError(
+            f"--search cannot rank {method}, which trains in stages: "
+            f"a setting that is stuck in an easy stage would win; vary its flags yourself"
+        )
+    check_handovers(curriculum)
 
 
 def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, console: Console) -> int:
@@ -121,12 +142,15 @@ def _tell(failures: dict[str, str], console: Console) -> int:
 def _train(
     experiment: Experiment, config: Any, requests: list[Request], folder: RunFolder, console: Console
 ) -> dict[str, str]:
-    plan = experiment.plan(config, requests[0]["method"], requests[0]["seed"])
-    workers = plan.workers
+    methods = dict.fromkeys(request["method"] for request in requests)
+    plans = [experiment.plan(config, method, requests[0]["seed"]) for method in methods]
+    plan, workers = plans[0], plans[0].workers
+    stage = {"stage": "stage"} if any(isinstance(one, Curriculum) for one in plans) else {}
+    columns = stage | dict(experiment.columns)
     with ray_cluster() as ray:
         concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
         console.print(_cost(plan, len(requests), concurrent), highlight=False)
-        failures = run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path, experiment.columns)
+        failures = run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path, columns)
     # Tune takes Control-C for itself and comes back with whatever there is.
     if any(_is_unfinished(request) and request["name"] not in failures for request in requests):
         console.print("stopped; the same command continues from the newest checkpoints")
@@ -138,14 +162,20 @@ def _is_unfinished(request: Request) -> bool:
     return outcome_of(Path(request["folder"])) is None
 
 
-def _cost(plan: TrialPlan, trials: int, concurrent: int) -> str:
-    """Env steps, and the time that they take here: an update is made and timed."""
-    seconds = _seconds_per_env_step(plan) / max(1, plan.workers.runners)
+def _cost(plan: TrialPlan | Curriculum, trials: int, concurrent: int) -> str:
+    """Env steps, and the time that they take here: an update is made and timed, in the last stage if there are several.
+
+    As a rule it is the dearest, and a stage that is learned early costs less: so it is the most that a trial can take.
+    """
+    stages = stages_of(plan)
+    seconds = _seconds_per_env_step(stages[-1].plan) / max(1, plan.workers.runners)
     rounds = math.ceil(trials / concurrent)
     minutes = seconds * plan.budget_env_steps * rounds / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
+    most = f"at most {plan.budget_env_steps:,} env steps in {len(stages)} stages"
     return (
-        f"cost: {trials} trial{'s' * (trials > 1)} of {plan.budget_env_steps:,} env steps, {concurrent} at a time: "
+        f"cost: {trials} trial{'s' * (trials > 1)} of "
+        f"{most if isinstance(plan, Curriculum) else f'{plan.budget_env_steps:,} env steps'}, {concurrent} at a time: "
         f"about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
     )
 

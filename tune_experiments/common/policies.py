@@ -24,6 +24,7 @@ from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
 from rl_models.training.rollout import to_numpy
 from rl_models.training.text_cache import TextEncodings
+from tune_experiments.common.course import plan_behind
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration, trial_folders
 from tune_experiments.common.run_folder import CONFIG_FILE, read_config
@@ -125,7 +126,8 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         state = checkpoint.state
         experiment = find_experiment(state["experiment"])
         config = read_configuration(experiment, state["config"])
-        policy = experiment.plan(config, state["method"], int(state["seed"])).build_policy()
+        plan = plan_behind(experiment.plan(config, state["method"], int(state["seed"])), state)
+        policy = plan.build_policy()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         return LoadedPolicy(policy, experiment, config, state)
     except CheckpointError as error:

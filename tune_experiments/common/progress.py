@@ -31,7 +31,7 @@ class Progress:
     Args:
         trials: Names, in the order of the lines.
         budget_env_steps: What each trial will train for.
-        columns: Heading -> key of the row, shown as numbers.
+        columns: Heading -> key of the row, a number or a word.
         console: Where to draw; standard output by default.
     """
 
@@ -49,9 +49,14 @@ class Progress:
         self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=False)
 
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
-        """Take a row with `env_steps` and, when known, `env_steps_per_second` and the columns' keys."""
+        """Take a row with `env_steps` and, when known, `env_steps_per_second` and the columns' keys.
+
+        A row may correct `budget_env_steps`, and have something `said` in a sentence.
+        """
         line = self._lines[trial]
         line.take(row, time.monotonic())
+        if "said" in row:
+            self._console.print(f"{trial}: {row['said']}", soft_wrap=True, highlight=False, markup=False)
         now = time.monotonic()
         if not self._console.is_terminal and now - line.printed_at >= SECONDS_BETWEEN_PLAIN_LINES:
             line.printed_at = now
@@ -89,7 +94,7 @@ class Progress:
             table.add_column(heading, justify="right", no_wrap=True)
         table.add_column("left")
         for line in self._lines.values():
-            bar = ProgressBar(total=self._budget, completed=min(line.env_steps, self._budget), width=16)
+            bar = ProgressBar(total=line.budget, completed=min(line.env_steps, line.budget), width=16)
             numbers = [line.number(key) for key in self._columns.values()]
             table.add_row(line.name, bar, line.steps(), line.speed_text(), *numbers, line.end())
         return table
@@ -110,6 +115,7 @@ class _Line:
         # A number that this row lacks (no episode ended) keeps its last value.
         self._latest.update({key: value for key, value in row.items() if value is not None})
         self.env_steps = int(self._latest.get("env_steps", 0))
+        self.budget = int(self._latest.get("budget_env_steps", self.budget))
         self._window.append((now, self.env_steps))
 
     def speed(self) -> float | None:
@@ -130,6 +136,8 @@ class _Line:
 
     def number(self, key: str) -> str:
         value = self._latest.get(key)
+        if isinstance(value, str):
+            return value
         return "-" if value is None else f"{float(value):.3g}"
 
     def end(self) -> str:

@@ -22,14 +22,14 @@ _SOLVED = {"success", "win_rate"}
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """Frames of a solved episode (of 16, the one of middle length; else the first), uint8 [H, W, 3] each."""
-    return list(_film(policy, seed, _choose(policy, seed)))
+    return list(_film(policy, seed, chosen_episode(policy, seed)))
 
 
 def play_aloud(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
     """The same episode in words: every step's actions and rewards, then how it ended."""
-    index = _choose(policy, seed)
-    world = _worlds(policy)
-    yield from _in_words(world, _steps(policy, world, seed, index), index)
+    index = chosen_episode(policy, seed)
+    world = candidate_worlds(policy)
+    yield from _in_words(world, steps_of_episode(policy, world, seed, index), index)
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
@@ -47,7 +47,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
         mind = AgentMind(policy.policy, 0)
     except TypeError as error:
         raise UserError(str(error)) from error
-    index = _choose(policy, seed)
+    index = chosen_episode(policy, seed)
     world = policy.experiment.make_test_world(policy.config, 1)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
@@ -80,13 +80,14 @@ def _in_words(world: Any, steps: Iterator[tuple[Any, Any, Any, Any]], index: int
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
 
 
-def _worlds(policy: LoadedPolicy) -> Any:
+def candidate_worlds(policy: LoadedPolicy) -> Any:
+    """The worlds whose first episodes can be chosen."""
     return policy.experiment.make_test_world(policy.config, _CANDIDATES)
 
 
-def _choose(policy: LoadedPolicy, seed: int) -> int:
+def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
     """Of the episodes that the team solves, the one of middle length: neither luck nor wandering."""
-    length, solved = _play(policy, _worlds(policy), seed)
+    length, solved = _play(policy, candidate_worlds(policy), seed)
     wins = np.flatnonzero(solved)
     return int(wins[np.argsort(length[wins])[len(wins) // 2]]) if wins.size else 0
 
@@ -112,14 +113,14 @@ def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.n
 
 def _film(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
     """The start and every step's end, drawn before the next episode begins."""
-    world = _worlds(policy)
-    steps = _steps(policy, world, seed, index)
+    world = candidate_worlds(policy)
+    steps = steps_of_episode(policy, world, seed, index)
     yield world.render(index)
     for _ in steps:
         yield world.render(index)
 
 
-def _steps(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+def steps_of_episode(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
     world.auto_resets = False
     obs = world.reset(seed)
@@ -146,7 +147,7 @@ def record_states(policy: LoadedPolicy, world: Any, seed: int) -> tuple[list[dic
         states: what the world's `state` holds of it at the start and after each of the T env steps, T + 1 of them.
         metrics: of the episode.
     """
-    steps = _steps(policy, world, seed, 0)
+    steps = steps_of_episode(policy, world, seed, 0)
     info: dict[str, Any] = {}
     states = [_state_of_first(world)]
     for *_, info in steps:  # noqa: B007

@@ -1,14 +1,16 @@
-"""One training run: an algorithm (RLlib's as a rule), our log, our checkpoints, our validation.
+"""One training run: an algorithm (RLlib's as a rule), our log, our checkpoints, our validation; one stage or several.
 
 A trial that starts looks into its own folder and continues from the newest whole checkpoint, whatever ended it the
-last time; rows written after that checkpoint are taken back first. Nothing pickled is ever read.
+last time; rows written after that checkpoint are taken back first. A stage begins in the same way, from the checkpoint
+with which the stage before ended, so it makes no difference whether the trial died in between. Nothing pickled is ever
+read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,21 +18,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.schedule import Progress
 from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
+from tune_experiments.common.course import Course
+from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.files import write_json
 from tune_experiments.common.intervals import interval_over_episodes
+from tune_experiments.common.plan import Episodes, TrialPlan
 from tune_experiments.common.results import Result
+from tune_experiments.common.stage_handover import hand_over_stage
+from tune_experiments.common.stage_training import Report, StageTraining
 from tune_experiments.common.trial_log import TrialLog
 
 CHECKPOINTS = "checkpoints"
 OUTCOME = "outcome.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
-KEPT_CHECKPOINTS = 3
-_PATIENCE_SECONDS = 1800.0
-Row = dict[str, float]
+Test = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
 class Trial:
@@ -47,95 +52,82 @@ class Trial:
     ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
         self.folder, self.is_tested = folder, is_tested
-        self.plan: TrialPlan = experiment.plan(config, method, seed)
-        self._validated_at = self._saved_at = -1
-        self._statistics: Row = {}
+        self.course = Course(experiment.plan(config, method, seed))
 
-    def run(self, report: Callable[[Row], None]) -> None:
-        """Train to the end of the budget, then test where that is asked for; `report` gets every row of the log."""
+    def run(self, report: Report) -> None:
+        """Train to the end of the last stage, then test where that is asked for.
+
+        Args:
+            report: gets every row of the log, and what the live line shows and says beside it.
+        """
         torch.set_num_threads(1)
-        make_algorithm = self.plan.make_algorithm or _rllib_algorithm
-        with contextlib.closing(make_algorithm(self.plan)) as algorithm, TrialLog(self.folder) as log:
-            progress = self._continue(algorithm, log)
+        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
+        if newest is not None:
+            self.course.restore(load_state(newest))
+        with TrialLog(self.folder) as log:
+            log.rewind(self.course.total().env_steps)
             log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
-            clock = _Clock(progress.env_steps)
-            while progress.env_steps < self.plan.budget_env_steps:
-                statistics = algorithm.train()
-                before, progress = progress, algorithm.progress()
-                self._statistics |= statistics
-                if progress.env_steps == before.env_steps:  # IMPALA only queued a batch
-                    clock.check_for_life()
-                    continue
-                row = self._row(progress, clock) | self._validation(algorithm, progress)
-                self._statistics = {}
-                log.append(row)
-                report(row)
-                self._checkpoint(algorithm, progress)
+            while not self.course.is_over:
+                self._train_stage(log, report)
         results = self._test() if self.is_tested else []
         write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
 
-    def _continue(self, algorithm: Any, log: TrialLog) -> Progress:
-        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
-        if newest is None:
-            log.rewind(0)
-            self._validated_at = self._saved_at = 0
-            return Progress()
-        checkpoint = load_checkpoint(newest)
-        progress = Progress(**checkpoint.state["progress"])
-        algorithm.restore(checkpoint.tensors, progress)
-        log.rewind(progress.env_steps)
-        self._saved_at = progress.env_steps
-        self._validated_at = checkpoint.state["validated_at"]
-        return progress
+    def _train_stage(self, log: TrialLog, report: Report) -> None:
+        if self.course.stage_is_over:
+            self.course.next_stage()
+        plan = self.course.plan
+        with contextlib.closing((plan.make_algorithm or _rllib_algorithm)(plan)) as algorithm:
+            self._bring_up(algorithm, log, report)
+            StageTraining(self.course, self.folder / CHECKPOINTS, self._identity(), log, report).run(algorithm)
 
-    def _row(self, progress: Progress, clock: _Clock) -> Row:
-        return {
-            "env_steps": progress.env_steps,
-            "progress/episodes": progress.episodes,
-            "progress/updates": progress.updates,
-            "speed/env_steps_per_second": clock.speed(progress.env_steps),
-            **self._statistics,
-        }
-
-    def _validation(self, algorithm: Any, progress: Progress) -> Row:
-        is_last = progress.env_steps >= self.plan.budget_env_steps
-        if not is_last and progress.env_steps - self._validated_at < self.plan.validate_every_env_steps:
-            return {}
-        self._validated_at = progress.env_steps
-        episodes = self.plan.validate(algorithm.policy())
-        return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
-
-    def _checkpoint(self, algorithm: Any, progress: Progress) -> None:
-        is_last = progress.env_steps >= self.plan.budget_env_steps
-        if not is_last and progress.env_steps - self._saved_at < self.plan.checkpoint_every_env_steps:
+    def _bring_up(self, algorithm: Any, log: TrialLog, report: Report) -> None:
+        """Continue from the newest checkpoint, or take over what the stage before it has learned."""
+        path, course = newest_whole_checkpoint(self.folder / CHECKPOINTS), self.course
+        if path is None:
             return
-        tensors, progress = algorithm.checkpoint()
-        self._saved_at = progress.env_steps
-        state = {
+        tensors = load_checkpoint(path).tensors
+        if course.progress.env_steps:
+            algorithm.restore(tensors, course.progress)
+            return
+        tensors, sentence = hand_over_stage(course, tensors, self.folder)
+        algorithm.restore(tensors, Progress())
+        log.add_text(f"handover/{course.label}", sentence)
+        report({"env_steps": course.total().env_steps, **course.live(), "said": sentence})
+
+    def _identity(self) -> dict[str, Any]:
+        """What every checkpoint says of this trial."""
+        return {
             "experiment": self.experiment.name,
             "config": config_to_json(self.config),
             "method": self.method,
             "seed": self.seed,
-            "progress": vars(progress),
-            "validated_at": self._validated_at,
         }
-        save_checkpoint(self.folder / CHECKPOINTS, progress.env_steps, tensors, state)
-        prune(self.folder / CHECKPOINTS, KEPT_CHECKPOINTS)
 
     def _test(self) -> list[Result]:
-        """Test what the last checkpoint holds, so that `evaluate` finds the same numbers."""
-        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
+        """Test what checkpoints hold, so that `evaluate` finds the same numbers: stages that want it, then the last."""
+        course, newest = self.course, newest_whole_checkpoint(self.folder / CHECKPOINTS)
         if newest is None:
             raise RuntimeError(f"{self.folder / CHECKPOINTS} has lost its checkpoints; run the same command again")
-        checkpoint, policy = load_checkpoint(newest), self.plan.build_policy().eval()
+        results: list[Result] = []
+        for index, end in enumerate([*course.ended, course.end()]):
+            stage = course.stages[index]
+            if stage.test is not None:
+                path = path_of(self.folder / CHECKPOINTS, end.env_steps)
+                results += self._test_of(path, stage.plan_at(index), stage.test, f" after {end.name}")
+        # Where training stopped before its last stage, nobody shall take this for the whole curriculum's result.
+        after = f" after {course.stage.name}" if course.is_stopped else ""
+        return results + self._test_of(newest, course.plan, functools.partial(self.experiment.test, self.config), after)
+
+    def _test_of(self, path: Path, plan: TrialPlan, test: Test, after: str) -> list[Result]:
+        checkpoint, policy = load_checkpoint(path), plan.build_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         env_steps = checkpoint.state["progress"]["env_steps"]
         results: list[Result] = []
-        for world, episodes in self.experiment.test(self.config, policy).items():
-            results += results_of(self.experiment, self.method, self.seed, world, episodes, env_steps)
+        for world, episodes in test(policy).items():
+            results += results_of(self.experiment, self.method, self.seed, world + after, episodes, env_steps)
             arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
             if arrays:
-                np.savez(self.folder / f"{world}_pictures.npz", allow_pickle=False, **arrays)
+                np.savez(self.folder / f"{world}{after.replace(' ', '_')}_pictures.npz", allow_pickle=False, **arrays)
         return results
 
 
@@ -179,22 +171,3 @@ def outcome_of(folder: Path) -> list[Result] | None:
     if not path.exists():
         return None
     return [Result(**row) for row in json.loads(path.read_text())["results"]]
-
-
-class _Clock:
-    """Env steps a second since the last few rows."""
-
-    def __init__(self, env_steps: int) -> None:
-        self._marks = [(time.monotonic(), env_steps)]
-
-    def check_for_life(self) -> None:
-        """Fail when nothing was learned for too long: a failed trial is started again, a waiting one never ends."""
-        if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
-            raise RuntimeError(
-                f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"
-            )
-
-    def speed(self, env_steps: int) -> float:
-        self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
-        (first_time, first_steps), (last_time, last_steps) = self._marks[0], self._marks[-1]
-        return (last_steps - first_steps) / max(last_time - first_time, 1e-9)

@@ -1,0 +1,202 @@
+"""Where a trial stands in its stages: what every checkpoint of it says, and what its log and its live line show.
+
+All of it follows from what was trained, never from a clock or a file, so a trial that is killed anywhere and continued
+takes the same turns. A plain plan is a course of one stage that shows none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rl_models.training.schedule import Progress
+from tune_experiments.common.curriculum import Curriculum, Stage, stages_of
+from tune_experiments.common.plan import TrialPlan
+
+__all__ = ["Course", "StageEnd", "plan_behind"]
+
+
+@dataclass(frozen=True)
+class StageEnd:
+    """How a stage ended.
+
+    Attributes:
+        name: its name.
+        passed: whether its promotion rule was met; None without a rule.
+        progress: in this stage.
+        env_steps: of all stages to its end: the number of its last checkpoint.
+    """
+
+    name: str
+    passed: bool | None
+    progress: Progress
+    env_steps: int
+
+
+@dataclass
+class Course:
+    """A trial's way through its stages; it stands in one of them, at its beginning, in its middle or at its end.
+
+    Attributes:
+        declared: what the experiment planned.
+        ended: the stages behind it.
+        progress: in the present stage; budgets and schedules read it.
+        values: the latest of what the stage's promotion looks at.
+        validated_at: env steps of the stage at its last validation.
+    """
+
+    declared: TrialPlan | Curriculum
+    ended: list[StageEnd] = field(default_factory=list)
+    progress: Progress = field(default_factory=Progress)
+    values: list[float] = field(default_factory=list)
+    validated_at: int = 0
+
+    def __post_init__(self) -> None:
+        """Name the stages."""
+        self.is_staged = isinstance(self.declared, Curriculum)
+        self.stages = stages_of(self.declared)
+
+    @property
+    def stage(self) -> Stage:
+        """Where it stands."""
+        return self.stages[len(self.ended)]
+
+    @property
+    def plan(self) -> TrialPlan:
+        """How it trains there."""
+        return self.stage.plan_at(len(self.ended))
+
+    @property
+    def label(self) -> str:
+        """Number and name of the stage, as folders are called: `2_moving`."""
+        return f"{len(self.ended) + 1}_{self.stage.name}"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the stage's promotion rule is met; None without a rule."""
+        rule = self.stage.promotion
+        return None if rule is None else rule.is_met(self.values, self.progress.env_steps)
+
+    @property
+    def stage_is_over(self) -> bool:
+        """Whether the stage has been learned, or its budget spent."""
+        return self.passed is True or self.progress.env_steps >= self.plan.budget_env_steps
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the stage's end is that of training, though others would follow."""
+        rule = self.stage.promotion
+        stops = rule is not None and rule.otherwise == "stop" and not self.passed
+        return self.stage_is_over and stops and len(self.ended) + 1 < len(self.stages)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether training has ended."""
+        return self.stage_is_over and (self.is_stopped or len(self.ended) + 1 == len(self.stages))
+
+    def total(self, progress: Progress | None = None) -> Progress:
+        """What all stages have done together, with `progress` in the present one."""
+        parts = [*(end.progress for end in self.ended), progress or self.progress]
+        return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
+
+    def take(self, row: Mapping[str, float]) -> None:
+        """Remember what the stage's promotion looks at.
+
+        Raises:
+            ValueError: the log has such metrics, but not this one.
+        """
+        rule = self.stage.promotion
+        if rule is None:
+            return
+        group = rule.metric.split("/")[0]
+        known = [key for key in row if key.startswith(f"{group}/")]
+        if rule.metric in row:
+            self.values = [*self.values, float(row[rule.metric])][-rule.over :]
+        elif known:
+            raise ValueError(f"stage {self.stage.name} waits for {rule.metric!r}; what is logged is {', '.join(known)}")
+
+    def end(self) -> StageEnd:
+        """How the present stage ended."""
+        return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps)
+
+    def next_stage(self) -> None:
+        """Leave a stage that is over for the one after it."""
+        self.ended.append(self.end())
+        self.progress, self.values, self.validated_at = Progress(), [], 0
+
+    # ---- what checkpoints say ----------------------------------------------------------------------------------------
+
+    def state(self, progress: Progress) -> dict[str, Any]:
+        """What a checkpoint at `progress` in the present stage says, as JSON."""
+        state = {"progress": vars(self.total(progress)), "validated_at": self.validated_at}
+        if not self.is_staged:
+            return state
+        ended = [vars(end) | {"progress": vars(end.progress)} for end in self.ended]
+        stage = {"stage": self.stage.name, "progress": vars(progress), "values": self.values, "ended": ended}
+        return state | {"curriculum": stage}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Stand where a checkpoint was written.
+
+        Raises:
+            ValueError: it was written by a trial with other stages.
+        """
+        self.validated_at = state["validated_at"]
+        stage = state.get("curriculum", {"stage": "only", "progress": state["progress"], "values": [], "ended": []})
+        self.ended = [StageEnd(**end | {"progress": Progress(**end["progress"])}) for end in stage["ended"]]
+        self.progress, self.values = Progress(**stage["progress"]), list(stage["values"])
+        there = [*(end.name for end in self.ended), stage["stage"]]
+        here = [one.name for one in self.stages]
+        if there != here[: len(there)]:
+            raise ValueError(f"its checkpoint comes from the stages {', '.join(there)}, not {', '.join(here)}")
+
+    # ---- what people see ---------------------------------------------------------------------------------------------
+
+    def curves(self) -> dict[str, float | None]:
+        """For the log: number of the stage from 1, its own env steps and, in its last row, whether it was passed."""
+        if not self.is_staged:
+            return {}
+        passed = None if self.passed is None or not self.stage_is_over else float(self.passed)
+        return {
+            "curriculum/stage": len(self.ended) + 1,
+            "curriculum/stage_env_steps": self.progress.env_steps,
+            "curriculum/passed": passed,
+        }
+
+    def live(self) -> dict[str, Any]:
+        """For the live line: the stage, what training can take at most from here, and how the stage ended."""
+        if not self.is_staged:
+            return {}
+        left = [stage.plan.budget_env_steps for stage in self.stages[len(self.ended) :]]
+        shown = {
+            "stage": f"{len(self.ended) + 1}/{len(self.stages)} {self.stage.name}",
+            "budget_env_steps": self.total(Progress()).env_steps + sum(left),
+        }
+        return shown | ({"said": self.verdict()} if self.stage_is_over else {})
+
+    def verdict(self) -> str:
+        """How the present stage ended, in a sentence."""
+        rule, steps = self.stage.promotion, f"{self.progress.env_steps:,} env steps"
+        name = f"stage {len(self.ended) + 1} of {len(self.stages)}, {self.stage.name},"
+        if rule is None:
+            return f"{name} took its {steps}"
+        mean = f"{sum(self.values) / len(self.values):.4g}" if self.values else "never measured"
+        found = f"{rule.metric} {mean}, wanted {rule.threshold:g}"
+        if self.passed:
+            return f"{name} was passed after {steps} ({found})"
+        return f"{name} was not passed in {steps} ({found}){': training stops' if self.is_stopped else ''}"
+
+
+def plan_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> TrialPlan:
+    """The plan that the weights of a checkpoint were trained by.
+
+    Args:
+        declared: what its experiment plans.
+        state: what the checkpoint says.
+    """
+    if not isinstance(declared, Curriculum):
+        return declared
+    course = Course(declared)
+    course.restore(state)
+    return course.plan

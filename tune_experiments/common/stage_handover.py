@@ -1,0 +1,87 @@
+"""The step from one stage of a trial to the next: what the new team gets from the old one's last checkpoint.
+
+It is a function of that checkpoint and of what the experiment declares: a trial killed on the way makes it again.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rl_models.training.handover import Handover, hand_over, hand_over_optimiser, trainable_names
+from tune_experiments.common.course import Course
+from tune_experiments.common.curriculum import Curriculum
+from tune_experiments.common.files import write_json
+
+__all__ = ["check_handovers", "hand_over_stage"]
+
+HANDOVER = "handover.json"
+Tensors = dict[str, dict[str, Any]]
+
+
+def hand_over_stage(course: Course, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
+    """What the present stage begins with; the report is written to its folder.
+
+    Args:
+        course: at the beginning of a stage.
+        tensors: of the checkpoint with which the stage before ended.
+        trial: folder of the trial.
+
+    Returns:
+        what an algorithm restores, and what happened, in a sentence.
+    """
+    team = course.plan.build_policy()
+    handover = hand_over(tensors["weights"], team.state_dict(), course.stage.grown)
+    names = trainable_names(team)
+    optimiser: dict[str, Any] = {}
+    if course.stage.keeps_optimiser:
+        before = course.stages[len(course.ended) - 1].plan_at(len(course.ended) - 1)
+        names_before = trainable_names(before.build_policy())
+        optimiser = hand_over_optimiser(tensors["optimizer"], names_before, names, handover.loaded)
+    frozen = [name for name, _ in team.named_parameters() if name not in names]
+    kept = [name for index, name in enumerate(names) if any(key.startswith(f"{index}.") for key in optimiser)]
+    path = Path("stages", course.label, HANDOVER)
+    (trial / path).parent.mkdir(parents=True, exist_ok=True)
+    write_json(trial / path, _report(course, handover, frozen, kept))
+    return {"weights": handover.weights, "optimizer": optimiser}, _sentence(course, handover, frozen, kept, path)
+
+
+def check_handovers(curriculum: Curriculum) -> None:
+    """Build every stage's team and hand weights over, before days of training are spent on the first stage.
+
+    Raises:
+        ValueError: a pattern that names nothing, or teams that have no weight in common.
+    """
+    teams = [stage.plan_at(index).build_policy() for index, stage in enumerate(curriculum.stages)]
+    for (before, old), (stage, new) in pairwise(zip(curriculum.stages, teams, strict=True)):
+        try:
+            hand_over(old.state_dict(), new.state_dict(), stage.grown)
+        except ValueError as error:
+            raise ValueError(f"stage {stage.name} after {before.name}: {error}") from error
+
+
+def _report(course: Course, handover: Handover, frozen: list[str], kept: list[str]) -> dict[str, Any]:
+    end = course.ended[-1]
+    return {
+        "from": {"stage": end.name, "passed": end.passed, "env_steps": end.env_steps},
+        "to": {"stage": course.stage.name},
+        "loaded": handover.loaded,
+        "loaded_by_rows": _shapes(handover.by_rows),
+        "of_another_shape": _shapes(handover.other_shape),
+        "new": handover.new,
+        "left_behind": handover.skipped,
+        "frozen": frozen,
+        "optimiser_state_kept": kept,
+    }
+
+
+def _shapes(shapes: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {"there": there, "here": here} for name, (there, here) in shapes.items()}
+
+
+def _sentence(course: Course, handover: Handover, frozen: list[str], kept: list[str], path: Path) -> str:
+    held = f", {len(frozen)} frozen" if frozen else ""
+    goes_on = f", the optimiser goes on with {len(kept)}" if kept else ""
+    where = f"stage {len(course.ended) + 1} of {len(course.stages)}, {course.stage.name}, after {course.ended[-1].name}"
+    return f"{where}: {handover.sentence()}{held}{goes_on} (every name is in {path})"

@@ -1,0 +1,110 @@
+"""Training one stage: one step of the algorithm after another, and between them the log, validation and checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rl_models.training.checkpoint import prune, save_checkpoint
+from tune_experiments.common.course import Course
+from tune_experiments.common.trial_log import TrialLog
+
+KEPT_CHECKPOINTS = 3
+"""The newest; those with which a stage ended stay too."""
+_PATIENCE_SECONDS = 1800.0
+Row = dict[str, float]
+Report = Callable[[dict[str, Any]], None]
+
+
+class StageTraining:
+    """Brings a trial to the end of the stage that it stands in.
+
+    Args:
+        course: where it stands.
+        folder: for checkpoints.
+        identity: what every checkpoint says of the trial.
+        log: gets every row.
+        report: gets every row, and what the live line shows beside it.
+    """
+
+    def __init__(self, course: Course, folder: Path, identity: dict[str, Any], log: TrialLog, report: Report) -> None:
+        self._course, self._plan = course, course.plan
+        self._folder, self._identity = folder, identity
+        self._log, self._report = log, report
+        self._saved_at = course.progress.env_steps
+
+    def run(self, algorithm: Any) -> None:
+        """Train to the end of the stage; its last checkpoint is whole when this returns."""
+        course = self._course
+        clock = _Clock(course.total().env_steps)
+        statistics: Row = {}
+        while not course.stage_is_over:
+            statistics |= algorithm.train()
+            before, course.progress = course.progress, algorithm.progress()
+            if course.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
+                clock.check_for_life()
+                continue
+            row = self._row(statistics, clock, algorithm)
+            statistics = {}
+            self._log.append(row)
+            self._report(row | course.live())
+            self._checkpoint(algorithm)
+
+    def _row(self, statistics: Row, clock: _Clock, algorithm: Any) -> dict[str, float | None]:
+        total = self._course.total()
+        row: Row = {
+            "env_steps": total.env_steps,
+            "progress/episodes": total.episodes,
+            "progress/updates": total.updates,
+            "speed/env_steps_per_second": clock.speed(total.env_steps),
+            **statistics,
+        }
+        if self._is_due(self._course.validated_at, self._plan.validate_every_env_steps):
+            row |= self._validation(algorithm)
+        self._course.take(row)
+        if self._course.stage_is_over and self._course.validated_at != self._course.progress.env_steps:
+            row |= self._validation(algorithm)  # promoted by episodes of training: the last row says where it stands
+        return row | self._course.curves()
+
+    def _validation(self, algorithm: Any) -> Row:
+        self._course.validated_at = self._course.progress.env_steps
+        episodes = self._plan.validate(algorithm.policy())
+        return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
+
+    def _checkpoint(self, algorithm: Any) -> None:
+        course = self._course
+        if not self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps):
+            return
+        tensors, progress = algorithm.checkpoint()
+        self._saved_at = progress.env_steps
+        if course.stage_is_over:  # IMPALA may have learned more since the row
+            course.progress = progress
+        state = self._identity | course.state(progress)
+        save_checkpoint(self._folder, course.total(progress).env_steps, tensors, state)
+        prune(self._folder, KEPT_CHECKPOINTS, always=[end.env_steps for end in course.ended])
+
+    def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
+        """Whether what was done at `last_env_steps` is to be done again; at the stage's end it always is."""
+        course = self._course
+        return course.stage_is_over or course.progress.env_steps - last_env_steps >= every_env_steps
+
+
+class _Clock:
+    """Env steps a second since the last few rows."""
+
+    def __init__(self, env_steps: int) -> None:
+        self._marks = [(time.monotonic(), env_steps)]
+
+    def check_for_life(self) -> None:
+        """Fail when nothing was learned for too long: a failed trial is started again, a waiting one never ends."""
+        if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
+            raise RuntimeError(
+                f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"
+            )
+
+    def speed(self, env_steps: int) -> float:
+        self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
+        (first_time, first_steps), (last_time, last_steps) = self._marks[0], self._marks[-1]
+        return (last_steps - first_steps) / max(last_time - first_time, 1e-9)
