@@ -1,23 +1,38 @@
-"""RTFM: its worlds, stepped with random moves, observations and resets included.
+"""RTFM: its worlds, stepped with random moves, observations and resets included, and the IMPALA loop around them.
 
-B = 256, as in acting. Authors' figures (reference: their environment with features and wrapper, timed): 650 to 1,650
-steps a CPU second, resets included.
+Worlds: B = 256. Authors' figures (reference: their environment with features and wrapper, timed): 650 to 1,650 steps a
+CPU second, resets included.
+
+Loop: txt2pi of the released size, fragments of 24 worlds and 80 steps, one gradient pass a sample. Its cost depends on
+how many documents a fragment holds, so on how long episodes last: about 20 steps in the simplest game and 15 in the
+full one once a team can play, and 3 in the full one before. Authors' figures (reference, timed): 84 and 19 steps a CPU
+second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmarks.common.clock import median, timed
-from benchmarks.common.figures import Figure
-from benchmarks.common.world_steps import Chooser, microseconds_by_part
+from benchmarks.common.figures import RATIO, Figure
+from benchmarks.common.training_loop import LoopTimes, time_loop
+from benchmarks.common.world_steps import Chooser, microseconds_by_part, spread_episodes
+from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import STAGES
+from rl_envs.rtfm.world import Rtfm
+from rl_models.networks.reading import Sizes
+from rl_models.readers import ReadingTeamConfig, reading_team
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
 
 PER_SECOND, MICROSECONDS = "env steps per CPU-second", "us"
 WORLDS, STEPS, REPEATS = 256, 80, 25
@@ -31,11 +46,51 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "world_2_agents": ("rtfm-v0", {"num_agents": 2, **STAGES["S5"]}),
     "world_rock_paper_scissors": ("rock_paper_scissors-v0", {}),
 }
+LOOP_WORLDS, LOOP_LENGTH, LOOP_TURNS = 24, 80, 3
+"""Worlds and env steps of a fragment, and how many fragments."""
+FULL: dict[str, Any] = {"group": True, "dyna": True, "nl": True}
 WORLD_PARTS = ("step", "_checked", "_plans", "_agents_act", "_monsters_act", "_judge", "_observe", "_start", "_begin")
+
+
+class Unharmed(Rtfm):
+    """Agents stand still (and monsters must), so every episode lasts to the limit: as long as one wants."""
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        return super()._advance(np.zeros_like(actions), recorded)
+
+
+LOOPS: dict[str, Callable[[], Rtfm]] = {
+    "loop_simplest": lambda: Unharmed(LOOP_WORLDS, max_episode_steps=20),
+    "loop_full": lambda: Unharmed(LOOP_WORLDS, **(FULL | {"dyna": False}), max_episode_steps=15),
+    "loop_full_untrained": lambda: Rtfm(LOOP_WORLDS, **FULL),
+}
 
 
 def measure() -> Iterator[Figure]:
     """All figures of this part."""
+    torch.set_num_threads(1)
+    yield from _worlds()
+    for name, make_world in LOOPS.items():
+        times = time_training(make_world(), LOOP_TURNS)
+        yield Figure(f"rtfm.{name}.overhead", times.overhead, RATIO)
+        yield Figure(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+        yield Figure(f"rtfm.{name}.sampling_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+
+
+def time_training(world: Rtfm, turns: int) -> LoopTimes:
+    """IMPALA with the released network from its first weights."""
+    names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
+    sizes = Sizes(world.num_agents, world.text_spec["document"].vocabulary, names)
+    policy, objective = reading_team(ReadingTeamConfig(), sizes, NUM_MOVES), Impala(sums_steps=True)
+    collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
+    collector.reset(0)
+    if isinstance(world, Unharmed):
+        spread_episodes(world)
+    learner = Learner(policy, objective, OptimiserSettings(kind="rmsprop"))
+    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns)
+
+
+def _worlds() -> Iterator[Figure]:
     for name, (world_id, arguments) in SETTINGS.items():
         world = make(world_id, num_worlds=WORLDS, **arguments)
         yield Figure(f"rtfm.{name}.steps_per_cpu_second", steps_per_cpu_second(world), PER_SECOND)
@@ -56,7 +111,8 @@ def steps_per_cpu_second(world: World) -> float:
         observations = world.observe()
         for _ in range(STEPS):
             actions = choose(observations)
-            (observations, *_), spent = timed(world.step, actions)
+            result, spent = timed(world.step, actions)
+            observations = result[0]
             seconds += spent
         if repeat:
             rates.append(world.num_worlds * STEPS / seconds)

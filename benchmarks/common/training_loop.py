@@ -19,11 +19,13 @@ from torch import Tensor
 
 from benchmarks.common.clock import median, median_ratio, timed
 from benchmarks.common.tensors import tensors_in
+from rl_models.networks.texts import TEXTS
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.batch import Batch, think, to_batch
-from rl_models.training.fragment import Fragment
+from rl_models.training.fragment import Array, Fragment
 from rl_models.training.loop import minibatches
 from rl_models.training.objective import Objective
+from rl_models.training.text_cache import TextEncodings
 
 
 @dataclass
@@ -105,15 +107,32 @@ def bare_seconds(policy: TeamPolicy, objective: Objective, fragment: Fragment) -
     return acting, learning
 
 
+@dataclass(frozen=True)
+class _Recorded:
+    """A token table as a fragment holds it."""
+
+    table: Array
+
+    def look_up(self, rows: Array) -> Array:
+        """Tokens of these rows."""
+        return self.table[rows]
+
+
 @torch.inference_mode()
 def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
+    """Forward passes step by step; a text is encoded when it first appears, as collectors do."""
     state = {key.removeprefix("state/"): value for key, value in batch.items() if key.startswith("state/")}
+    tables = {
+        key.removeprefix(TEXTS): _Recorded(value.numpy()) for key, value in batch.items() if key.startswith(TEXTS)
+    }
+    encodings = TextEncodings(policy.network, tables)
     for step in range(steps):
         obs = {
-            key.removeprefix("obs/"): value if key.startswith("texts/") else value[:, step : step + 1]
+            key.removeprefix("obs/"): value[:, step : step + 1]
             for key, value in batch.items()
-            if key.startswith(("obs/", "texts/"))
+            if key.startswith("obs/")
         }
+        obs |= encodings.of({key: obs[key][:, 0].numpy() for key in tables})
         state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
 
 
