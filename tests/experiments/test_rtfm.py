@@ -1,0 +1,231 @@
+"""RTFM's experiments: methods and constants as published, what is evaluated, and what stands beside a win rate."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_envs.rock_paper_scissors.splits import triples
+from rl_envs.rock_paper_scissors.world import RockPaperScissors
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.results import Result
+from tune_experiments.common.rtfm.best_play import all_bags, random_layouts, solve
+from tune_experiments.common.rtfm.config import LearnerSettings, make_world
+from tune_experiments.common.rtfm.evaluation import WithWrongDocuments, play, references
+from tune_experiments.common.rtfm.evaluation import test as evaluate
+from tune_experiments.common.rtfm.reading_experiments import departures
+from tune_experiments.common.rtfm.stages import ROWS
+from tune_experiments.common.rtfm.stages import plan as plan_of_stages
+from tune_experiments.common.rtfm.tables import win_rate_table
+from tune_experiments.common.rtfm.transfer import plan as plan_of_row
+from tune_experiments.common.rtfm.trials import plan
+
+RTFM, LETTERS = (find_experiment(name).presets for name in ("rtfm_txt2pi", "rtfm_rock_paper_scissors"))
+CURRICULUM = find_experiment("rtfm_curriculum").presets
+METHODS = RTFM["laptop"].methods
+TINY = {"rtfm": RTFM["smoke"], "letters": LETTERS["smoke"]}
+
+
+def one_update(config, method):
+    trial = plan(config, method, 0)
+    world, policy = trial.make_world(num_worlds=4, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, 6, trial.objective.needs_values)
+    collector.reset(0)
+    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_row_learns_by_ppo_and_impala(method, algorithm):
+    config = dataclasses.replace(TINY["rtfm"], learner=LearnerSettings(algorithm=algorithm))
+    assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
+    assert np.isfinite(float(one_update(config, method)["loss/total"]))
+
+
+def test_the_paper_preset_has_the_released_networks_but_for_the_words_that_nobody_uses():
+    vocabulary = make_world(RTFM["paper"].task).text_spec["document"].vocabulary
+    unused = 30 * (262 - vocabulary)
+    for method, count in {"txt2pi": 912_872, "film": 342_077, "cnn": 466_517}.items():
+        policy = plan(RTFM["paper"], method, 0).build_policy()
+        assert sum(weights.numel() for weights in policy.parameters()) == count - unused
+
+
+def test_the_rows_are_ablations_of_one_network():
+    networks = {method: plan(RTFM["smoke"], method, 0).build_policy().network for method in METHODS}
+    readers = {name: networks[name].reader.config for name in METHODS if name not in ("cnn", "film")}
+    assert [name for name, reader in readers.items() if not reader.attends_to_goal] == ["no_task_attn"]
+    assert [name for name, reader in readers.items() if not reader.attends_to_grid] == ["no_vis_attn"]
+    sizes = {name: sum(w.numel() for w in network.stack.parameters()) for name, network in networks.items()}
+    assert sizes["no_text_mod"] < sizes["txt2pi"]
+
+
+@pytest.mark.parametrize("presets", [RTFM, LETTERS])
+def test_the_paper_preset_has_the_published_constants(presets):
+    config, trial = presets["paper"], plan(presets["paper"], "txt2pi", 0)
+    objective, optimiser = trial.objective, trial.optimiser
+    assert isinstance(objective, Impala)
+    assert objective.sums_steps
+    assert (objective.gamma, objective.value_weight, objective.entropy_weight.at(Progress())) == (0.99, 0.25, 0.005)
+    assert (optimiser.kind, optimiser.epsilon, optimiser.betas[1], optimiser.clip) == ("rmsprop", 0.01, 0.99, 40)
+    rates = [optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 5 * 10**7, 10**8)]
+    np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 0], atol=1e-12)
+    assert (trial.workers.runners * trial.workers.worlds_per_runner, trial.workers.fragment_length) == (24, 80)
+    assert config.task.max_episode_steps == 1000
+
+
+def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken():
+    paper = RTFM["paper"]
+    assert any(
+        note.startswith("learning rate: 0.0007, the paper's text has 0.005") for note in departures(paper, paper)
+    )
+    text = dataclasses.replace(paper, learner=dataclasses.replace(paper.learner, learning_rate=0.005))
+    assert not any("learning rate" in note for note in departures(text, paper))
+    laptop = " ".join(departures(LETTERS["laptop"], LETTERS["paper"]))
+    for said in ("training room: 6", "letters: ten_letters", "algorithm: ppo", "horizon: 80", "env steps: 2,000,000"):
+        assert said in laptop
+
+
+def test_a_test_plays_seen_unseen_and_other_rooms_shuffled_documents_and_the_references():
+    config = dataclasses.replace(TINY["letters"], test_sizes=(5, 6), test_episodes=6)
+    played = evaluate(config, plan(config, "txt2pi", 0).build_policy())
+    rooms = ("train_5x5", "eval_5x5", "eval_6x6", "shuffled_5x5")
+    computed = [f"{name}_{size}x{size}" for size in (5, 6) for name in ("random_moves", "without_reading", "optimum")]
+    assert list(played) == [*rooms, *computed]
+    assert all(len(played[name]["win_rate"]) == 6 for name in rooms)
+    again = evaluate(config, plan(config, "txt2pi", 0).build_policy())
+    for name in rooms:
+        np.testing.assert_array_equal(played[name]["length"], again[name]["length"])
+
+
+def test_wrong_documents_are_those_that_neighbours_show_when_an_episode_begins():
+    config = TINY["letters"]
+    world, policy = make_world(config.task, 5), plan(config, "film", 0).build_policy()
+    shown, kept = [], []
+
+    class Watched(WithWrongDocuments):
+        def _think(self, obs, state, is_first):
+            shown.append((obs["document"].copy(), is_first.copy()))
+            output = super()._think(obs, state, is_first)
+            kept.append(self._documents.copy())
+            return output
+
+    play(world, policy, Watched)
+    for step, ((documents, is_first), lent) in enumerate(zip(shown, kept, strict=True)):
+        for number in range(5):
+            wanted = documents[number - 1] if is_first[number] else kept[step - 1][number]
+            assert lent[number] == wanted
+
+
+def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
+    def line(method, world, value):
+        return Result("x", "caption", method, world, "test", 0, "win_rate", value, value, value, 10, 7)
+
+    values = {"train_6x6": 0.5, "eval_6x6": 0.4, "eval_10x10": 0.3, "shuffled_6x6": 0.2}
+    own = [line(method, world, value) for method in ("cnn", "film") for world, value in values.items()]
+    known = [line(method, f"random_moves_{room}", 0.1) for method in ("cnn", "film") for room in ("6x6", "10x10")]
+    table = win_rate_table([*own, *known], "caption", {"cnn": {"eval_6x6": 0.25}})
+    assert table.metrics == tuple(values)
+    rows = {label: [cell and cell.value for cell in cells] for label, cells in table.rows}
+    assert rows == {
+        "cnn": [0.5, 0.4, 0.3, 0.2],
+        "cnn, paper": [None, 0.25, None, None],
+        "film": [0.5, 0.4, 0.3, 0.2],
+        "random moves": [0.1, 0.1, 0.1, None],
+    }
+
+
+def test_uniform_moves_win_as_often_as_is_known():
+    """0.113 in the simplest RTFM, by the authors' engine without a limit."""
+    task = dataclasses.replace(RTFM["laptop"].task, max_episode_steps=1000)
+    episodes = references(task, 6, 2000)["random_moves"]
+    assert abs(episodes["win_rate"].mean() - 0.113) < 4 * (0.113 * 0.887 / 2000) ** 0.5
+
+
+@pytest.mark.parametrize("winning", [1, 2])
+def test_the_best_player_of_the_computed_rules_meets_the_dragon_so_often_in_the_real_game(winning):
+    """Every layout is played by its own best moves. Who dies with the second item met the dragon with it."""
+    size, horizon, layouts, repeats = 5, 30, 10, 60
+    layout = random_layouts(size, layouts)
+    values, moves = solve(size, layout.items, winning, horizon)
+    wanted = values[np.arange(layouts), 0, layout.agent, layout.dragon].mean()
+    number = np.tile(np.arange(layouts), repeats)
+    world = RockPaperScissors(len(number), size=size, max_episode_steps=horizon)
+    inside = world._grid.inside
+    # The dragon bears the first letter, so the items that beat letters 0, 1, 2 are the right one, ... in this order.
+    world.restore(
+        {
+            "agent_cells": inside[layout.agent[number]][:, None],
+            "monster_cells": inside[layout.dragon[number]][:, None],
+            "item_cells": inside[layout.items[number]],
+            "triple": np.tile([0, 1, 2], (len(number), 1)),
+            "dragon": np.zeros(len(number), np.int64),
+        }
+    )
+    world.auto_resets = False
+    bags = all_bags()
+    met, running = np.zeros(len(number), bool), np.ones(len(number), bool)
+    while running.any():
+        state = {name: value.copy() for name, value in world.state.items()}
+        bag = [
+            bags.index((int(held) - 1, tuple(floor)))
+            for held, floor in zip(state["held"][:, 0], (state["item_cells"] > 0).tolist(), strict=True)
+        ]
+        cells = [np.searchsorted(inside, state[name][:, 0]) for name in ("agent_cells", "monster_cells")]
+        _, _, terminated, *_ = world.step(moves[number, bag, cells[0], cells[1]][:, None])
+        is_alive = world.state["agent_alive"][:, 0]
+        won = is_alive & ~world.state["monster_alive"][:, 0]
+        died_with_second = ~is_alive & (world.state["held"][:, 0] == 2)
+        met |= running & (won | (died_with_second if winning == 2 else False))
+        running &= ~terminated
+        if terminated.any():
+            world.next_episode(np.flatnonzero(terminated))
+    assert abs(met.mean() - wanted) < 4 * (wanted * (1 - wanted) / len(number)) ** 0.5
+
+
+def test_a_curriculum_adds_one_difficulty_a_stage_and_ends_in_the_full_game():
+    for row, games in ROWS.items():
+        way = plan_of_stages(CURRICULUM["paper"], row, 0)
+        assert [stage.name for stage in way.stages] == list(games)
+        tasks = [stage.plan.make_world.args[0] for stage in way.stages]
+        difficulties = [task.group + task.dyna + task.nl for task in tasks]
+        assert difficulties == sorted(set(difficulties))
+        assert difficulties[-1] == 3
+        assert tasks[-1].size == (10 if row == "trained_on_10x10" else 6)
+
+
+def test_stages_have_the_published_frames_and_learning_rates():
+    way = plan_of_stages(CURRICULUM["paper"], "from_dyna_group", 0)
+    assert [stage.plan.budget_env_steps for stage in way.stages] == [10**8, *[5 * 10**7] * 3]
+    rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in way.stages]
+    np.testing.assert_allclose(rates, [7e-4, 7e-4, 7e-4, 1e-4])
+    (alone,) = plan_of_stages(CURRICULUM["paper"], "random", 0).stages
+    assert alone.plan.optimiser.learning_rate.at(Progress()) == 7e-4
+
+
+def test_every_weight_is_handed_from_stage_to_stage():
+    way = plan_of_stages(CURRICULUM["smoke"], "trained_on_10x10", 0)
+    shapes = [
+        {name: weights.shape for name, weights in stage.plan.build_policy().state_dict().items()}
+        for stage in way.stages
+    ]
+    assert all(each == shapes[0] for each in shapes)
+
+
+def test_a_transferred_team_trains_on_seen_games_and_then_on_unseen_ones():
+    config = LETTERS["laptop"]
+    seen, unseen = plan_of_row(config, "film_transferred", 0).stages
+    alone, scratch = (plan_of_row(config, row, 0) for row in ("film", "film_from_scratch"))
+    for trial, split, budget in (
+        (seen.plan, "train", 2_000_000),
+        (unseen.plan, "eval", 1_000_000),
+        (alone, "train", 2_000_000),
+        (scratch, "eval", 1_000_000),
+    ):
+        world = trial.make_world(num_worlds=6000, first_world=0)
+        world.reset(0)
+        np.testing.assert_array_equal(np.unique(world.state["triple"], axis=0), triples("ten_letters", split))
+        assert trial.budget_env_steps == budget

@@ -1,0 +1,115 @@
+"""Teams that read, loaded: what they must be told, and what their reading looks like in pictures and films."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import record_episode
+from tune_experiments.common.rtfm.attention import draw_attention, watch_reading
+from tune_experiments.common.rtfm.config import make_world
+from tune_experiments.common.rtfm.film import frames_of
+
+EXPERIMENT = find_experiment("rtfm_txt2pi")
+SMOKE = EXPERIMENT.presets["smoke"]
+FULL = dataclasses.replace(
+    SMOKE, task=dataclasses.replace(SMOKE.task, group=True, nl=True, dyna=True, max_episode_steps=6)
+)
+
+
+def untrained(method="txt2pi", config=SMOKE):
+    state = {"seed": 0, "progress": {"env_steps": 0}, "method": method}
+    return LoadedPolicy(EXPERIMENT.plan(config, method, 0).build_policy(), EXPERIMENT, config, state)
+
+
+@pytest.mark.parametrize("method", ["txt2pi", "cnn"])
+def test_a_loaded_team_reads_the_worlds_texts_or_tokens_in_place_of_row_numbers(method):
+    policy = untrained(method, FULL)
+    policy.is_greedy = False
+    world = make_world(FULL.task, 5)
+    played = []
+    for gives_tokens in (False, True):
+        obs = world.reset(3)
+        policy.reset(1, None if gives_tokens else world.texts)
+        actions = []
+        for _ in range(8):  # new episodes bring new texts
+            tokens = {key: world.texts[key].look_up(obs[key]) for key in world.texts}
+            actions.append(policy.act(obs | tokens if gives_tokens else obs))
+            obs, *_ = world.step(actions[-1])
+        played.append(actions)
+    np.testing.assert_array_equal(*played)
+
+
+def test_row_numbers_without_texts_are_told_in_a_sentence():
+    policy, world = untrained(), make_world(SMOKE.task, 2)
+    with pytest.raises(ValueError, match=r"'document' holds row numbers.*reset\(texts=world.texts\)"):
+        policy.act(world.reset(0))
+
+
+def test_a_text_is_encoded_once_an_episode_while_a_loaded_team_plays():
+    policy, world = untrained(), make_world(SMOKE.task, 1)
+    encoded, encode = [], policy.policy.network.encode_text
+    policy.policy.network.encode_text = lambda key, tokens: (encoded.append(key), encode(key, tokens))[1]
+    obs = world.reset(0)
+    policy.reset(0, world.texts)
+    for _ in range(5):
+        policy.act(obs)
+    assert [encoded.count(key) for key in ("document", "goal")] == [1, 1]
+
+
+def test_teams_of_rtfm_play_greedily_whatever_the_seed_of_their_actions():
+    policy, world = untrained(), make_world(SMOKE.task, 8)
+    obs = world.reset(0)
+    actions = []
+    for seed in (1, 2):
+        policy.reset(seed, world.texts)
+        actions.append(policy.act(obs))
+    np.testing.assert_array_equal(*actions)
+
+
+@pytest.mark.parametrize(
+    ("method", "rows"),
+    [
+        ("txt2pi", ["goal", "layer 1", "layer 2"]),
+        ("no_task_attn", ["layer 1", "layer 2"]),
+        ("no_vis_attn", ["goal"]),
+        ("film", []),
+    ],
+)
+def test_an_episode_is_watched_with_all_that_attends(method, rows):
+    policy = untrained(method, FULL)
+    moments = watch_reading(policy)
+    assert [moment.action != "" for moment in moments] == [True] * (len(moments) - 1) + [False]
+    assert not policy.policy.network.shows_attention
+    for moment in moments[:-1]:
+        assert list(moment.attention) == rows
+        for weights in moment.attention.values():
+            assert weights.shape == (len(moment.words),)
+            assert weights.sum() == pytest.approx(1, abs=1e-4)
+    plain = record_episode(untrained(method, FULL))
+    assert len(moments) == len(plain)
+    frames = frames_of(moments)
+    assert len({frame.shape for frame in frames}) == 1
+    for frame, picture in zip(frames, plain, strict=True):
+        np.testing.assert_array_equal(frame[:, : picture.shape[1]], picture)
+        assert (frame.shape[1] > picture.shape[1]) == bool(rows)
+
+
+def test_more_attention_is_darker():
+    policy = untrained()
+    moment = watch_reading(policy)[0]
+    marked = np.zeros(len(moment.words))
+    marked[4] = 1.0
+    none, one = (dataclasses.replace(moment, attention={"goal": weights}) for weights in (0 * marked, marked))
+    blank, shown = (frames_of([each])[0].astype(int) for each in (none, one))
+    assert (shown <= blank).all()
+    assert (shown < blank).any()
+
+
+def test_attention_is_a_picture(tmp_path):
+    path = draw_attention(watch_reading(untrained()), tmp_path / "plots/attention.png", "txt2pi")
+    with Image.open(path) as picture:
+        assert min(picture.size) > 200

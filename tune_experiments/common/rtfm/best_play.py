@@ -1,0 +1,120 @@
+"""How often rock-paper-scissors can be won at all, with reading and without, by value iteration over its rules.
+
+A reader knows which item beats the dragon. Who does not read can still leave the item with the dragon's own letter, and
+learns which of the other two is right only by fighting. Whatever such an agent does, exchanging these two items leaves
+its chances, so it wins half of the episodes in which it meets the dragon with one of them: the best that it can do is
+half of the best probability of that.
+
+The dragon moves first. `reads=False` is therefore half of the same problem with two items that win.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.rtfm.grid import NUM_MOVES, WALKS, grid_of
+
+LAYOUTS = 40
+"""Starts over which the probability is averaged."""
+_ITEMS = 3
+_SEED = 85
+_ENOUGH = 1e-5
+Bag = tuple[int, tuple[bool, ...]]
+"""What is held (-1: nothing), and which items still lie on the floor."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Starts of K episodes, in places of `Grid.inside`: `agent` [K], `dragon` [K], `items` [K, 3], the right one first.
+
+    The last of the items bears the dragon's letter.
+    """
+
+    agent: np.ndarray
+    dragon: np.ndarray
+    items: np.ndarray
+
+
+def win_probabilities(size: int, reads: bool, max_episode_steps: int, count: int = LAYOUTS) -> np.ndarray:
+    """Of the best player in each of some random layouts, [K] float64."""
+    layout = random_layouts(size, count)
+    values, _ = solve(size, layout.items, 1 if reads else 2, max_episode_steps)
+    start = values[np.arange(count), 0, layout.agent, layout.dragon]
+    return start if reads else start / 2
+
+
+def random_layouts(size: int, count: int) -> Layout:
+    """Agent, dragon and items in different cells, uniformly."""
+    generator = np.random.default_rng(_SEED)
+    cells = generator.random((count, len(grid_of(size).inside))).argsort(1)
+    return Layout(cells[:, 0], cells[:, 1], cells[:, 2:5])
+
+
+def solve(size: int, items: np.ndarray, winning: int, max_episode_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Probability of meeting the dragon with one of the first `winning` items, and the moves that reach it.
+
+    Args:
+        size: of the room.
+        items: [K, 3], where the items lie at the start.
+        winning: how many of them win.
+        max_episode_steps: moves that the agent has.
+
+    Returns:
+        [K, bags, C, C] by bag (0 is the start's), agent's and dragon's place; float64, and int64 moves.
+    """
+    target, walks = _target(size), _walks(size)
+    bags = all_bags()
+    wins = np.array([0 <= held < winning for held, _ in bags], float)
+    places = np.arange(len(target))
+    layouts, after = np.arange(len(items))[:, None, None], bags_after(bags, items, len(target))
+    is_caught = target.T[:, None, :] == places[None, :, None]  # [moves, agent, dragon]
+    values = np.zeros((len(items), len(bags), len(target), len(target)))
+    for _ in range(max_episode_steps):
+        met = values.copy()
+        met[:, :, places, places] = wins[None, :, None]
+        arrived = met[layouts, after, places]  # [K, bags, agent's new place, dragon's new place]
+        choices = np.zeros((NUM_MOVES, *values.shape))
+        for dragon_move in range(NUM_MOVES):
+            chance, caught = walks[..., dragon_move], is_caught[dragon_move]
+            for move in range(NUM_MOVES):
+                fought = arrived[:, :, target[:, move]][..., target[:, dragon_move]]
+                choices[move] += chance * np.where(caught, wins[None, :, None, None], fought)
+        before, values = values, choices.max(0)
+        if abs(values - before).max() < _ENOUGH:
+            break
+    return values, choices.argmax(0)
+
+
+def all_bags() -> list[Bag]:
+    """Everything that can be held while everything else lies there or is gone; the start's first."""
+    floors = [tuple(bool(number >> item & 1) for item in range(_ITEMS)) for number in range(2**_ITEMS)]
+    held = [(item, floor) for item in range(_ITEMS) for floor in floors if not floor[item]]
+    return [(-1, (True,) * _ITEMS), *held]
+
+
+def bags_after(bags: list[Bag], items: np.ndarray, places: int) -> np.ndarray:
+    """[K, bags, places] int64, the bag after a step onto a place: a second item destroys the first."""
+    after = np.tile(np.arange(len(bags))[None, :, None], (len(items), 1, places))
+    for number, (_, floor) in enumerate(bags):
+        for item in range(_ITEMS):
+            if floor[item]:
+                left = (*floor[:item], False, *floor[item + 1 :])
+                after[np.arange(len(items)), number, items[:, item]] = bags.index((item, left))
+    return after
+
+
+def _target(size: int) -> np.ndarray:
+    """[C, 5] int64, where moves lead, in places of the cells inside."""
+    grid = grid_of(size)
+    return np.searchsorted(grid.inside, grid.target[grid.inside])
+
+
+def _walks(size: int) -> np.ndarray:
+    """[agent, dragon, 5], probability of each move of the dragon."""
+    grid = grid_of(size)
+    agent, dragon, draws = np.meshgrid(grid.inside, grid.inside, np.arange(WALKS), indexing="ij")
+    cells = grid.walk(dragon, agent, draws)
+    leads = grid.target[grid.inside][None, :, None] == cells[..., None]
+    return (leads & grid.is_legal[grid.inside][None, :, None]).mean(2)

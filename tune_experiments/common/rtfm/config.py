@@ -1,0 +1,234 @@
+"""Every setting of a run on RTFM or rock-paper-scissors, with the laptop's values as defaults.
+
+RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E. How settings become teams and losses is `trials.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from rl_envs import World, make
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
+
+MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
+
+LettersRow: TypeAlias = Literal[
+    "cnn",
+    "film",
+    "txt2pi",
+    "cnn_transferred",
+    "film_transferred",
+    "txt2pi_transferred",
+    "cnn_from_scratch",
+    "film_from_scratch",
+    "txt2pi_from_scratch",
+]
+RowName: TypeAlias = Literal["random", "from_6x6", "from_dyna", "from_dyna_group", "trained_on_6x6", "trained_on_10x10"]
+
+
+@dataclass(frozen=True)
+class RtfmTask:
+    """Which RTFM; the paper's full game has `group`, `dyna` and `nl`."""
+
+    size: int = 6
+    """Side of the training room, walls included."""
+    group: bool = False
+    """Three monsters a team and two modifiers an element."""
+    dyna: bool = False
+    """Monsters move."""
+    nl: bool = False
+    """Documents in many words."""
+    distractor_monster: bool = True
+    """Without it the goal need not be read."""
+    distractor_item: bool = True
+    """Without it the document need not be read."""
+    resample_text: Literal["episode", "step"] = "episode"
+    """How often texts are written anew (with `nl`); the released code does at every step."""
+    max_episode_steps: int = 80
+    """Env steps until the game is lost; the paper has 1000."""
+
+    @property
+    def world_id(self) -> str:
+        """Of the registry."""
+        return "rtfm-v0"
+
+
+@dataclass(frozen=True)
+class LettersTask:
+    """Which rock-paper-scissors."""
+
+    size: int = 6
+    """Side of the training room, walls included; the paper has 10."""
+    setting: Literal["permutation", "ten_letters", "new_edge", "new_edge_and_nodes"] = "ten_letters"
+    """What evaluation asks for; `ten_letters` is ours, because small readers cannot generalise from five letters."""
+    max_episode_steps: int = 80
+    """Env steps until the game is lost; the paper has 1000."""
+
+    @property
+    def world_id(self) -> str:
+        """Of the registry."""
+        return "rock_paper_scissors-v0"
+
+
+Task: TypeAlias = RtfmTask | LettersTask
+
+
+def make_world(task: Task, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> World:
+    """Worlds of a task; `changes` are arguments to lay over it, such as `split` or another `size`."""
+    return make(task.world_id, num_worlds, first_world=first_world, **(vars(task) | changes))
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """Widths of all six networks."""
+
+    form: Literal["code", "paper"] = "code"
+    """What txt2pi and its baselines are where the paper's text and the released code differ."""
+    word_features: int = 16
+    """Of a word's embedding."""
+    document_hidden: int = 32
+    """States of the document in one direction; of all texts in `cnn`."""
+    goal_hidden: int = 32
+    """States with which txt2pi's goal looks at the document; the paper's text says 10, the released code has 100."""
+    inventory_hidden: int = 10
+    """States of the inventory, and of the goal in `film`."""
+    channels: tuple[int, ...] = (16, 16)
+    """Of the layers over the grid."""
+    features: int = 64
+    """Of what the heads see."""
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """How all methods learn."""
+
+    algorithm: Literal["ppo", "impala"] = "ppo"
+    """PPO with means of losses, or IMPALA whose losses are summed over a fragment's steps, as published."""
+    optimiser: Literal["adam", "rmsprop"] = "adam"
+    """The paper has RMSProp with alpha 0.99."""
+    learning_rate: float = 2e-3
+    """At the start. Published for RMSProp: 0.005 in the paper's text, 0.0007 in the released commands."""
+    final_learning_rate_share: float = 0.1
+    """Of the learning rate, reached linearly at the end of the budget; published: 0."""
+    epsilon: float = 1e-5
+    """Of the optimiser."""
+    clip_gradient: float = 1.0
+    """Largest norm of all gradients together."""
+    gamma: float = 0.99
+    """Discount of an env step."""
+    entropy_weight: float = 0.01
+    """Of the entropy bonus."""
+    value_weight: float = 0.25
+    """Of the squared value error; published: 0.5 times half of it."""
+    lambda_: float = 0.95
+    """Of GAE (PPO)."""
+    clip: float = 0.2
+    """Clipping range (PPO)."""
+    epochs: int = 3
+    """Passes over each batch (PPO)."""
+    minibatches: int = 4
+    """Minibatches of whole sequences in a pass (PPO): small ones, since readers need many updates."""
+
+
+PAPER_NETWORK = NetworkSettings("code", 30, 100, 100, 10, (16, 32, 64, 64, 64), 400)
+PAPER_LEARNER = LearnerSettings(
+    "impala", "rmsprop", 7e-4, 0.0, epsilon=0.01, clip_gradient=40.0, entropy_weight=0.005, epochs=1, minibatches=1
+)
+PAPER_WORKERS = Workers(runners=4, worlds_per_runner=6, fragment_length=80, learners=1, gpus_per_learner=1.0)
+"""24 worlds an update, with fragments of 80 env steps."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What RTFM and rock-paper-scissors have in common."""
+
+    methods: tuple[str, ...] = ()
+    """Rows of the table."""
+    task: Task = RtfmTask()
+    """What is played."""
+    network: NetworkSettings = NetworkSettings()
+    """For all methods."""
+    learner: LearnerSettings = LearnerSettings()
+    """For all methods."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
+    """Processes and worlds of a trial."""
+    budget_env_steps: int = 2_000_000
+    """Env steps of training."""
+    validate_every_env_steps: int = 200_000
+    """How often the team plays greedily on training and on unseen assignments."""
+    valid_episodes: int = 200
+    """Of each."""
+    checkpoint_every_env_steps: int = 100_000
+    """At most this much is lost when something dies."""
+    test_sizes: tuple[int, ...] = (6,)
+    """Rooms in which unseen assignments are tested."""
+    test_episodes: int = 1000
+    """In each column of the table."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods", "test_sizes")
+        check_at_least(1, self, "budget_env_steps", "validate_every_env_steps", "checkpoint_every_env_steps")
+        check_at_least(1, self, "valid_episodes", "task.max_episode_steps")
+        # Shuffled documents are other episodes' documents.
+        check_at_least(2, self, "test_episodes")
+        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length")
+        check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
+        check_at_least(1, self, "network.word_features", "network.document_hidden", "network.goal_hidden")
+        check_at_least(1, self, "network.inventory_hidden", "network.channels", "network.features")
+        check_at_least(1, self, "learner.epochs", "learner.minibatches")
+        check_at_least(0, self, "learner.value_weight", "learner.entropy_weight")
+        check_above(0, self, "learner.learning_rate", "learner.epsilon", "learner.clip_gradient", "learner.clip")
+        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+
+
+@dataclass(frozen=True)
+class RtfmConfig(RunConfig):
+    """One run of an experiment on RTFM."""
+
+    methods: tuple[MethodName, ...] = ("cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi")
+    """Rows of the table."""
+    task: RtfmTask = RtfmTask()
+    """What is played."""
+
+
+@dataclass(frozen=True)
+class LettersConfig(RunConfig):
+    """One run of the experiment on rock-paper-scissors."""
+
+    methods: tuple[LettersRow, ...] = ("cnn", "film", "txt2pi")
+    """Rows of the table."""
+    task: LettersTask = LettersTask()
+    """What is played."""
+    transfer_env_steps: int = 1_000_000
+    """Of training on unseen games, in the rows that do."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        super().__post_init__()
+        check_at_least(1, self, "transfer_env_steps")
+
+
+@dataclass(frozen=True)
+class CurriculumConfig(RunConfig):
+    """One run of an experiment whose rows are ways to the full game; `task` is that game."""
+
+    methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
+    """Rows of the table."""
+    task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
+    """The game of the last stage; `budget_env_steps` is that of each stage but the first."""
+    first_stage_env_steps: int = 2_000_000
+    """Budget of the simplest game, where a row begins with it."""
+    last_learning_rate: float = 2e-3
+    """At the start of the last stage, where there are stages before it."""
+    promote_at: float = 0.0
+    """Greedy win rate on training assignments, twice in a row, that ends a stage; 0: budgets alone do."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        super().__post_init__()
+        check_at_least(1, self, "first_stage_env_steps")
+        check_above(0, self, "last_learning_rate")
+        check_between(0, 1, self, "promote_at")

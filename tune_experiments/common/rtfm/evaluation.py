@@ -1,0 +1,88 @@
+"""RTFM's protocol: greedy play on training assignments, on unseen ones, in other rooms, and with wrong documents.
+
+Every win rate stands beside what it can be without learning and without reading. With shuffled documents the team plays
+unseen assignments and reads another episode's document: whoever reads falls to the level of not reading.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_envs import World
+from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.teams import constant_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.plan import Episodes
+from tune_experiments.common.rtfm.best_play import win_probabilities
+from tune_experiments.common.rtfm.config import LettersTask, RunConfig, Task, make_world
+
+EVALUATION_SEED = 84
+"""Of every evaluation: with the worlds' arguments it fixes all episodes, whatever plays them."""
+SHUFFLED = "shuffled"
+REFERENCES = ("random_moves", "without_reading", "optimum")
+"""Rows beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
+
+
+def test(config: RunConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references."""
+    count, own = config.test_episodes, config.task.size
+    found = {}
+    for split, size in (("train", own), *(("eval", size) for size in config.test_sizes)):
+        found[column(split, size)] = play(make_world(config.task, count, split=split, size=size), policy)
+    found[column(SHUFFLED, own)] = play(make_world(config.task, count, split="eval"), policy, WithWrongDocuments)
+    for size in dict.fromkeys((own, *config.test_sizes)):
+        found |= {column(name, size): dict(episodes) for name, episodes in references(config.task, size, count).items()}
+    return found
+
+
+def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
+    """Metrics on training assignments, and the win rate on unseen ones."""
+    seen, unseen = (play(make_world(config.task, config.valid_episodes, split=s), policy) for s in ("train", "eval"))
+    return seen | {"unseen_win_rate": unseen["win_rate"]}
+
+
+def play(world: World, policy: TeamPolicy, way: type[Evaluation] = Evaluation, is_greedy: bool = True) -> Episodes:
+    """The first episode of every world; `return` is the team's sum."""
+    episodes = way(world, policy, is_greedy=is_greedy).run(EVALUATION_SEED)
+    return episodes | {"return": episodes["return"].sum(1)}
+
+
+class WithWrongDocuments(Evaluation):
+    """Every episode is played with the document that its neighbour shows when it begins."""
+
+    def __init__(self, world: World, policy: TeamPolicy, **options: Any) -> None:
+        super().__init__(world, policy, **options)
+        self._documents = np.zeros((world.num_worlds, world.num_agents), np.int32)
+
+    def _think(self, obs: dict[str, np.ndarray], state: Any, is_first: np.ndarray) -> TeamOutput:
+        neighbours = np.roll(obs["document"], 1, axis=0)
+        self._documents = np.where(is_first[:, None], neighbours, self._documents)
+        return super()._think(obs | {"document": self._documents}, state, is_first)
+
+
+@functools.lru_cache(maxsize=8)
+def references(task: Task, size: int, count: int) -> dict[str, Episodes]:
+    """Reference -> episodes, or for what is computed the probability of a win in each of some layouts."""
+    world = make_world(task, count, split="eval", size=size)
+    found = {"random_moves": play(world, _uniform_team(world.num_agents), is_greedy=False)}
+    if isinstance(task, LettersTask):
+        for name, reads in (("without_reading", False), ("optimum", True)):
+            found[name] = {"win_rate": win_probabilities(size, reads, task.max_episode_steps)}
+    return found
+
+
+def _uniform_team(num_agents: int) -> TeamPolicy:
+    """Every move alike, those into walls among them."""
+    team = constant_team(1, num_agents, 5)
+    for weights in team.parameters():
+        torch.nn.init.zeros_(weights)
+    return team
+
+
+def column(split: str, size: int) -> str:
+    """Name of what is measured in a room of some size."""
+    return f"{split}_{size}x{size}"

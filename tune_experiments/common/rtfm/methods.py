@@ -1,0 +1,52 @@
+"""The six methods of RTFM's table 1 as networks of given widths: two baselines, three ablations, and txt2pi.
+
+`form` chooses between the paper's text and the released code where they differ (`rl_models/networks/txt2pi.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rl_models.layers.bidirectional import Cell
+from rl_models.networks.readers import PAPER_READER, ReaderConfig
+from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, ReadingConfig, Txt2PiConfig
+from rl_models.readers import ReadingTeamConfig
+from tune_experiments.common.rtfm.config import MethodName, NetworkSettings
+
+
+def team_config(method: MethodName, settings: NetworkSettings) -> ReadingTeamConfig:
+    """Network and heads of one row."""
+    is_paper = settings.form == "paper"
+    hidden = settings.features if is_paper else 0
+    return ReadingTeamConfig(_network(method, settings), hidden, only_legal_moves=not is_paper)
+
+
+def _network(method: MethodName, settings: NetworkSettings) -> ReadingConfig:
+    if method in ("cnn", "film"):
+        return _baseline(method, settings)
+    is_paper = settings.form == "paper"
+    reader = dataclasses.replace(
+        PAPER_READER if is_paper else ReaderConfig(),
+        document_hidden=settings.document_hidden,
+        goal_hidden=settings.goal_hidden,
+        inventory_hidden=settings.inventory_hidden,
+        attends_to_goal=method != "no_task_attn",
+        attends_to_grid=method != "no_vis_attn",
+    )
+    return dataclasses.replace(
+        PAPER if is_paper else Txt2PiConfig(),
+        reader=reader,
+        word_features=settings.word_features,
+        channels=settings.channels,
+        features=settings.features,
+        modulates_text=method != "no_text_mod",
+    )
+
+
+def _baseline(method: MethodName, settings: NetworkSettings) -> ReadingConfig:
+    document, inventory = settings.document_hidden, settings.inventory_hidden
+    cell: Cell = "lstm" if settings.form == "paper" else "gru"
+    widths = settings.word_features, settings.channels, settings.features
+    if method == "cnn":
+        return CnnConfig(cell, document, document, document, *widths)
+    return FilmConfig(cell, document, inventory, inventory, *widths)

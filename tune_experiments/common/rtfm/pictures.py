@@ -1,0 +1,50 @@
+"""What a run on RTFM leaves to look at: curves, attention (RTFM, figure 5), and an episode of each method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tune_experiments.common import plots
+from tune_experiments.common.policies import load_policy, newest_checkpoint
+from tune_experiments.common.rtfm.attention import draw_attention, watch_reading
+from tune_experiments.common.rtfm.film import frames_of
+from tune_experiments.common.video import write_gif
+
+CURVES = {
+    "episode/win_rate": "win rate",
+    "valid/unseen_win_rate": "win rate, unseen assignments",
+    "episode/length": "episode length (env steps)",
+    "policy/entropy": "entropy (nats)",
+}
+BINS = 40
+_FRAME_SECONDS = 0.6
+Trials = dict[str, dict[int, Path]]
+"""Method -> seed -> folder."""
+
+
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
+    """Everything of which there is something yet; returns what was written."""
+    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
+
+
+def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
+    found = {
+        method: [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
+        for method, seeds in trials.items()
+    }
+    runs = {method: paths for method, paths in found.items() if paths}
+    if runs:
+        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+
+
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+    """Of each method's first seed: one episode, and where its network attends if it does."""
+    for method, seeds in trials.items():
+        checkpoint = newest_checkpoint(next(iter(seeds.values())))
+        if checkpoint is None:
+            continue
+        moments = watch_reading(load_policy(checkpoint))
+        yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)
+        if moments[0].attention:
+            yield draw_attention(moments, out / f"plots/attention_{method}.png", method)

@@ -1,0 +1,93 @@
+"""An experiment on RTFM or rock-paper-scissors from its presets: what is tested, drawn and told is the same for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tune_experiments.common.config_path import value_at
+from tune_experiments.common.curriculum import Curriculum
+from tune_experiments.common.experiment import Experiment
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.results import Result
+from tune_experiments.common.rtfm import pictures
+from tune_experiments.common.rtfm.config import RunConfig, make_world
+from tune_experiments.common.rtfm.evaluation import test
+from tune_experiments.common.rtfm.tables import win_rate_table
+from tune_experiments.common.rtfm.trials import plan
+from tune_experiments.common.tables import PaperNumbers, PaperTable
+
+COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
+RATE_OF_TEXT = 0.005
+_COMPARED = {
+    "task.size": "training room",
+    "task.max_episode_steps": "horizon",
+    "task.setting": "letters",
+    "task.resample_text": "texts written anew every",
+    "network.form": "networks as in the",
+    "network.channels": "channels",
+    "network.document_hidden": "document states",
+    "network.word_features": "word features",
+    "learner.algorithm": "algorithm",
+    "learner.optimiser": "optimiser",
+    "learner.entropy_weight": "entropy weight",
+    "workers.fragment_length": "unroll",
+    "budget_env_steps": "env steps",
+}
+
+
+def reading_experiment(
+    name: str,
+    caption: str,
+    presets: Mapping[str, RunConfig],
+    paper: PaperNumbers | None = None,
+    plan: Callable[[Any, Any, int], TrialPlan | Curriculum] = plan,
+) -> Experiment:
+    """Make an experiment.
+
+    Args:
+        name: its file's name.
+        caption: what its table shows.
+        presets: configurations by name; departures are told from the one called `paper`.
+        paper: method -> column of the table -> what the paper prints.
+        plan: how a row is trained; each row is a network by default.
+    """
+
+    def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
+        return [win_rate_table(results, caption, paper)]
+
+    return Experiment(
+        name=name,
+        caption=caption,
+        presets=presets,
+        methods=lambda config: config.methods,
+        plan=plan,
+        test=test,
+        departures=lambda config: departures(config, presets["paper"]),
+        tables=tables,
+        draw=pictures.draw,
+        make_test_world=lambda config, num_worlds: make_world(config.task, num_worlds, split="eval"),
+        is_greedy=True,
+        columns=COLUMNS,
+    )
+
+
+def departures(config: RunConfig, paper: RunConfig) -> list[str]:
+    """What a configuration changes, and what all of them do otherwise."""
+    notes = ["training and unseen assignments are split by our own key: the released split changes with every start"]
+    if (rate := config.learner.learning_rate) != RATE_OF_TEXT:
+        released = paper.learner.learning_rate
+        notes.append(f"learning rate: {rate}, the paper's text has {RATE_OF_TEXT}, the released commands {released}")
+    for path, name in _COMPARED.items():
+        if _has(paper, path) and (ours := value_at(config, path)) != (theirs := value_at(paper, path)):
+            notes.append(f"{name}: {_in_words(ours)}, the paper has {_in_words(theirs)}")
+    return notes
+
+
+def _has(config: RunConfig, path: str) -> bool:
+    group, _, field = path.rpartition(".")
+    return not group or hasattr(value_at(config, group), field)
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

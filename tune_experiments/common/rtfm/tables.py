@@ -1,0 +1,48 @@
+"""Win rates as the paper's tables have them: methods as rows, and as columns where they were measured.
+
+A result's world is `SPLIT_SIZExSIZE`; here it becomes a column. References become rows, in the columns of their room.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tune_experiments.common.results import Result
+from tune_experiments.common.rtfm.evaluation import REFERENCES, SHUFFLED
+from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
+
+
+def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
+    """One table.
+
+    Args:
+        results: lines of a run.
+        caption: which of them.
+        paper: method -> column -> the win rate that the paper prints.
+    """
+    lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
+    played = [line for line in lines if _split(line) not in REFERENCES]
+    columns = tuple(dict.fromkeys(line.world for line in played))
+    cells = [dataclasses.replace(line, metric=line.world, world="") for line in played]
+    return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
+
+
+def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Result]:
+    """References know no method and no seed: those of the first trial stand for all."""
+    first = lines[0] if lines else None
+    return [
+        dataclasses.replace(line, method=_split(line).replace("_", " "), metric=column, world="", env_steps=None)
+        for line in lines
+        if first and (line.method, line.seed) == (first.method, first.seed) and _split(line) in REFERENCES
+        for column in columns
+        if _room(column) == _room(line.world) and not column.startswith(SHUFFLED)
+    ]
+
+
+def _split(line: Result) -> str:
+    return line.world.rpartition("_")[0]
+
+
+def _room(world: str) -> str:
+    return world.rpartition("_")[2]

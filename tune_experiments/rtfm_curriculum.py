@@ -1,0 +1,70 @@
+"""The full Read to Fight Monsters by way of simpler games (RTFM, table 2 and figure 13).
+
+    python tune_experiments/rtfm_curriculum.py                       # laptop: hours on 2 cores
+    python tune_experiments/rtfm_curriculum.py --preset smoke        # a few minutes, learns nothing
+    python tune_experiments/rtfm_curriculum.py --preset paper        # 100 million frames, then 50 a stage: a GPU, days
+    python tune_experiments/rtfm_curriculum.py --promote-at 0.8      # a stage ends as soon as it is won so often
+
+In the full game monsters move (`dyna`), three monsters are in a team and two modifiers beat an element (`group`), and
+documents are written in many words (`nl`). Rows are where a team comes from before it plays that: from `random`
+weights, or from the simplest game, through `dyna`, through `dyna` and `group`. Columns `... after STAGE` are the win
+rates with which earlier stages ended. The paper's numbers are those of its last column.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.main import main
+from tune_experiments.common.rtfm import stages
+from tune_experiments.common.rtfm.config import (
+    PAPER_LEARNER,
+    PAPER_NETWORK,
+    PAPER_WORKERS,
+    CurriculumConfig,
+    NetworkSettings,
+)
+from tune_experiments.common.rtfm.reading_experiments import reading_experiment
+
+LAPTOP = CurriculumConfig(network=NetworkSettings(channels=(16, 16, 16)), test_sizes=(6, 10))
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    task=dataclasses.replace(LAPTOP.task, max_episode_steps=8),
+    network=NetworkSettings("code", 6, 4, 4, 3, (4, 4), 8),
+    workers=Workers(worlds_per_runner=16, fragment_length=8),
+    methods=("from_6x6",),
+    budget_env_steps=256,
+    first_stage_env_steps=256,
+    validate_every_env_steps=128,
+    valid_episodes=8,
+    checkpoint_every_env_steps=128,
+    test_sizes=(6,),
+    test_episodes=16,
+)
+PAPER = dataclasses.replace(
+    LAPTOP,
+    task=dataclasses.replace(LAPTOP.task, max_episode_steps=1000, resample_text="step"),
+    network=PAPER_NETWORK,
+    learner=PAPER_LEARNER,
+    last_learning_rate=1e-4,
+    workers=PAPER_WORKERS,
+    first_stage_env_steps=100_000_000,
+    budget_env_steps=50_000_000,
+    validate_every_env_steps=2_000_000,
+    checkpoint_every_env_steps=1_000_000,
+)
+PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+TABLE_2 = {"random": 0.23, "from_6x6": 0.40, "from_dyna": 0.43, "from_dyna_group": 0.65}
+
+EXPERIMENT = reading_experiment(
+    name="rtfm_curriculum",
+    caption="RTFM: win rates in the full game by where a team comes from",
+    presets=PRESETS,
+    paper={row: {"train_6x6": rate} for row, rate in TABLE_2.items()},
+    plan=stages.plan,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
