@@ -4,6 +4,8 @@
 
 CORDIAL pushes probability onto coordinated joint actions. The paper finds that it helps SYNC and central teams, which
 can spread over all of them at once, and hurts marginal teams, whose product of policies cannot.
+
+A family has one learning rate: that of marginal teams was chosen with an entropy bonus, that of SYNC with CORDIAL.
 """
 
 from __future__ import annotations
