@@ -22,10 +22,10 @@ from tune_experiments.common.config_json import config_from_json
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import find_experiment, trial_name
 from tune_experiments.common.main import show_results
+from tune_experiments.common.outcome import results_of, tests_of
 from tune_experiments.common.policies import find_checkpoint, load_policy
 from tune_experiments.common.recording import SEED, play_aloud, play_decentralised, record_episode
 from tune_experiments.common.run_folder import read_config
-from tune_experiments.common.trial import results_of
 from tune_experiments.common.video import write_gif
 
 Where = Annotated[Path, tyro.conf.Positional]
@@ -76,10 +76,13 @@ class Table:
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
     loaded = load_policy(command.path)
-    console.print(f"{loaded.experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps")
+    experiment, course = loaded.experiment, loaded.course
+    stage = f", stage {course.label}" if course.is_staged else ""
+    console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
     rows = []
-    for world, episodes in loaded.experiment.test(loaded.config, loaded.policy).items():
-        rows += results_of(loaded.experiment, loaded.method, loaded.seed, world, episodes, loaded.env_steps)
+    for after, test in tests_of(experiment, loaded.config, course).items():
+        for world, episodes in test(loaded.policy).items():
+            rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
     for table in loaded.experiment.tables(rows):
         console.print(table.for_terminal())
 

@@ -21,7 +21,7 @@ def clock(monkeypatch):
 def shown(terminal: bool, clock, updates: int) -> str:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal, width=120)
-    with Progress(["sync_seed0", "marginal_seed0"], 10_000, console=console) as display:
+    with Progress({"sync_seed0": 10_000, "marginal_seed0": 7}, console=console) as display:
         for i in range(1, updates + 1):
             clock.now = float(i)
             display.update("sync_seed0", {"env_steps": 100 * i, "episode/return": 1.5 * i, "episode/success": 0.25})
@@ -45,7 +45,7 @@ def test_in_a_terminal_there_is_one_line_a_trial(clock):
 
 def test_a_row_without_a_number_keeps_the_last_one_and_a_given_speed_is_believed(clock):
     stream = io.StringIO()
-    with Progress(["a"], 7200, console=Console(file=stream)) as display:
+    with Progress({"a": 7200}, console=Console(file=stream)) as display:
         display.update("a", {"env_steps": 0, "episode/success": 0.5, "env_steps_per_second": 1.0})
         clock.now = 11.0
         display.update("a", {"env_steps": 0, "episode/success": None})

@@ -11,9 +11,10 @@ from rl_envs.matrix_game.payoff import payoff_tensor, value_against_adversary, v
 from rl_models.teams import constant_team
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 from rl_models.training.schedule import Progress, Schedule
+from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.policies import load_policy
 from tune_experiments.common.results import read, replace_rows
-from tune_experiments.common.trial import Trial, outcome_of
+from tune_experiments.common.trial import Trial
 from tune_experiments.common.trial_log import read_metrics
 from tune_experiments.matrix_game import (
     EXPERIMENT,

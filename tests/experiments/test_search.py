@@ -15,8 +15,9 @@ from tune_experiments.common.config_path import replaced, value_at
 from tune_experiments.common.experiment import find_experiment, read_configuration
 from tune_experiments.common.furnmove.methods import FAMILIES, METHODS, method_of
 from tune_experiments.common.main import main
+from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.search import SearchSpace, draw_settings
-from tune_experiments.common.trial import Trial, outcome_of
+from tune_experiments.common.trial import Trial
 from tune_experiments.common.trial_log import read_metrics
 
 FURNMOVE = furnmove_methods.EXPERIMENT

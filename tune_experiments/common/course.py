@@ -6,7 +6,7 @@ takes the same turns. A plain plan is a course of one stage that shows none of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from rl_models.training.schedule import Progress
 from tune_experiments.common.curriculum import Curriculum, Stage, stages_of
 from tune_experiments.common.plan import TrialPlan
 
-__all__ = ["Course", "StageEnd", "plan_behind"]
+__all__ = ["Course", "StageEnd", "course_behind"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,11 @@ class Course:
         return f"{len(self.ended) + 1}_{self.stage.name}"
 
     @property
+    def is_in_last_stage(self) -> bool:
+        """Whether no stage follows."""
+        return len(self.ended) + 1 == len(self.stages)
+
+    @property
     def passed(self) -> bool | None:
         """Whether the stage's promotion rule is met; None without a rule."""
         rule = self.stage.promotion
@@ -81,19 +86,25 @@ class Course:
     @property
     def stage_is_over(self) -> bool:
         """Whether the stage has been learned, or its budget spent."""
-        return self.passed is True or self.progress.env_steps >= self.plan.budget_env_steps
+        return self.would_end_at(self.progress)
+
+    def would_end_at(self, progress: Progress) -> bool:
+        """Whether `progress` in this stage, with no more validations than there were, is its end."""
+        stage = self.stage
+        is_passed = stage.promotion is not None and stage.promotion.is_met(self.values, progress.env_steps)
+        return is_passed or progress.env_steps >= stage.plan.budget_env_steps
 
     @property
     def is_stopped(self) -> bool:
         """Whether the stage's end is that of training, though others would follow."""
         rule = self.stage.promotion
         stops = rule is not None and rule.otherwise == "stop" and not self.passed
-        return self.stage_is_over and stops and len(self.ended) + 1 < len(self.stages)
+        return self.stage_is_over and stops and not self.is_in_last_stage
 
     @property
     def is_over(self) -> bool:
         """Whether training has ended."""
-        return self.stage_is_over and (self.is_stopped or len(self.ended) + 1 == len(self.stages))
+        return self.stage_is_over and (self.is_stopped or self.is_in_last_stage)
 
     def total(self, progress: Progress | None = None) -> Progress:
         """What all stages have done together, with `progress` in the present one."""
@@ -142,14 +153,17 @@ class Course:
         Raises:
             ValueError: it was written by a trial with other stages.
         """
-        self.validated_at = state["validated_at"]
-        stage = state.get("curriculum", {"stage": "only", "progress": state["progress"], "values": [], "ended": []})
-        self.ended = [StageEnd(**end | {"progress": Progress(**end["progress"])}) for end in stage["ended"]]
-        self.progress, self.values = Progress(**stage["progress"]), list(stage["values"])
-        there = [*(end.name for end in self.ended), stage["stage"]]
-        here = [one.name for one in self.stages]
+        stage = state.get("curriculum", {"stage": None, "progress": state["progress"], "values": [], "ended": []})
+        ended = [StageEnd(**end | {"progress": Progress(**end["progress"])}) for end in stage["ended"]]
+        there = [*(end.name for end in ended), stage["stage"]]
+        here = [one.name for one in self.stages] if self.is_staged else [None]
         if there != here[: len(there)]:
-            raise ValueError(f"its checkpoint comes from the stages {', '.join(there)}, not {', '.join(here)}")
+            raise ValueError(
+                f"the checkpoint was written in {_way(there)}, but what is to be trained now has {_way(here)}: "
+                f"go back to that or begin in another folder"
+            )
+        self.ended, self.validated_at = ended, state["validated_at"]
+        self.progress, self.values = Progress(**stage["progress"]), list(stage["values"])
 
     # ---- what people see ---------------------------------------------------------------------------------------------
 
@@ -188,15 +202,18 @@ class Course:
         return f"{name} was not passed in {steps} ({found}){': training stops' if self.is_stopped else ''}"
 
 
-def plan_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> TrialPlan:
-    """The plan that the weights of a checkpoint were trained by.
+def course_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> Course:
+    """Where the team of a checkpoint stands.
 
     Args:
         declared: what its experiment plans.
-        state: what the checkpoint says.
+        state: what the checkpoint says; of a plain plan nothing is asked.
     """
-    if not isinstance(declared, Curriculum):
-        return declared
     course = Course(declared)
-    course.restore(state)
-    return course.plan
+    if course.is_staged:
+        course.restore(state)
+    return course
+
+
+def _way(names: Sequence[str | None]) -> str:
+    return "no stages" if None in names else f"the stage{'s' * (len(names) > 1)} {', '.join(map(str, names))}"

@@ -19,6 +19,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from rl_models.rllib.settings import Workers
@@ -42,7 +43,8 @@ class Promotion:
         threshold: what the mean of its latest values must reach.
         over: how many values; of fewer there is no mean yet.
         at_least_env_steps: the stage takes these, however well it goes.
-        otherwise: what happens when the budget is spent before: `go_on` to the next stage, or `stop` training.
+        otherwise: what happens when the budget is spent before: `go_on` to the next stage, or `stop` training; the team
+            is then tested by its stage's own test if it has one, else by the experiment's.
     """
 
     metric: str
@@ -82,7 +84,8 @@ class Stage:
         grown: patterns of names of tables (embeddings) that may have more rows than in the stage before: those that
             were there are handed over, the new ones begin as built. Row i must mean in both stages the same.
         keeps_optimiser: whether the optimiser's state of parameters handed over whole is handed over too.
-        test: worlds that the stage's last policy is tested on after training: world name -> Episodes.
+        test: worlds that the stage's last policy is tested on after training: world name -> Episodes. The experiment's
+            test is the last stage's; teams of a stage with other observations could not take it.
     """
 
     name: str
@@ -124,7 +127,10 @@ class Curriculum:
             raise ValueError(f"a curriculum needs one or more stages with different names, not {names}")
         for stage in self.stages:
             _check(stage, self.workers)
-        for before, stage in zip(self.stages, self.stages[1:], strict=False):
+        first = self.stages[0]
+        if first.grown or first.keeps_optimiser:
+            raise ValueError(f"stage {first.name} is the first: there is nothing that it could keep or let grow")
+        for before, stage in pairwise(self.stages):
             ours, theirs = stage.plan.optimiser, before.plan.optimiser
             if stage.keeps_optimiser and (ours.kind, ours.amsgrad) != (theirs.kind, theirs.amsgrad):
                 raise ValueError(f"stage {stage.name} cannot keep the optimiser of {before.name}: it is another")
@@ -151,6 +157,8 @@ def _check(stage: Stage, workers: Workers) -> None:
         raise ValueError(f"a stage's name is small letters, digits and single '_', not {stage.name!r}")
     if _processes(plan.workers) != _processes(workers):
         raise ValueError(f"stage {stage.name} has other runners, learners or GPUs than the first; give all the same")
+    if plan.budget_env_steps < 1:
+        raise ValueError(f"stage {stage.name} needs a budget of 1 env step or more, not {plan.budget_env_steps}")
     if rule is not None and rule.at_least_env_steps > plan.budget_env_steps:
         raise ValueError(
             f"stage {stage.name} is to take at least {rule.at_least_env_steps:,} env steps "

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from rl_models.rllib.settings import Workers
-from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
 from tune_experiments.common import results as result_file
 from tune_experiments.common.command_line import RunOptions, config_to_json, parse
+from tune_experiments.common.cost import cost
 from tune_experiments.common.curriculum import Curriculum, stages_of
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import Experiment, trial_folders, trial_name
-from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.search_folder import refuse_search_folder
 from tune_experiments.common.search_run import Search, draw_search, search_requests, show_ranking
 from tune_experiments.common.stage_handover import check_handovers
 from tune_experiments.common.tables import write_tables
-from tune_experiments.common.trial import outcome_of
 from tune_experiments.common.tuning import Request, request_for, run_trials
 
 DEFAULT_OUT = "runs"
@@ -142,15 +137,15 @@ def _tell(failures: dict[str, str], console: Console) -> int:
 def _train(
     experiment: Experiment, config: Any, requests: list[Request], folder: RunFolder, console: Console
 ) -> dict[str, str]:
-    methods = dict.fromkeys(request["method"] for request in requests)
-    plans = [experiment.plan(config, method, requests[0]["seed"]) for method in methods]
-    plan, workers = plans[0], plans[0].workers
-    stage = {"stage": "stage"} if any(isinstance(one, Curriculum) for one in plans) else {}
+    plans = {request["name"]: experiment.plan(config, request["method"], request["seed"]) for request in requests}
+    workers = plans[requests[0]["name"]].workers
+    stage = {"stage": "stage"} if any(isinstance(plan, Curriculum) for plan in plans.values()) else {}
     columns = stage | dict(experiment.columns)
+    budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
     with ray_cluster() as ray:
         concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
-        console.print(_cost(plan, len(requests), concurrent), highlight=False)
-        failures = run_trials(requests, workers, plan.budget_env_steps, concurrent, folder.path, columns)
+        console.print(cost(list(plans.values()), concurrent), highlight=False)
+        failures = run_trials(requests, workers, budgets, concurrent, folder.path, columns)
     # Tune takes Control-C for itself and comes back with whatever there is.
     if any(_is_unfinished(request) and request["name"] not in failures for request in requests):
         console.print("stopped; the same command continues from the newest checkpoints")
@@ -160,39 +155,6 @@ def _train(
 
 def _is_unfinished(request: Request) -> bool:
     return outcome_of(Path(request["folder"])) is None
-
-
-def _cost(plan: TrialPlan | Curriculum, trials: int, concurrent: int) -> str:
-    """Env steps, and the time that they take here: an update is made and timed, in the last stage if there are several.
-
-    As a rule it is the dearest, and a stage that is learned early costs less: so it is the most that a trial can take.
-    """
-    stages = stages_of(plan)
-    seconds = _seconds_per_env_step(stages[-1].plan) / max(1, plan.workers.runners)
-    rounds = math.ceil(trials / concurrent)
-    minutes = seconds * plan.budget_env_steps * rounds / 60
-    took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
-    most = f"at most {plan.budget_env_steps:,} env steps in {len(stages)} stages"
-    return (
-        f"cost: {trials} trial{'s' * (trials > 1)} of "
-        f"{most if isinstance(plan, Curriculum) else f'{plan.budget_env_steps:,} env steps'}, {concurrent} at a time: "
-        f"about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
-    )
-
-
-def _seconds_per_env_step(plan: TrialPlan) -> float:
-    workers: Workers = plan.workers
-    worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
-    collector = Collector(
-        plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy(), workers.fragment_length
-    )
-    learner = Learner(collector.policy, plan.objective, plan.optimiser)
-    collector.reset(plan.seed)
-    learner.update([collector.collect()])  # the first update pays for start-up
-    start = time.perf_counter()
-    fragment = collector.collect()
-    learner.update([fragment])
-    return (time.perf_counter() - start) / fragment.env_steps()
 
 
 def show_results(experiment: Experiment, config: Any, out: Path, console: Console) -> None:

@@ -24,7 +24,7 @@ from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
 from rl_models.training.rollout import to_numpy
 from rl_models.training.text_cache import TextEncodings
-from tune_experiments.common.course import plan_behind
+from tune_experiments.common.course import course_behind
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration, trial_folders
 from tune_experiments.common.run_folder import CONFIG_FILE, read_config
@@ -40,6 +40,7 @@ class LoadedPolicy:
         experiment, config, method, seed: what it was trained by.
         policy: the torch module.
         env_steps: how long it was trained.
+        course: where among the stages of its training it stands; one stage where there are none.
         is_greedy: whether it takes the likeliest actions, as in its experiment's test, or samples.
         thought: everything that it thought at the last `act`, maps of its attention among it.
     """
@@ -50,12 +51,19 @@ class LoadedPolicy:
         self.method: str = state["method"]
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
+        self.course = course_behind(experiment.plan(config, self.method, self.seed), state)
         self.is_greedy = experiment.is_greedy
         self.thought: TeamOutput | None = None
         self._state: State | None = None
         self._chance: Chance | None = None
         self._seed = 0
         self._texts: TextEncodings | None = None
+
+    def make_world(self, num_worlds: int) -> Any:
+        """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
+        if self.course.is_in_last_stage:
+            return self.experiment.make_test_world(self.config, num_worlds)
+        return self.course.plan.make_world(num_worlds=num_worlds, first_world=0)
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
         """Forget everything and begin a new random stream; the next `act` fixes the number of worlds.
@@ -126,8 +134,8 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         state = checkpoint.state
         experiment = find_experiment(state["experiment"])
         config = read_configuration(experiment, state["config"])
-        plan = plan_behind(experiment.plan(config, state["method"], int(state["seed"])), state)
-        policy = plan.build_policy()
+        course = course_behind(experiment.plan(config, state["method"], int(state["seed"])), state)
+        policy = course.plan.build_policy()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         return LoadedPolicy(policy, experiment, config, state)
     except CheckpointError as error:

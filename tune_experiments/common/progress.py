@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -29,22 +29,19 @@ class Progress:
     """The live display of a run; a context manager.
 
     Args:
-        trials: Names, in the order of the lines.
-        budget_env_steps: What each trial will train for.
+        budgets: trial -> env steps that it will train for, in the order of the lines.
         columns: Heading -> key of the row, a number or a word.
         console: Where to draw; standard output by default.
     """
 
     def __init__(
         self,
-        trials: Sequence[str],
-        budget_env_steps: int,
+        budgets: Mapping[str, int],
         columns: Mapping[str, str] = COLUMNS,
         console: Console | None = None,
     ) -> None:
-        self._budget = max(1, budget_env_steps)
         self._columns = dict(columns)
-        self._lines = {name: _Line(name, self._budget) for name in trials}
+        self._lines = {name: _Line(name, max(1, budget)) for name, budget in budgets.items()}
         self._console = console or Console()
         self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=False)
 

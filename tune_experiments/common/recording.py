@@ -48,7 +48,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     except TypeError as error:
         raise UserError(str(error)) from error
     index = chosen_episode(policy, seed)
-    world = policy.experiment.make_test_world(policy.config, 1)
+    world = policy.make_world(1)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
     with separate_agents(checkpoint, mind.num_agents, mind.observation_keys, seed, index) as team:
@@ -82,7 +82,7 @@ def _in_words(world: Any, steps: Iterator[tuple[Any, Any, Any, Any]], index: int
 
 def candidate_worlds(policy: LoadedPolicy) -> Any:
     """The worlds whose first episodes can be chosen."""
-    return policy.experiment.make_test_world(policy.config, _CANDIDATES)
+    return policy.make_world(_CANDIDATES)
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:

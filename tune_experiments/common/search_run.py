@@ -16,6 +16,7 @@ from tune_experiments.common.command_line import RunOptions
 from tune_experiments.common.config_path import flags_between
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment
+from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.search import SearchSpace, Setting, draw_settings
 from tune_experiments.common.search_folder import (
@@ -27,7 +28,6 @@ from tune_experiments.common.search_folder import (
     score,
     write_ranking,
 )
-from tune_experiments.common.trial import outcome_of
 from tune_experiments.common.tuning import Request, request_for
 
 _SEEDS_OF_A_FULL_RUN = 3

@@ -5,7 +5,6 @@ It is a function of that checkpoint and of what the experiment declares: a trial
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +52,15 @@ def check_handovers(curriculum: Curriculum) -> None:
     Raises:
         ValueError: a pattern that names nothing, or teams that have no weight in common.
     """
-    teams = [stage.plan_at(index).build_policy() for index, stage in enumerate(curriculum.stages)]
-    for (before, old), (stage, new) in pairwise(zip(curriculum.stages, teams, strict=True)):
+    old: dict[str, Any] = {}
+    for index, stage in enumerate(curriculum.stages):
         try:
-            hand_over(old.state_dict(), new.state_dict(), stage.grown)
+            new = stage.plan_at(index).build_policy().state_dict()
+            if index:
+                hand_over(old, new, stage.grown)
         except ValueError as error:
-            raise ValueError(f"stage {stage.name} after {before.name}: {error}") from error
+            raise ValueError(f"stage {stage.name}: {error}") from error
+        old = new
 
 
 def _report(course: Course, handover: Handover, frozen: list[str], kept: list[str]) -> dict[str, Any]:

@@ -78,9 +78,11 @@ class StageTraining:
         if not self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps):
             return
         tensors, progress = algorithm.checkpoint()
-        self._saved_at = progress.env_steps
         if course.stage_is_over:  # IMPALA may have learned more since the row
             course.progress = progress
+        elif course.would_end_at(progress):  # the same: whoever continued from here would miss the stage's last row
+            return
+        self._saved_at = progress.env_steps
         state = self._identity | course.state(progress)
         save_checkpoint(self._folder, course.total(progress).env_steps, tensors, state)
         prune(self._folder, KEPT_CHECKPOINTS, always=[end.env_steps for end in course.ended])

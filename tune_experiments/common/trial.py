@@ -9,33 +9,26 @@ read.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from rl_models.team_policy import TeamPolicy
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.schedule import Progress
 from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.course import Course
 from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.files import write_json
-from tune_experiments.common.intervals import interval_over_episodes
-from tune_experiments.common.plan import Episodes, TrialPlan
+from tune_experiments.common.outcome import Test, after_stage, results_of, tests_of, write_outcome
+from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.results import Result
 from tune_experiments.common.stage_handover import hand_over_stage
 from tune_experiments.common.stage_training import Report, StageTraining
 from tune_experiments.common.trial_log import TrialLog
 
 CHECKPOINTS = "checkpoints"
-OUTCOME = "outcome.json"
-"""Written last: the test results of a finished trial, none where it was not to be tested."""
-Test = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
 class Trial:
@@ -69,8 +62,7 @@ class Trial:
             log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
             while not self.course.is_over:
                 self._train_stage(log, report)
-        results = self._test() if self.is_tested else []
-        write_json(self.folder / OUTCOME, {"results": [vars(result) for result in results]})
+        write_outcome(self.folder, self._test() if self.is_tested else [])
 
     def _train_stage(self, log: TrialLog, report: Report) -> None:
         if self.course.stage_is_over:
@@ -81,18 +73,18 @@ class Trial:
             StageTraining(self.course, self.folder / CHECKPOINTS, self._identity(), log, report).run(algorithm)
 
     def _bring_up(self, algorithm: Any, log: TrialLog, report: Report) -> None:
-        """Continue from the newest checkpoint, or take over what the stage before it has learned."""
-        path, course = newest_whole_checkpoint(self.folder / CHECKPOINTS), self.course
-        if path is None:
+        """Continue where the course stands, or take over what the stage before it has learned."""
+        course, env_steps = self.course, self.course.total().env_steps
+        if not env_steps:
             return
-        tensors = load_checkpoint(path).tensors
+        tensors = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps)).tensors
         if course.progress.env_steps:
             algorithm.restore(tensors, course.progress)
             return
         tensors, sentence = hand_over_stage(course, tensors, self.folder)
         algorithm.restore(tensors, Progress())
         log.add_text(f"handover/{course.label}", sentence)
-        report({"env_steps": course.total().env_steps, **course.live(), "said": sentence})
+        report({"env_steps": env_steps, **course.live(), "said": sentence})
 
     def _identity(self) -> dict[str, Any]:
         """What every checkpoint says of this trial."""
@@ -105,29 +97,26 @@ class Trial:
 
     def _test(self) -> list[Result]:
         """Test what checkpoints hold, so that `evaluate` finds the same numbers: stages that want it, then the last."""
-        course, newest = self.course, newest_whole_checkpoint(self.folder / CHECKPOINTS)
-        if newest is None:
-            raise RuntimeError(f"{self.folder / CHECKPOINTS} has lost its checkpoints; run the same command again")
-        results: list[Result] = []
-        for index, end in enumerate([*course.ended, course.end()]):
+        course, results = self.course, []
+        for index, end in enumerate(course.ended):
             stage = course.stages[index]
             if stage.test is not None:
-                path = path_of(self.folder / CHECKPOINTS, end.env_steps)
-                results += self._test_of(path, stage.plan_at(index), stage.test, f" after {end.name}")
-        # Where training stopped before its last stage, nobody shall take this for the whole curriculum's result.
-        after = f" after {course.stage.name}" if course.is_stopped else ""
-        return results + self._test_of(newest, course.plan, functools.partial(self.experiment.test, self.config), after)
+                results += self._test_of(end.env_steps, stage.plan_at(index), {after_stage(end.name): stage.test})
+        tests = tests_of(self.experiment, self.config, course)
+        return results + self._test_of(course.total().env_steps, course.plan, tests)
 
-    def _test_of(self, path: Path, plan: TrialPlan, test: Test, after: str) -> list[Result]:
-        checkpoint, policy = load_checkpoint(path), plan.build_policy().eval()
+    def _test_of(self, env_steps: int, plan: TrialPlan, tests: dict[str, Test]) -> list[Result]:
+        checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
+        policy = plan.build_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
-        env_steps = checkpoint.state["progress"]["env_steps"]
         results: list[Result] = []
-        for world, episodes in test(policy).items():
-            results += results_of(self.experiment, self.method, self.seed, world + after, episodes, env_steps)
-            arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
-            if arrays:
-                np.savez(self.folder / f"{world}{after.replace(' ', '_')}_pictures.npz", allow_pickle=False, **arrays)
+        for after, test in tests.items():
+            for world, episodes in test(policy).items():
+                results += results_of(self.experiment, self.method, self.seed, world + after, episodes, env_steps)
+                arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
+                if arrays:
+                    path = self.folder / f"{world}{after.replace(' ', '_')}_pictures.npz"
+                    np.savez(path, allow_pickle=False, **arrays)
         return results
 
 
@@ -135,39 +124,3 @@ def _rllib_algorithm(plan: TrialPlan) -> Any:
     from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
 
     return TeamAlgorithm(plan)
-
-
-def results_of(
-    experiment: Experiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
-) -> list[Result]:
-    """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
-    rows = []
-    for name, values in episodes.items():
-        if name[0] == "_":
-            continue
-        interval = interval_over_episodes(values)
-        rows.append(
-            Result(
-                experiment=experiment.name,
-                table=experiment.caption,
-                method=method,
-                world=world,
-                split=experiment.split,
-                seed=seed,
-                metric={"length": "episode_length"}.get(name, name),
-                value=interval.value,
-                ci_low=interval.low,
-                ci_high=interval.high,
-                n_episodes=None if experiment.split == "exact" else len(values),
-                env_steps=env_steps,
-            )
-        )
-    return rows
-
-
-def outcome_of(folder: Path) -> list[Result] | None:
-    """Test results of a trial that has finished (an empty list if it was not to be tested), else None."""
-    path = folder / OUTCOME
-    if not path.exists():
-        return None
-    return [Result(**row) for row in json.loads(path.read_text())["results"]]

@@ -47,7 +47,7 @@ def train_trial(parameters: dict[str, Any]) -> None:
 def run_trials(
     requests: Sequence[Request],
     workers: Workers,
-    budget_env_steps: int,
+    budgets: Mapping[str, int],
     concurrent: int,
     out: Path,
     columns: Mapping[str, str],
@@ -57,7 +57,7 @@ def run_trials(
     Args:
         requests: what to run.
         workers: processes of one trial.
-        budget_env_steps: of a trial, for the progress display.
+        budgets: trial name -> env steps, for the progress display.
         concurrent: how many trials run at once.
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
@@ -75,7 +75,7 @@ def run_trials(
     learner = {"CPU": 1.0, "GPU": workers.gpus_per_learner}
     own = {"CPU": 1.0} if workers.learners else learner
     bundles = [own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners]
-    with Progress([request["name"] for request in requests], budget_env_steps, columns=columns) as progress:
+    with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             tune.with_resources(train_trial, tune.PlacementGroupFactory(bundles)),
             param_space={"request": tune.grid_search(list(requests))},

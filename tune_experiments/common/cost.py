@@ -1,0 +1,66 @@
+"""What a run will cost: env steps, and the time that they take on this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rl_models.rllib.settings import Workers
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from tune_experiments.common.curriculum import Curriculum, stages_of
+from tune_experiments.common.plan import TrialPlan
+
+__all__ = ["cost", "longest_lane"]
+
+
+def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
+    """In a sentence; an update is made and timed, in the last stage of the longest trial.
+
+    As a rule that is the dearest, and a stage that is learned early costs less: so it is the most that a run can take.
+
+    Args:
+        plans: of all trials in their order.
+        concurrent: how many of them run at once.
+    """
+    longest = max(plans, key=lambda plan: plan.budget_env_steps)
+    seconds = _seconds_per_env_step(stages_of(longest)[-1].plan) / max(1, longest.workers.runners)
+    budgets = [plan.budget_env_steps for plan in plans]
+    minutes = seconds * longest_lane(budgets, concurrent) / 60
+    took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
+    return (
+        f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(budgets)} env steps{_stages(plans)}, "
+        f"{concurrent} at a time: about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
+    )
+
+
+def longest_lane(budgets: Sequence[int], concurrent: int) -> int:
+    """Env steps of whoever works longest where each trial begins as soon as another has ended."""
+    lanes = [0] * concurrent
+    for budget in budgets:
+        lanes[lanes.index(min(lanes))] += budget
+    return max(lanes)
+
+
+def _env_steps(budgets: Sequence[int]) -> str:
+    return " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)}))
+
+
+def _stages(plans: Sequence[TrialPlan | Curriculum]) -> str:
+    stages = max(len(stages_of(plan)) for plan in plans)
+    return f" at most in up to {stages} stages" if stages > 1 else ""
+
+
+def _seconds_per_env_step(plan: TrialPlan) -> float:
+    workers: Workers = plan.workers
+    worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
+    collector = Collector(
+        plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy(), workers.fragment_length
+    )
+    learner = Learner(collector.policy, plan.objective, plan.optimiser)
+    collector.reset(plan.seed)
+    learner.update([collector.collect()])  # the first update pays for start-up
+    start = time.perf_counter()
+    fragment = collector.collect()
+    learner.update([fragment])
+    return (time.perf_counter() - start) / fragment.env_steps()
