@@ -1,0 +1,232 @@
+"""Stages as they are declared, and a trial's way through them: when one ends, what follows, what a checkpoint says."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rl_models.rllib.settings import Workers
+from rl_models.training.objective import Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Progress
+from tune_experiments.common.course import Course, course_behind
+from tune_experiments.common.curriculum import SEEDS_BETWEEN_STAGES, Curriculum, Promotion, Stage
+from tune_experiments.common.plan import TrialPlan
+
+RULE = Promotion("valid/win_rate", 0.8, over=2)
+
+
+def never(*arguments, **keywords):
+    raise AssertionError("nothing is built")
+
+
+def plan(budget=100, **changes):
+    made = TrialPlan(
+        make_world=never,
+        build_policy=never,
+        objective=Ppo(),
+        optimiser=OptimiserSettings(),
+        workers=Workers(),
+        seed=5,
+        budget_env_steps=budget,
+        validate_every_env_steps=10,
+        checkpoint_every_env_steps=10,
+        validate=never,
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def course(rule=RULE):
+    return Course(Curriculum((Stage(name="easy", plan=plan(), promotion=rule), Stage(name="hard", plan=plan(50)))))
+
+
+def train(one, env_steps, **metrics):
+    """A row of the log of the present stage."""
+    one.progress = Progress(env_steps, env_steps // 10, env_steps // 5)
+    one.take({f"valid/{name}": value for name, value in metrics.items()})
+
+
+# ------------------------------------------------------------------------------------------ what is declared
+
+
+@pytest.mark.parametrize(
+    ("stages", "sentence"),
+    [
+        ((), "one or more stages"),
+        ((Stage(name="a", plan=plan()), Stage(name="a", plan=plan())), "different names"),
+        ((Stage(name="Two words", plan=plan()),), "small letters, digits and single '_', not 'Two words'"),
+        ((Stage(name="a", plan=plan(0)),), "stage a needs a budget of 1 env step or more, not 0"),
+        (
+            (Stage(name="a", plan=plan()), Stage(name="b", plan=plan(workers=Workers(runners=2)))),
+            "stage b has other runners, learners or GPUs than the first",
+        ),
+        ((Stage(name="a", plan=plan(), keeps_optimiser=True),), "stage a is the first"),
+        ((Stage(name="a", plan=plan(), grown=("words",)),), "stage a is the first"),
+        (
+            (
+                Stage(name="a", plan=plan()),
+                Stage(name="b", plan=plan(optimiser=OptimiserSettings(kind="rmsprop")), keeps_optimiser=True),
+            ),
+            "stage b cannot keep the optimiser of a",
+        ),
+        (
+            (Stage(name="a", plan=plan(), promotion=Promotion("valid/x", 1, at_least_env_steps=1_000)),),
+            "stage a is to take at least 1,000 env steps and has a budget of 100",
+        ),
+    ],
+)
+def test_a_curriculum_that_no_trial_could_train_is_refused(stages, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Curriculum(stages)
+
+
+@pytest.mark.parametrize("arguments", [("win_rate", 1), ("loss/total", 1), ("valid/", 1), ("valid/win_rate", 1, 0)])
+def test_a_promotion_that_looks_at_nothing_is_refused(arguments):
+    with pytest.raises(ValueError, match="a promotion looks at"):
+        Promotion(*arguments)
+
+
+def test_two_stages_of_one_game_do_not_replay_its_episodes():
+    stages = Curriculum((Stage(name="a", plan=plan()), Stage(name="b", plan=plan()))).stages
+    assert [stage.plan_at(index).seed for index, stage in enumerate(stages)] == [5, 5 + SEEDS_BETWEEN_STAGES]
+
+
+# ------------------------------------------------------------------------------------------ when a stage ends
+
+
+def test_a_stage_is_passed_by_the_mean_of_its_latest_values():
+    one = course()
+    for env_steps, value, is_over in ((10, 0.9, False), (20, 0.6, False), (30, 0.9, False), (40, 0.75, True)):
+        train(one, env_steps, win_rate=value)
+        assert one.stage_is_over is is_over, value
+    assert one.end().passed is True
+    assert one.verdict() == "stage 1 of 2, easy, was passed after 40 env steps (valid/win_rate 0.825, wanted 0.8)"
+
+
+def test_the_first_validation_can_pass_a_stage_and_rows_without_one_count_nothing():
+    one = course(Promotion("valid/win_rate", 0.8))
+    train(one, 10)
+    assert one.passed is False
+    train(one, 20, win_rate=0.8)
+    assert one.passed is True
+
+
+def test_a_stage_takes_its_least_env_steps_however_well_it_goes():
+    one = course(dataclasses.replace(RULE, over=1, at_least_env_steps=30))
+    train(one, 20, win_rate=1.0)
+    assert not one.stage_is_over
+    assert one.would_end_at(Progress(30))
+    train(one, 30)
+    assert one.passed is True
+
+
+def test_a_number_that_is_none_passes_no_stage():
+    one = course(dataclasses.replace(RULE, over=1))
+    train(one, 20, win_rate=float("nan"))
+    assert not one.stage_is_over
+
+
+@pytest.mark.parametrize(("otherwise", "stops"), [("go_on", False), ("stop", True)])
+def test_a_stage_that_was_not_passed_in_its_budget_goes_on_or_stops(otherwise, stops):
+    one = course(dataclasses.replace(RULE, otherwise=otherwise))
+    train(one, 99, win_rate=0.2)
+    assert not one.is_over
+    train(one, 100, win_rate=0.3)
+    assert (one.stage_is_over, one.passed, one.is_over, one.is_stopped) == (True, False, stops, stops)
+    assert one.verdict().endswith(": training stops") is stops
+
+
+def test_a_last_stage_that_was_not_passed_is_the_end_but_no_stop():
+    one = Course(Curriculum((Stage(name="a", plan=plan(), promotion=dataclasses.replace(RULE, otherwise="stop")),)))
+    train(one, 100, win_rate=0.3)
+    assert one.is_over
+    assert not one.is_stopped
+
+
+def test_a_metric_that_is_not_measured_is_told_with_those_that_are():
+    one = course()
+    with pytest.raises(ValueError, match="stage easy waits for 'valid/win_rate'; what is logged is valid/success"):
+        train(one, 10, success=1.0)
+    one = course(Promotion("episode/return", 1))
+    train(one, 10, success=1.0)  # no episode has ended yet
+
+
+# ------------------------------------------------------------------------------------------ from stage to stage
+
+
+def test_budgets_count_the_stages_own_env_steps_and_the_total_all_of_them():
+    one = course()
+    train(one, 110, win_rate=0.1)
+    one.next_stage()
+    assert (one.label, one.progress, one.values, one.passed) == ("2_hard", Progress(), [], None)
+    train(one, 49)
+    assert not one.is_over
+    train(one, 50)
+    assert one.is_over
+    assert one.total() == Progress(160, 16, 32)
+    assert one.end().env_steps == 160
+    assert one.verdict() == "stage 2 of 2, hard, took its 50 env steps"
+
+
+def test_a_plain_plan_is_one_stage_that_shows_nothing_of_it():
+    one = Course(plan())
+    train(one, 100)
+    assert one.is_over
+    assert (one.curves(), one.live()) == ({}, {})
+    assert one.state(one.progress) == {"progress": vars(one.progress), "validated_at": 0}
+
+
+def test_the_live_line_shows_what_training_can_take_at_most():
+    one = course()
+    assert one.live() == {"stage": "1/2 easy", "budget_env_steps": 150}
+    train(one, 40, win_rate=0.9)
+    train(one, 60, win_rate=0.9)
+    assert one.live()["said"] == one.verdict()
+    assert one.curves() == {"curriculum/stage": 1, "curriculum/stage_env_steps": 60, "curriculum/passed": 1.0}
+    one.next_stage()
+    assert one.live() == {"stage": "2/2 hard", "budget_env_steps": 110}
+    assert one.curves()["curriculum/passed"] is None
+
+
+# ------------------------------------------------------------------------------------------ checkpoints
+
+
+def test_a_course_is_found_again_from_what_a_checkpoint_says():
+    one = course()
+    train(one, 40, win_rate=0.9)
+    one.validated_at = 40
+    ways = [one.state(one.progress)]
+    train(one, 60, win_rate=0.9)
+    ways.append(one.state(one.progress))
+    one.next_stage()
+    train(one, 20)
+    ways.append(one.state(one.progress))
+    stood = [(0, 40, [0.9], 40, 40), (0, 60, [0.9, 0.9], 40, 60), (1, 20, [], 0, 80)]
+    for state, (stage, env_steps, values, validated_at, total) in zip(ways, stood, strict=True):
+        again = course_behind(one.declared, json.loads(json.dumps(state)))
+        assert (len(again.ended), again.progress.env_steps, again.values) == (stage, env_steps, values)
+        assert (again.validated_at, again.total().env_steps, again.is_staged) == (validated_at, total, True)
+        assert again.state(again.progress) == state
+
+
+@pytest.mark.parametrize(
+    ("written", "declared", "sentence"),
+    [
+        (("easy", "hard"), ("easy", "wild"), "written in the stages easy, hard, but .* the stages easy, wild:"),
+        (("easy", "hard"), ("hard",), "written in the stages easy, hard, but .* the stage hard:"),
+        (("easy",), (), "written in the stage easy, but .* no stages:"),
+        ((), ("only",), "written in no stages, but .* the stage only:"),
+    ],
+)
+def test_a_checkpoint_of_other_stages_is_refused(written, declared, sentence):
+    def of(names):
+        return Course(Curriculum(tuple(Stage(name=name, plan=plan()) for name in names)) if names else plan())
+
+    old, new = of(written), of(declared)
+    while not old.is_over:
+        if old.stage_is_over:
+            old.next_stage()
+        train(old, 100)
+    with pytest.raises(ValueError, match=sentence):
+        new.restore(old.state(old.progress))
+    assert new.progress == Progress()

@@ -1,0 +1,403 @@
+"""Trials in stages: what is handed over, what is frozen, how a stage ends, and that no death leaves a trace."""
+
+import dataclasses
+import functools
+import json
+
+import numpy as np
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from rl_models.rllib.settings import Workers
+from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Schedule
+from tests.experiments import stages
+from tests.experiments.stages import BATCH, Config, experiment, plan, played_in, three_stages
+from tune_experiments import __main__ as commands
+from tune_experiments.common import policies, stage_training, trial
+from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.policies import load_policy
+from tune_experiments.common.stage_handover import check_handovers
+from tune_experiments.common.tables import make_table
+from tune_experiments.common.trial import Trial
+from tune_experiments.common.trial_log import read_metrics
+
+ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)
+"""Of the three stages: the first is passed at its first validation, the others take their budgets."""
+
+
+def run(folder, declared=None, report=None, game="crowd"):
+    """Train, and test in a game; the rows that were reported."""
+    rows = []
+    made = experiment(declared or three_stages(), game)
+    Trial(made, Config(), "walkers", 0, folder).run(report or rows.append)
+    return rows
+
+
+def checkpoint(folder, env_steps):
+    return load_checkpoint(path_of(folder / "checkpoints", env_steps))
+
+
+def weights(folder, env_steps):
+    return checkpoint(folder, env_steps).tensors["weights"]
+
+
+def log_of(folder):
+    rows = read_metrics(folder / "metrics.jsonl")
+    return [{name: value for name, value in row.items() if not name.startswith(("wall", "speed"))} for row in rows]
+
+
+def points_of(folder):
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+    curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith("speed")]
+    return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A trial that nothing has interrupted, and what it reported."""
+    folder = tmp_path_factory.mktemp("whole") / "walkers-seed0"
+    return folder, run(folder)
+
+
+# ------------------------------------------------------------------------------------------ one trial, many stages
+
+
+def test_the_log_counts_all_env_steps_and_says_where_each_row_stands(whole):
+    rows = log_of(whole[0])
+    assert [row["env_steps"] for row in rows] == [BATCH * number for number in range(1, 9)]
+    assert [row["curriculum/stage"] for row in rows] == [1, 1, 2, 2, 2, 3, 3, 3]
+    assert [row["curriculum/stage_env_steps"] / BATCH for row in rows] == [1, 2, 1, 2, 3, 1, 2, 3]
+    assert [row["env_steps"] for row in rows if row.get("curriculum/passed") == 1] == [ENDS[0]]
+    assert [row["env_steps"] / BATCH for row in rows if "valid/sum" in row] == [2, 4, 5, 7, 8]
+
+
+def test_schedules_begin_anew_with_each_stage(whole):
+    rates = [row["schedule/learning_rate"] for row in log_of(whole[0])]
+    assert rates[2:5] == rates[5:]
+    assert rates[:2] == rates[2:4]
+    assert rates[0] > rates[1] > rates[4]
+
+
+def test_every_stage_leaves_its_last_checkpoint(whole):
+    steps = {int(path.name.removeprefix("checkpoint_")) for path in (whole[0] / "checkpoints").glob("checkpoint_*")}
+    assert set(ENDS) <= steps
+    assert checkpoint(whole[0], ENDS[1]).state["curriculum"]["ended"][0]["passed"] is True
+
+
+def test_the_live_line_hears_how_stages_end_and_what_was_handed_over(whole):
+    said = [row["said"] for row in whole[1] if "said" in row]
+    assert said[0].startswith("stage 1 of 3, calm, was passed after 40 env steps (valid/sum")
+    assert said[1] == (
+        "stage 2 of 3, windy, after calm: 7 of 8 weights loaded, 1 by rows, 2 frozen, the optimiser goes on with 5 "
+        "(every name is in stages/2_windy/handover.json)"
+    )
+    assert said[2] == "stage 2 of 3, windy, took its 60 env steps"
+    assert said[3].startswith("stage 3 of 3, crowd, after windy: 7 of 8 weights loaded, 1 of another shape (every name")
+    assert [row["budget_env_steps"] // BATCH for row in whole[1]] == [9, 9, 8, 8, 8, 8, 8, 8, 8, 8]
+
+
+def test_the_report_of_a_handover_names_every_weight(whole):
+    windy, crowd = (
+        json.loads((whole[0] / f"stages/{name}/handover.json").read_text()) for name in ("2_windy", "3_crowd")
+    )
+    assert windy["from"] == {"stage": "calm", "passed": True, "env_steps": ENDS[0]}
+    assert windy["loaded_by_rows"] == {"network.cells.weight": {"there": [3, 6], "here": [5, 6]}}
+    assert windy["frozen"] == ["network.mix.weight", "network.mix.bias"]
+    assert set(windy["optimiser_state_kept"]) == set(windy["loaded"]) - set(windy["frozen"])
+    assert crowd["of_another_shape"] == {"network.names": {"there": [2, 6], "here": [3, 6]}}
+    for report, env_steps in ((windy, ENDS[1]), (crowd, ENDS[2])):
+        named = [*report["loaded"], *report["loaded_by_rows"], *report["of_another_shape"], *report["new"]]
+        assert sorted(named) == sorted(weights(whole[0], env_steps))
+
+
+def test_no_update_touches_a_frozen_weight(whole):
+    before, after = weights(whole[0], ENDS[0]), weights(whole[0], ENDS[1])
+    for name, value in after.items():
+        same_rows = torch.equal(torch.as_tensor(value)[: len(before[name])], torch.as_tensor(before[name]))
+        assert same_rows is name.startswith("network.mix."), name
+    assert len({key.split(".")[0] for key in checkpoint(whole[0], ENDS[1]).tensors["optimizer"]}) == 6
+
+
+def test_a_kept_optimiser_goes_on_counting_its_updates(whole):
+    """Two minibatches a batch: 4 updates in the first stage and 6 in the second, a grown table's only ones."""
+    state = checkpoint(whole[0], ENDS[1]).tensors["optimizer"]
+    names = [name for name in weights(whole[0], ENDS[1]) if not name.startswith("network.mix.")]
+    steps = {name: float(state[f"{index}.step"]) for index, name in enumerate(_in_order(names))}
+    assert steps.pop("network.cells.weight") == 6
+    assert set(steps.values()) == {10}
+
+
+def _in_order(names):
+    return [name for name, _ in stages.build_policy().named_parameters() if name in names]
+
+
+def test_results_tell_stages_apart_by_the_names_of_their_worlds(whole):
+    results = {result.world: result for result in outcome_of(whole[0])}
+    assert {world: result.env_steps for world, result in results.items()} == {
+        "calm after calm": ENDS[0],
+        "windy after windy": ENDS[1],
+        "crowd": ENDS[2],
+    }
+    for env_steps, world in zip(ENDS, results, strict=True):
+        total = sum(float(torch.as_tensor(value).sum()) for value in weights(whole[0], env_steps).values())
+        assert results[world].value == pytest.approx(total, abs=1e-4)
+    pictures = {path.name for path in whole[0].glob("*_pictures.npz")}
+    assert pictures == {"calm_after_calm_pictures.npz", "windy_after_windy_pictures.npz", "crowd_pictures.npz"}
+
+
+# ------------------------------------------------------------------------------------------ death anywhere
+
+
+class Died(BaseException):
+    """No handler of errors may hold it, as none holds a kill."""
+
+
+class Fuse:
+    """Counts what a trial does, and ends it before or after deed number `blows_at`."""
+
+    def __init__(self, blows_at):
+        self.blows_at, self.deeds = blows_at, 0
+
+    def burn(self, *_):
+        self.deeds += 1
+        if self.deeds == self.blows_at:
+            raise Died
+
+    def around(self, function):
+        def watched(*arguments, **keywords):
+            self.burn()
+            result = function(*arguments, **keywords)
+            self.burn()
+            return result
+
+        return watched
+
+
+def run_with(fuse, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_training, "save_checkpoint", fuse.around(stage_training.save_checkpoint))
+        patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
+        patch.setattr(trial, "hand_over_stage", fuse.around(trial.hand_over_stage))
+        patch.setattr(trial.Trial, "_test", fuse.around(trial.Trial._test))
+        patch.setattr(trial.Trial, "_test_of", fuse.around(trial.Trial._test_of))
+        run(folder, report=fuse.burn)
+
+
+def assert_equal_trials(one, other):
+    assert log_of(one) == log_of(other)
+    assert points_of(one) == points_of(other)
+    assert outcome_of(one) == outcome_of(other)
+    for env_steps in ENDS:
+        ours, theirs = checkpoint(one, env_steps), checkpoint(other, env_steps)
+        assert ours.state == theirs.state
+        assert {group: set(named) for group, named in ours.tensors.items()} == {
+            group: set(named) for group, named in theirs.tensors.items()
+        }
+        for group, named in ours.tensors.items():
+            for name, value in named.items():
+                np.testing.assert_array_equal(value, theirs.tensors[group][name], err_msg=f"{group} {name}")
+    for report in ("stages/2_windy/handover.json", "stages/3_crowd/handover.json"):
+        assert (one / report).read_text() == (other / report).read_text()
+
+
+def test_a_trial_that_dies_at_any_moment_ends_as_if_it_had_not(whole, tmp_path):
+    fuse = Fuse(0)
+    run_with(fuse, tmp_path / "counted")
+    assert fuse.deeds > 40
+    for moment in range(1, fuse.deeds + 1):
+        folder = tmp_path / str(moment)
+        with pytest.raises(Died):
+            run_with(Fuse(moment), folder)
+        assert outcome_of(folder) is None
+        run(folder)
+        assert_equal_trials(whole[0], folder)
+
+
+def test_a_stage_whose_last_checkpoint_is_damaged_is_trained_to_its_end_again(whole, tmp_path):
+    def die_in_the_second_stage(row):
+        if row["env_steps"] == ENDS[0] + BATCH:
+            raise Died
+
+    with pytest.raises(Died):
+        run(tmp_path, report=die_in_the_second_stage)
+    (path_of(tmp_path / "checkpoints", ENDS[0]) / "weights.safetensors").write_bytes(b"torn")
+    run(tmp_path)
+    assert_equal_trials(whole[0], tmp_path)
+
+
+# ------------------------------------------------------------------------------------------ how stages end
+
+
+def test_a_budget_smaller_than_a_fragment_is_one_update(tmp_path):
+    declared = Curriculum(tuple(Stage(name=name, plan=plan(budget_env_steps=3)) for name in ("first", "second")))
+    run(tmp_path, declared, game="calm")
+    assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH]
+    assert all("valid/sum" in row for row in log_of(tmp_path))
+    assert [result.env_steps for result in outcome_of(tmp_path)] == [2 * BATCH]
+
+
+def test_two_stages_of_one_game_play_other_episodes(tmp_path):
+    frozen = Stage(name="again", plan=plan(optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0))))
+    run(tmp_path, Curriculum((dataclasses.replace(frozen, name="once"), frozen)), game="calm")
+    once, again = (checkpoint(tmp_path, number * 3 * BATCH).tensors for number in (1, 2))
+    assert all(torch.equal(value, again["weights"][name]) for name, value in once["weights"].items())
+    assert any(not np.array_equal(value, again["runner_0"][name]) for name, value in once["runner_0"].items())
+
+
+def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path):
+    rule = Promotion("episode/length", 1, at_least_env_steps=2 * BATCH)
+    declared = Curriculum((Stage(name="a", plan=plan(validate_every_env_steps=10**6), promotion=rule),))
+    run(tmp_path, declared, game="calm")
+    rows = log_of(tmp_path)
+    assert [row["env_steps"] for row in rows] == [BATCH, 2 * BATCH]
+    assert rows[-1]["curriculum/passed"] == 1
+    assert "valid/sum" in rows[-1]
+
+
+@pytest.mark.parametrize(
+    ("test", "worlds"),
+    [(played_in("calm"), {"calm after calm"}), (None, {"windy after calm"})],
+    ids=["own_test", "experiments_test"],
+)
+def test_training_that_stops_says_so_and_is_no_result_of_the_whole_curriculum(tmp_path, test, worlds):
+    rule = Promotion("valid/sum", 1e9, otherwise="stop")
+    first = Stage(name="calm", plan=plan("calm"), promotion=rule, test=test)
+    declared = Curriculum((first, Stage(name="windy", plan=plan("windy"))))
+    rows = run(tmp_path, declared, game="windy")
+    assert rows[-1]["said"].endswith("wanted 1e+09): training stops")
+    assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH, 3 * BATCH]
+    assert {result.world for result in outcome_of(tmp_path)} == worlds
+
+
+def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):
+    with pytest.raises(ValueError, match="stage calm waits for 'valid/win_rate'; what is logged is valid/sum, valid/"):
+        run(tmp_path, three_stages(metric="valid/win_rate"))
+
+
+def test_a_checkpoint_of_other_stages_is_refused_in_one_sentence(whole):
+    log = log_of(whole[0])
+    one, *others = three_stages().stages
+    with pytest.raises(ValueError, match=r"written in the stages calm, windy, crowd, but .* the stages still, windy"):
+        run(whole[0], Curriculum((dataclasses.replace(one, name="still"), *others)))
+    with pytest.raises(ValueError, match=r"written in the stages calm, windy, crowd, but .* has no stages"):
+        run(whole[0], plan())
+    assert log_of(whole[0]) == log
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"frozen": ("network.mixx.*",)}, r"stage windy: no weight is called 'network\.mixx\.\*'; the nearest are"),
+        ({"frozen": ("*",)}, "stage windy: .* freezes every parameter"),
+        ({"grown": ("network.words.*",)}, r"stage windy: no weight is called 'network\.words\.\*'"),
+    ],
+)
+def test_a_handover_that_cannot_be_is_told_before_the_first_stage(changes, sentence):
+    first, second, third = three_stages().stages
+    check_handovers(three_stages())
+    with pytest.raises(ValueError, match=sentence):
+        check_handovers(Curriculum((first, dataclasses.replace(second, **changes), third)))
+
+
+# ------------------------------------------------------------------------------------------ after training
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """The toy experiment under the name that its checkpoints say."""
+    made = dataclasses.replace(experiment(three_stages()), tables=_table)
+    for module in (policies, commands):
+        monkeypatch.setattr(module, "find_experiment", lambda name: made)
+    return made
+
+
+def _table(results):
+    return [make_table(results, "Walkers on a line", ("success",))]
+
+
+@pytest.mark.parametrize(("number", "agents", "cells"), [(0, 2, 3), (1, 2, 5), (2, 3, 5)])
+def test_the_team_of_any_stage_is_loaded_and_plays_in_worlds_that_fit_it(whole, known, number, agents, cells, capsys):
+    path = path_of(whole[0] / "checkpoints", ENDS[number])
+    loaded = load_policy(path)
+    assert (loaded.policy.num_agents, loaded.policy.network.cells.num_embeddings) == (agents, cells)
+    assert loaded.env_steps == ENDS[number]
+    assert loaded.act(loaded.make_world(3).reset(0)).shape == (3, agents)
+    assert commands.main(["play", str(path)]) == 0
+    assert f"walker_{agents - 1}: " in capsys.readouterr().out
+    assert commands.main(["render", str(path), "--out", str(whole[0] / f"{number}.gif")]) == 0
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_evaluate_finds_the_numbers_that_the_trial_found_in_each_stage(whole, known, number, capsys):
+    assert commands.main(["evaluate", str(path_of(whole[0] / "checkpoints", ENDS[number]))]) == 0
+    said = capsys.readouterr().out
+    value = outcome_of(whole[0])[number].value
+    assert f"stage {('1_calm', '2_windy', '3_crowd')[number]}" in said
+    assert f"{value:.1f}" in said if abs(value) >= 10 else f"{value:.3f}" in said
+
+
+# ------------------------------------------------------------------------------------------ RLlib's algorithms
+
+
+def rllib_stages(objective, runners=0):
+    """The first two stages, trained by RLlib with an optimiser that would move a frozen weight by its old momentum."""
+    changes = {
+        "objective": objective,
+        "optimiser": OptimiserSettings(learning_rate=Schedule.constant(0.02), amsgrad=True),
+        "workers": Workers(runners=runners, worlds_per_runner=4, fragment_length=5),
+        "make_algorithm": None,
+    }
+    first, second, _ = three_stages().stages
+    return Curriculum(
+        tuple(dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, **changes)) for stage in (first, second))
+    )
+
+
+def stage_ends(folder):
+    """Env steps at which the two stages ended."""
+    state = load_state(newest_whole_checkpoint(folder / "checkpoints"))
+    return state["curriculum"]["ended"][0]["env_steps"], state["progress"]["env_steps"]
+
+
+@pytest.mark.parametrize(("objective", "runners"), [(Ppo(epochs=1), 0), (Impala(), 1)], ids=["ppo", "impala"])
+def test_rllibs_learners_take_weights_over_and_leave_frozen_ones_alone(ray_session, tmp_path, objective, runners):
+    run(tmp_path, rllib_stages(objective, runners), game="windy")
+    first, second = stage_ends(tmp_path)
+    assert second - first >= 3 * BATCH
+    before, after = weights(tmp_path, first), weights(tmp_path, second)
+    changed = {name for name, value in after.items() if not np.array_equal(value[: len(before[name])], before[name])}
+    assert changed == {name for name in after if not name.startswith("network.mix.")}
+    moved = max(float(abs(after[name][: len(before[name])] - before[name]).max()) for name in changed)
+    assert moved < 0.02 * 10  # no weight began anew
+    last = checkpoint(tmp_path, second)
+    steps = {key: float(value) for key, value in last.tensors["optimizer"].items() if key.endswith(".step")}
+    grown = _in_order(changed).index("network.cells.weight")
+    assert steps.pop(f"{grown}.step") == last.state["curriculum"]["progress"]["updates"]
+    assert set(steps.values()) == {last.state["progress"]["updates"]}
+
+
+def test_ppo_that_dies_between_its_stages_and_in_the_second_ends_as_if_it_had_not(ray_session, tmp_path):
+    declared = rllib_stages(Ppo(epochs=1, minibatches=2))
+    one, other = tmp_path / "whole", tmp_path / "cut"
+    run(one, declared, game="windy")
+
+    def die_at(is_moment, row):
+        if is_moment(row):
+            raise Died
+
+    for is_moment in (lambda row: "after calm" in row.get("said", ""), lambda row: row["env_steps"] == 5 * BATCH):
+        with pytest.raises(Died):
+            run(other, declared, functools.partial(die_at, is_moment), "windy")
+    run(other, declared, game="windy")
+    assert log_of(one) == log_of(other)
+    assert outcome_of(one) == outcome_of(other)
+    for env_steps in ENDS[:2]:
+        ours, theirs = (checkpoint(folder, env_steps).tensors for folder in (one, other))
+        for group, named in ours.items():
+            for name in named.keys() - {"version"}:  # RLlib counts copies of the weights anew
+                np.testing.assert_array_equal(named[name], theirs[group][name], err_msg=f"{group} {name}")

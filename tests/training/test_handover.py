@@ -1,0 +1,154 @@
+"""What a team takes from another one: every weight is taken or named, and frozen ones are no optimiser's business."""
+
+import pytest
+import torch
+from torch import nn
+
+from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.training.handover import FrozenBuild, hand_over, hand_over_optimiser, matching, trainable_names
+from rl_models.training.optimiser import OptimiserSettings, make_optimiser
+
+
+class Team(nn.Module):
+    """A table, a layer and a head; `extra` has one more layer."""
+
+    def __init__(self, words=3, actions=2, extra=False):
+        super().__init__()
+        self.words = nn.Embedding(words, 4)
+        self.layer = nn.Linear(4, 4)
+        self.head = nn.Linear(4, actions)
+        if extra:
+            self.extra = nn.Linear(4, 1)
+
+    def forward(self, words):
+        return self.head(self.layer(self.words(words)))
+
+
+def trained(team, settings, updates=3):
+    """The optimiser of a team after a few steps on random targets."""
+    optimiser = make_optimiser(settings, team.parameters())
+    generator = torch.Generator().manual_seed(4)
+    for _ in range(updates):
+        optimiser.zero_grad(set_to_none=True)
+        words = torch.arange(team.words.num_embeddings)
+        output = team(words)
+        (output * torch.randn(output.shape, generator=generator)).sum().backward()
+        optimiser.step()
+    return optimiser
+
+
+def test_weights_of_one_name_and_shape_are_taken_and_every_other_is_named():
+    old, new = Team(actions=2, extra=True), Team(words=5, actions=3)
+    there, here = old.state_dict(), new.state_dict()
+    del there["layer.bias"]
+    handover = hand_over(there, here)
+    assert handover.loaded == ("layer.weight",)
+    assert handover.other_shape == {
+        "words.weight": ((3, 4), (5, 4)),
+        "head.weight": ((2, 4), (3, 4)),
+        "head.bias": ((2,), (3,)),
+    }
+    assert handover.skipped == ("extra.weight", "extra.bias")
+    assert handover.new == ("layer.bias",)
+    assert handover.by_rows == {}
+    assert handover.sentence() == "1 of 5 weights loaded, 3 of another shape, 1 new, 2 left behind"
+    assert torch.equal(handover.weights["layer.weight"], old.layer.weight)
+    for name in ("words.weight", "head.weight", "head.bias", "layer.bias"):
+        assert torch.equal(handover.weights[name], here[name]), name
+
+
+def test_what_was_handed_over_shares_no_memory_with_either_team():
+    old, new = Team(), Team(words=5)
+    weights = hand_over(old.state_dict(), new.state_dict(), ["words.*"]).weights
+    copies = {name: value.clone() for name, value in weights.items()}
+    for parameter in [*old.parameters(), *new.parameters()]:
+        parameter.data.fill_(9)
+    assert all(torch.equal(value, copies[name]) for name, value in weights.items())
+
+
+def test_a_grown_table_keeps_its_rows_and_begins_the_new_ones_as_built():
+    old, new = Team(words=3), Team(words=5)
+    handover = hand_over(old.state_dict(), new.state_dict(), ["words.*"])
+    assert handover.by_rows == {"words.weight": ((3, 4), (5, 4))}
+    assert "words.weight" not in handover.loaded
+    table = handover.weights["words.weight"]
+    assert torch.equal(table[:3], old.words.weight)
+    assert torch.equal(table[3:], new.words.weight[3:])
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_a_table_that_shrinks_begins_as_built_even_if_it_might_grow(words):
+    new = Team(words=words)
+    handover = hand_over(Team().state_dict(), new.state_dict(), ["words.*"])
+    assert list(handover.other_shape) == ["words.weight"]
+    assert torch.equal(handover.weights["words.weight"], new.words.weight)
+
+
+def test_a_table_of_another_width_does_not_grow():
+    old = {"words.weight": torch.zeros(3, 5), "layer.weight": torch.zeros(4, 4)}
+    assert list(hand_over(old, Team(words=6).state_dict(), ["words.*"]).other_shape) == ["words.weight"]
+
+
+def test_teams_that_share_nothing_are_refused():
+    with pytest.raises(ValueError, match="no weight has the same name and shape"):
+        hand_over({"other": torch.zeros(2), "words.weight": torch.zeros(9, 9)}, Team().state_dict())
+
+
+def test_a_pattern_that_names_nothing_is_refused_with_the_nearest_names():
+    with pytest.raises(ValueError, match=r"no weight is called 'word\.\*'; the nearest are .*words\.weight"):
+        hand_over(Team().state_dict(), Team().state_dict(), ["word.*"])
+    assert matching(["head.*", "words.*"], Team().state_dict()) == ["words.weight", "head.weight", "head.bias"]
+
+
+@pytest.mark.parametrize(
+    "settings", [OptimiserSettings(amsgrad=True), OptimiserSettings(kind="rmsprop")], ids=["amsgrad", "rmsprop"]
+)
+def test_the_optimisers_state_follows_the_names_of_parameters_taken_whole(settings):
+    old, new = Team(), Team(words=5, extra=True)
+    old.layer.requires_grad_(False)  # so that numbers of parameters differ between the teams
+    new.words.requires_grad_(False)
+    before = trained(old, settings)
+    handover = hand_over(old.state_dict(), new.state_dict(), ["words.*"])
+    tensors = hand_over_optimiser(
+        optimiser_tensors(before), trainable_names(old), trainable_names(new), handover.loaded
+    )
+    new.load_state_dict(handover.weights)
+    after = make_optimiser(settings, new.parameters())
+    load_optimiser(after, tensors)
+    ours, theirs = dict(new.named_parameters()), dict(old.named_parameters())
+    assert {name for name in ours if ours[name] in after.state} == {"head.weight", "head.bias"}
+    for name in ("head.weight", "head.bias"):
+        assert after.state[ours[name]].keys() == before.state[theirs[name]].keys()
+        for entry, value in before.state[theirs[name]].items():
+            assert torch.equal(torch.as_tensor(after.state[ours[name]][entry]), torch.as_tensor(value)), entry
+    new.extra.requires_grad_(False)
+    trained_on = {name: value.clone() for name, value in new.state_dict().items()}
+    new(torch.arange(5)).sum().backward()
+    after.step()
+    assert not torch.equal(new.layer.weight, trained_on["layer.weight"])  # begins without a state
+    assert torch.equal(new.words.weight, trained_on["words.weight"])
+
+
+def test_a_frozen_build_freezes_what_is_named_and_nothing_else():
+    policy = FrozenBuild(Team, ("words.*", "head.bias"))()
+    assert trainable_names(policy) == ["layer.weight", "layer.bias", "head.weight"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "sentence"), [(("*",), "freezes every parameter"), (("heads.*",), "no weight is called 'heads")]
+)
+def test_nothing_to_train_or_to_freeze_is_refused(patterns, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        FrozenBuild(Team, patterns)()
+
+
+@pytest.mark.parametrize(
+    "settings", [OptimiserSettings(amsgrad=True), OptimiserSettings(kind="rmsprop")], ids=["amsgrad", "rmsprop"]
+)
+def test_no_optimiser_touches_what_is_frozen(settings):
+    policy = FrozenBuild(Team, ("layer.*",))()
+    before = {name: value.clone() for name, value in policy.state_dict().items()}
+    optimiser = trained(policy, settings)
+    changed = {name for name, value in policy.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed == {"words.weight", "head.weight", "head.bias"}
+    assert len(optimiser.state) == 3
