@@ -14,6 +14,7 @@ from rl_envs.core.world import World
 WORLDS = {
     "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
     "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",
+    "messenger-v0": "rl_envs.messenger.world:Messenger",
     "rock_paper_scissors-v0": "rl_envs.rock_paper_scissors.world:RockPaperScissors",
     "rtfm-v0": "rl_envs.rtfm.world:Rtfm",
 }

@@ -1,0 +1,114 @@
+"""Corpora from disk: a folder laid out like the published corpus, `text_{train,val,test}.json`, maybe `games.json`.
+
+Folders come from anywhere, so reading is bounded, nothing in them is executed, and every fault is one sentence that
+names the file and the key path. This file must not know how manuals are put together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rl_envs.core.json_file import JsonFileError, read_object, write_object
+from rl_envs.messenger.corpus import TEXT_SPLITS, Corpus, CorpusError, Document
+from rl_envs.messenger.games import Games, games_by_rule, load_games
+from rl_envs.messenger.own_corpus import own_documents
+
+OWN, PUBLISHED = "own", "published"
+FOLDER_VARIABLE = "MESSENGER_TEXT_DIR"
+MAX_FILE_BYTES = 2**26
+_FORM = "the published corpus (entity, role, movement, list of sentences)"
+_MISREAD_QUOTES = {
+    bytes(quote, "utf-8").decode("cp1252", "replace"): ascii_quote
+    for quote, ascii_quote in (("‘", "'"), ("’", "'"), ("“", '"'))
+}
+"""What a quotation mark looks like after its UTF-8 bytes were read as Windows-1252: three characters."""
+
+
+@cache
+def corpus_of(texts: str, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
+    """The sentences and games that a world's arguments mean, made once a process.
+
+    Args:
+        texts: `own`; `published`, the folder that MESSENGER_TEXT_DIR names; or a folder.
+        repair_quotes: see `load_documents`.
+        most_per_cell: see `Corpus`.
+
+    Raises:
+        CorpusError: the folder is not known or a text file in it cannot be used.
+        GamesError: its games cannot be used.
+    """
+    if texts == OWN:
+        return Corpus(own_documents(), most_per_cell), games_by_rule()
+    folder = _published_folder() if texts == PUBLISHED else Path(texts)
+    documents = load_documents(folder, repair_quotes)
+    games = folder / "games.json"
+    try:
+        corpus = Corpus(documents, most_per_cell)
+    except CorpusError as error:
+        raise CorpusError(f"texts in {folder}: {error}") from None
+    return corpus, load_games(games) if games.exists() else games_by_rule()
+
+
+def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) -> dict[str, Document]:
+    """Read the files of all splits, verbatim; `Corpus` checks what is in them.
+
+    Args:
+        folder: of the files.
+        repair_quotes: give mis-decoded quotation marks (three odd characters) back as ASCII ones.
+
+    Raises:
+        CorpusError: a file is missing, too large or no JSON object.
+    """
+    documents: dict[str, Document] = {}
+    for split in TEXT_SPLITS:
+        path = _file(folder, split)
+        try:
+            document = read_object(path, MAX_FILE_BYTES, _FORM)
+        except JsonFileError as error:
+            raise CorpusError(f"text file {path}: {error}") from None
+        documents[split] = _repaired(document) if repair_quotes else document
+    return documents
+
+
+def save_documents(folder: str | os.PathLike[str], documents: Mapping[str, Document]) -> None:
+    """Write documents so that `load_documents` gives back equal ones.
+
+    Raises:
+        CorpusError: a file cannot be written.
+    """
+    for split in TEXT_SPLITS:
+        path = _file(folder, split)
+        try:
+            write_object(path, dict(documents[split]))
+        except JsonFileError as error:
+            raise CorpusError(f"text file {path}: {error}") from None
+
+
+def _published_folder() -> Path:
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        raise CorpusError(
+            f"the published corpus is not part of this project: set {FOLDER_VARIABLE} to the folder with its "
+            f"text_train.json, text_val.json and text_test.json, or take texts={OWN!r}"
+        )
+    return Path(folder)
+
+
+def _file(folder: str | os.PathLike[str], split: str) -> Path:
+    return Path(folder) / f"text_{split}.json"
+
+
+def _repaired(node: Any) -> Any:
+    """The same tree with readable quotation marks."""
+    if isinstance(node, dict):
+        return {key: _repaired(child) for key, child in node.items()}
+    if isinstance(node, list):
+        return [_repaired(child) for child in node]
+    if isinstance(node, str):
+        for misread, quote in _MISREAD_QUOTES.items():
+            node = node.replace(misread, quote)
+    return node

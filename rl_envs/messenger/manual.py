@@ -1,0 +1,118 @@
+"""Manuals: which sentences tell of a game, as ids (MESSENGER, section 3; the authors' release where it is silent).
+
+Three sentences say who is enemy, message and goal. In a single agent's stage 3 there are six: the decoys are told as
+enemies, and a false lead tells of the enemy as something that it is not. This file must not know where anybody stands.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.messenger.corpus import STILL, Corpus, CorpusError, key_path
+from rl_envs.messenger.games import Games, pairs_of_games
+from rl_envs.messenger.symbols import ENEMY, GOAL, MESSAGE, ROLES, UNKNOWN
+
+UNKNOWN_SHARE = 0.15
+"""How often a sentence of stage 2 does not tell the movement."""
+_TYPED = range(UNKNOWN)
+_ALL_ROLES = np.arange(len(ROLES))
+
+
+class Scribe:
+    """Writes the manuals of one kind of world.
+
+    Attributes:
+        length: S, sentences of a manual.
+        draws: uniforms of a manual.
+    """
+
+    def __init__(self, corpus: Corpus, games: Games, split: str, stage: int, num_agents: int, wanders: bool) -> None:
+        """Find out whether the corpus has all that the split's games need.
+
+        Args:
+            corpus: sentences.
+            games: all games.
+            split: of the world.
+            stage: 1, 2 or 3.
+            num_agents: 1 or 2.
+            wanders: whether everything moves at random, so that no movement can be told.
+
+        Raises:
+            CorpusError: a sentence that some game needs is missing; it names the key path.
+        """
+        self._corpus, self._stage, self._wanders = corpus, stage, wanders and stage > 1
+        self._split = split.split("_")[0]
+        self._has_decoys = stage == 3 and num_agents == 1
+        self._columns = [0, 1, 2] if num_agents == 1 else [0, 1, 3]
+        self.length = 6 if self._has_decoys else 3
+        self.draws = 2 * self.length + 1
+        self._orders = np.array(list(itertools.permutations(range(self.length))), np.int64)
+        counts = corpus.counts(self._split)
+        self._may_mislead: Array = counts[:, 1:, : len(_TYPED)].min(-1) > 0
+        self._has_unknown: Array = counts[..., UNKNOWN] > 0
+        for entity, role, kind in sorted(self._needed(pairs_of_games(games, split))):
+            if not counts[entity, role, kind]:
+                path = key_path(self._split, entity, role, kind)
+                raise CorpusError(f"{path}: stage {stage} needs a sentence here: add one")
+
+    def write(self, told: Array, movements: Array, uniforms: Array) -> Array:
+        """One manual for each game.
+
+        Args:
+            told: [K, 3] entity numbers of enemy, message and goal.
+            movements: [K, E] of all entities.
+            uniforms: [K, draws].
+
+        Returns:
+            [K, S] ids of sentences in random order.
+
+        Raises:
+            CorpusError: there is no sentence for such a game.
+        """
+        picks, coins, order = np.split(uniforms, [self.length, 2 * self.length], axis=1)
+        of_roles = movements[:, self._columns].astype(np.int64)
+        entities, roles, kinds = told, np.broadcast_to(_ALL_ROLES, told.shape), self._kinds(told, of_roles, coins)
+        if self._has_decoys:
+            false_role, false_kind = self._false_lead(told[:, ENEMY], of_roles[:, ENEMY], coins)
+            entities = np.concatenate([told, told[:, [MESSAGE, GOAL, ENEMY]]], axis=1)
+            enemies = np.full((len(told), 2), ENEMY)
+            roles = np.concatenate([roles, enemies, false_role], axis=1)
+            kinds = np.concatenate([kinds, movements[:, 3:].astype(np.int64), false_kind], axis=1)
+        ids = self._corpus.pick(self._split, entities, roles, kinds, picks)
+        chosen = self._orders[(order[:, 0] * len(self._orders)).astype(np.int64)]
+        return np.take_along_axis(ids, chosen, 1)
+
+    def _kinds(self, told: Array, movements: Array, coins: Array) -> Array:
+        """[K, 3] int64, what the sentences about the roles say of movement."""
+        if self._stage == 1:
+            return np.full(told.shape, STILL)
+        if self._has_decoys or self._wanders:
+            return movements
+        is_vague = (coins < UNKNOWN_SHARE) & self._has_unknown[told, _ALL_ROLES]
+        return np.where(is_vague, UNKNOWN, movements)
+
+    def _false_lead(self, enemy: Array, movement: Array, coins: Array) -> tuple[Array, Array]:
+        """[K, 1] int64 each: a role that the enemy does not have, and a movement that is not its."""
+        may = self._may_mislead[enemy]
+        wants_goal = coins[:, 0] < 0.5
+        role = np.where(may.all(1), np.where(wants_goal, GOAL, MESSAGE), np.where(may[:, 1], GOAL, MESSAGE))
+        kind = (movement + 1 + (coins[:, 1] * (len(_TYPED) - 1)).astype(np.int64)) % len(_TYPED)
+        return role[:, None], kind[:, None]
+
+    def _needed(self, pairs: set[tuple[int, int]]) -> set[tuple[int, int, int]]:
+        """(entity, role, kind) of every sentence that some game of the split needs."""
+        if self._stage == 1:
+            return {(*pair, STILL) for pair in pairs}
+        if self._wanders:
+            return {(*pair, UNKNOWN) for pair in pairs}
+        kinds = _TYPED if self._has_decoys else range(UNKNOWN + 1)
+        if self._has_decoys:
+            decoys = {(entity, ENEMY) for entity, role in pairs if role != ENEMY}
+            misled = {
+                (entity, MESSAGE) for entity, role in pairs if role == ENEMY and not self._may_mislead[entity].any()
+            }
+            pairs = pairs | decoys | misled
+        return {(*pair, kind) for pair in pairs for kind in kinds}

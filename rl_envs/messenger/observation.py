@@ -1,0 +1,82 @@
+"""What agents see: symbols and the cells that they are in, for the last few moments, and nothing of who is who.
+
+MESSENGER, section 3: the grid shows symbols, and a sprite between two cells is drawn in the upper left one. The
+authors' planes [10, 10, layers] are empty nearly everywhere; here a moment is the list of what is in them, from which
+planes follow. The list is sorted, so an entity's place in it tells nothing about its role. This file must not know any
+rule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.messenger.symbols import SIDE, WITH_MESSAGE, WITHOUT_MESSAGE
+
+_SYMBOL_BITS = 5
+_SYMBOL = np.uint16(2**_SYMBOL_BITS - 1)
+_LAST_CELL = SIDE * SIDE - 1
+
+
+class Viewer:
+    """Shows E entities and N avatars for F moments.
+
+    A moment is kept as [B, E + N] uint16, cell and symbol of each in one number, 0 for what is gone.
+    """
+
+    def __init__(self, num_entities: int, num_agents: int, frames: int) -> None:
+        """Declare what is seen.
+
+        Args:
+            num_entities: E.
+            num_agents: N.
+            frames: F.
+        """
+        self._num_entities = num_entities
+        self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
+        entities, avatars = (frames, num_entities), (frames, num_agents)
+        self.spec = {
+            "symbols": ArraySpec(
+                entities, "uint8", 0, WITHOUT_MESSAGE - 2, "entities by moment, oldest first; 0: gone"
+            ),
+            "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
+            "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by moment, oneself first; 0: dead"),
+            "avatar_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
+        }
+
+    def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:
+        """What there is to see now, [K, E + N] uint16.
+
+        Args:
+            state: of the world.
+            has_message: [K, N] bool, as it shows.
+            rows: which worlds.
+        """
+        entities = _packed(state["entity_places"][rows], state["entity_symbols"][rows], state["entity_here"][rows])
+        symbols = np.where(has_message, np.uint16(WITH_MESSAGE), np.uint16(WITHOUT_MESSAGE))
+        avatars = _packed(state["avatar_places"][rows], symbols, state["avatar_alive"][rows])
+        entities.sort(axis=1)
+        return np.concatenate([entities[:, ::-1], avatars], axis=1)
+
+    def view(self, moments: Array) -> Arrays:
+        """Observations of all agents.
+
+        Args:
+            moments: [K, F, E + N] uint16, oldest first.
+
+        Returns:
+            dict of `[K, N, F, ...]`, as `spec` says.
+        """
+        cells, symbols = (moments >> _SYMBOL_BITS).astype(np.uint8), (moments & _SYMBOL).astype(np.uint8)
+        observations = {}
+        for name, seen in (("symbols", symbols), ("cells", cells)):
+            entities, avatars = seen[:, None, :, : self._num_entities], seen[:, :, self._num_entities :]
+            observations[name] = np.repeat(entities, len(self._own_first), axis=1)
+            observations[f"avatar_{name}"] = avatars[:, :, self._own_first].swapaxes(1, 2)
+        return observations
+
+
+def _packed(places: Array, symbols: Array, is_here: Array) -> Array:
+    """Places [K, n, 2] in half cells and symbols [K, n] as one number each, 0 for what is not here."""
+    cells = (places[..., 0] >> 1) * SIDE + (places[..., 1] >> 1)
+    return (((cells << _SYMBOL_BITS) + symbols) * is_here).astype(np.uint16)

@@ -1,0 +1,88 @@
+"""The rules for a single agent (MESSENGER, section 3), with the authors' engine's order of effects.
+
+Stage 1: nothing moves, and one touch ends the episode. Stages 2 and 3: entities move half a cell a step and before the
+avatar, whose old place they see; two sprites touch if they overlap, so an entity between cells is met in two or four
+of them. This file must not know about chance, texts or observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.messenger.symbols import ENEMY, GOAL, MESSAGE, SIDE, STEPS
+
+HALF_CELL_STEPS = np.array(STEPS, np.int64)
+CELL_STEPS = 2 * HALF_CELL_STEPS
+LAST_PLACE = 2 * (SIDE - 1)
+PICKED_UP, WON, LOST = 0.5, 1.0, -1.0
+_FIRST_DECOY = 3
+
+
+@dataclass
+class Outcome:
+    """What a step brought.
+
+    Attributes:
+        reward: [B] float64, the same for every agent.
+        over: [B] bool, the game has ended.
+        won: [B] bool.
+    """
+
+    reward: Array
+    over: Array
+    won: Array
+
+
+class SingleRules:
+    """Plays steps on a world's state, B games at once."""
+
+    def __init__(self, stage: int) -> None:
+        """Take the rules of a stage, 1 to 3."""
+        self._stage = stage
+
+    def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
+        """One step; changes the state.
+
+        Args:
+            state: of the world.
+            actions: [B, 1].
+            entity_moves: gives [B, E] actions of the entities, as the state is when it is called.
+        """
+        if self._stage > 1:
+            steps = HALF_CELL_STEPS[entity_moves()] * state["entity_here"][..., None]
+            state["entity_places"] = moved(state["entity_places"], steps)
+        state["avatar_places"] = moved(state["avatar_places"], CELL_STEPS[actions])
+        apart = abs(state["entity_places"] - state["avatar_places"])
+        touch = (apart[..., 0] < 2) & (apart[..., 1] < 2) & state["entity_here"]
+        return self._one_touch(state, touch) if self._stage == 1 else self._effects(state, touch)
+
+    def _one_touch(self, state: Arrays, touch: Array) -> Outcome:
+        """Stage 1: the right one is the goal for whoever has the message, and the message for all others."""
+        holds = state["has_message"][:, 0]
+        won = np.where(holds, touch[:, GOAL], touch[:, MESSAGE])
+        over = np.logical_or.reduce(touch, axis=1)
+        return Outcome(np.where(won, WON, over * LOST), over, won)
+
+    def _effects(self, state: Arrays, touch: Array) -> Outcome:
+        """Stages 2 and 3: enemy and decoys kill, -1 each; then goal and message, as the avatar was before the step."""
+        holds = state["has_message"][:, 0]
+        deaths = touch[:, ENEMY] + touch[:, _FIRST_DECOY:].sum(1)
+        survives = deaths == 0
+        too_early = survives & touch[:, GOAL] & ~holds
+        won = survives & touch[:, GOAL] & holds
+        picks_up = survives & touch[:, MESSAGE] & ~holds & ~too_early
+        state["has_message"][:, 0] |= picks_up
+        state["entity_here"][:, MESSAGE] &= ~touch[:, MESSAGE]
+        state["entity_here"][:, GOAL] &= ~won
+        state["avatar_alive"][:, 0] &= survives & ~too_early
+        reward = LOST * (deaths + too_early) + PICKED_UP * picks_up + WON * won
+        return Outcome(reward, ~survives | too_early | won, won)
+
+
+def moved(places: Array, steps: Array) -> Array:
+    """Places after these steps; whoever would leave the grid stays (a step changes one coordinate)."""
+    return np.clip(places + steps, 0, LAST_PLACE)

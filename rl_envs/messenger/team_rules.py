@@ -1,0 +1,158 @@
+"""The rules for two agents, by EnDi's paper (2023, section 5.2 and A.2); what its release does instead has names.
+
+An enemy, two messages and two goals; agents share the reward and never block each other. Everything moves by whole
+cells and is touched in its own cell. This file must not know about chance, texts or observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.messenger.single_rules import CELL_STEPS, LOST, WON, Outcome, moved
+from rl_envs.messenger.symbols import SIDE
+
+RELEASED: dict[str, tuple[tuple[int, ...], str]] = {
+    "random_walk": ((2, 3), "nothing chases or flees, everything wanders, and the manual tells no movement"),
+    "any_object_pays": ((1,), "messages and goals are right for everybody, whatever they hold"),
+    "half_reward": ((1,), "an agent alone on a right object ends the episode with +0.5"),
+    "only_pairs_count": ((2,), "an agent alone on a wrong object loses nothing; both on different wrong ones lose"),
+    "message_at_start": ((3,), "agents begin with the message in 20 % of the episodes"),
+    "goal_bonus": ((3,), "+0.2 for every agent and step on a goal"),
+    "one_check": ((3,), "entities move before the agents and touches count once, so that swaps go unnoticed"),
+    "late_symbol": ((3,), "holding the message shows one step late"),
+}
+"""What the published code does and the paper does not say: name -> the stages that it concerns, and what it is."""
+
+BONUS, HALF = 0.2, 0.5
+_ENEMY, _MESSAGES, _GOALS = 0, slice(1, 3), slice(3, 5)
+_ROW = 2 * SIDE
+_ORDER = (3, 4, 1, 2, 0)
+"""Entities move one after another: goals, messages, enemy."""
+
+
+def behaviours(released: Collection[str], stage: int) -> frozenset[str]:
+    """Those of the named behaviours that concern a stage.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    for name in released:
+        if name not in RELEASED:
+            raise ValueError(f"the release has no behaviour called {name!r}; there are {', '.join(RELEASED)}")
+    return frozenset(name for name in released if stage in RELEASED[name][0])
+
+
+class TeamRules:
+    """Plays steps on a world's state, B games at once."""
+
+    def __init__(self, stage: int, released: frozenset[str]) -> None:
+        """Take the rules of a stage, 1 to 3, with some of the release's `behaviours`."""
+        self._stage, self._released = stage, released
+        self._judge = (self._judge_start, self._judge_pairs, self._judge_delivery)[stage - 1]
+
+    def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
+        """One step; changes the state. Agents move and touch, then entities move and touch.
+
+        Args:
+            state: of the world.
+            actions: [B, 2].
+            entity_moves: gives [B, 5] actions of the entities, as the state is when it is called.
+        """
+        entities_first = "one_check" in self._released
+        if entities_first:
+            _move_entities(state, entity_moves(), np.ones(len(actions), bool))
+        state["avatar_places"] = moved(state["avatar_places"], CELL_STEPS[actions])
+        outcome = self._judge(state, np.ones(len(actions), bool))
+        if self._stage == 1 or entities_first:
+            return outcome
+        goes_on = ~outcome.over
+        _move_entities(state, entity_moves(), goes_on)
+        later = self._judge(state, goes_on)
+        bonus = np.where(later.over, 0.0, outcome.reward)
+        over = outcome.over | later.over
+        return Outcome(np.where(goes_on, later.reward + bonus, outcome.reward), over, outcome.won | later.won)
+
+    def _judge_start(self, state: Arrays, goes_on: Array) -> Outcome:
+        """Stage 1: both agents at once on two different right objects: messages, or goals for who has the message."""
+        touch, holds = _touch(state, goes_on), state["has_message"]
+        messages, goals = touch[..., _MESSAGES], touch[..., _GOALS]
+        lost = _either(touch[..., _ENEMY])
+        if "any_object_pays" in self._released:
+            won, is_right = _on_different(messages) | _on_different(goals), _either(messages | goals)
+        else:
+            lost |= _either(_either(goals) & ~holds)
+            won, is_right = _on_their_own(messages, goals, holds)
+        won &= ~lost
+        halves = _either(is_right) & ~lost & ~won & ("half_reward" in self._released)
+        return Outcome(WON * won + HALF * halves + LOST * lost, lost | won | halves, won)
+
+    def _judge_pairs(self, state: Arrays, goes_on: Array) -> Outcome:
+        """Stage 2: as stage 1, also when it is the entities that come."""
+        if "only_pairs_count" not in self._released:
+            return self._judge_start(state, goes_on)
+        touch, holds = _touch(state, goes_on), state["has_message"]
+        enemy, somebody, everybody = _either(touch[..., _ENEMY]), _either(holds), holds[:, 0] & holds[:, 1]
+        on_messages, on_goals = _on_different(touch[..., _MESSAGES]), _on_different(touch[..., _GOALS])
+        won = ~enemy & ((on_messages & ~everybody) | (on_goals & somebody))
+        lost = enemy | (on_messages & everybody) | (on_goals & ~somebody)
+        return Outcome(WON * won + LOST * lost, won | lost, won)
+
+    def _judge_delivery(self, state: Arrays, goes_on: Array) -> Outcome:
+        """Stage 3: each agent first a message, +0.2 once, then a goal; won when they have reached different goals."""
+        touch = _touch(state, goes_on)
+        enemy = _either(touch[..., _ENEMY])
+        touch &= ~enemy[:, None, None]
+        picks_up = _either(touch[..., _MESSAGES]) & ~state["has_message"]
+        state["has_message"] |= picks_up
+        goals, holds = touch[..., _GOALS], state["has_message"]
+        delivers = _either(goals)
+        lost = enemy | _either(delivers & ~holds)
+        state["reached"] |= goals & holds[..., None]
+        won = ~lost & goes_on & _on_different(state["reached"])
+        bonus = BONUS * picks_up.sum(1)
+        if "goal_bonus" in self._released:
+            bonus += BONUS * (delivers & holds).sum(1)
+        return Outcome(np.where(lost, LOST, np.where(won, WON, bonus)), lost | won, won)
+
+
+def _touch(state: Arrays, goes_on: Array) -> Array:
+    """[B, 2, 5] bool, which agent is in the cell of which entity, in the worlds that go on."""
+    entities = np.where(goes_on[:, None], _cells(state["entity_places"]), -1)
+    return _cells(state["avatar_places"])[:, :, None] == entities[:, None]
+
+
+def _cells(places: Array) -> Array:
+    """Places [..., 2] as one number each, [...] int64."""
+    return places[..., 0] * _ROW + places[..., 1]
+
+
+def _either(pair: Array) -> Array:
+    """Whether one of the last axis's two is so."""
+    return pair[..., 0] | pair[..., 1]
+
+
+def _on_different(objects: Array) -> Array:
+    """[B] bool, whether the two agents are on two different objects of a kind, [B, 2, 2]."""
+    return (objects[:, 0, 0] & objects[:, 1, 1]) | (objects[:, 0, 1] & objects[:, 1, 0])
+
+
+def _on_their_own(messages: Array, goals: Array, holds: Array) -> tuple[Array, Array]:
+    """Whether the agents are on two different right objects, [B] bool, and who is on a right one, [B, 2] bool."""
+    right = np.where(holds[..., None], goals, messages)
+    is_right = _either(right)
+    want_different_kinds = holds[:, 0] != holds[:, 1]
+    return (want_different_kinds & is_right[:, 0] & is_right[:, 1]) | _on_different(right), is_right
+
+
+def _move_entities(state: Arrays, actions: Array, goes_on: Array) -> None:
+    """One after another by a cell, unless another entity is there; avatars do not block."""
+    places = state["entity_places"]
+    targets = moved(places, CELL_STEPS[actions] * goes_on[:, None, None])
+    cells, wanted = _cells(places).T.copy(), _cells(targets).T
+    for entity in _ORDER:
+        is_free = np.logical_and.reduce(cells != wanted[entity])
+        cells[entity] = np.where(is_free, wanted[entity], cells[entity])
+    state["entity_places"] = np.where((cells == wanted).T[..., None], targets, places)
