@@ -36,7 +36,8 @@ ELEMENT_COLOURS: dict[str, Colour] = {
 }
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
 _OVERSAMPLING = 2
-_TEXT_PIXELS, _SMALL_PIXELS = 13, 10
+_TEXT_PIXELS, _NAME_PIXELS = 13, 11
+_NAME_LINE_PIXELS = 14
 _LINE_PIXELS = 18
 _PANEL_COLUMNS = 46
 _PANEL_PIXELS = 350
@@ -68,7 +69,7 @@ class Scene:
     goal: str
 
 
-def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 72) -> Array:
+def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 84) -> Array:
     """Picture of one moment.
 
     Args:
@@ -124,10 +125,10 @@ def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, 
 def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> None:
     """The words of a name, one a line, in the middle of a cell."""
     words = name.split()
-    font = ImageFont.load_default(_SMALL_PIXELS)
+    font = ImageFont.load_default(_NAME_PIXELS)
     x, y = (cell[1] + 0.5) * side, (cell[0] + 0.5) * side
     for number, word in enumerate(words):
-        pen.text((x, y + (number - (len(words) - 1) / 2) * 13), word, fill=INK, font=font, anchor="mm")
+        pen.text((x, y + (number - (len(words) - 1) / 2) * _NAME_LINE_PIXELS), word, fill=INK, font=font, anchor="mm")
 
 
 def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:

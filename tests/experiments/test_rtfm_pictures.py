@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rl_envs.rtfm.words import TEAMS
 from tune_experiments.common.experiment import find_experiment
 from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import record_episode
@@ -89,6 +90,10 @@ def test_an_episode_is_watched_with_all_that_attends(method, rows):
         for weights in moment.attention.values():
             assert weights.shape == (len(moment.words),)
             assert weights.sum() == pytest.approx(1, abs=1e-4)
+    assert len(moments[0].things) == 4  # two items, two monsters, and the document speaks of all of them
+    assert all(set(thing.split()) & set(moments[0].words) for thing in moments[0].things)
+    assert any(team in moments[0].goal for team in TEAMS)
+    assert moments[-1].reward in (-1.0, 1.0)
     plain = record_episode(untrained(method, FULL))
     assert len(moments) == len(plain)
     frames = frames_of(moments)

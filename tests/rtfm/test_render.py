@@ -10,7 +10,7 @@ from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MON
 from rl_envs.rtfm.world import Rtfm
 from tests.rtfm.scenes import RIGHT, STAY, situation
 
-CELL = 72
+CELL = 84
 SCENE = Scene(
     size=6,
     agents=[(1, 1), (4, 2)],

@@ -1,6 +1,7 @@
 """Frames of an episode: the world's own picture with goal, inventory and document, and beside it what is attended to.
 
 Each word of the document has a line, and each thing that attends a column of squares: the darker, the more attention.
+Shades are square roots of weights, so that attention which is spread over many words can be seen.
 """
 
 from __future__ import annotations
@@ -12,44 +13,58 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tune_experiments.common.rtfm.attention import Moment
 
-PAPER, INK = (252, 251, 248), (52, 56, 66)
+PAPER, INK, EDGE = (252, 251, 248), (52, 56, 66), (226, 218, 203)
 DARKEST = np.array([8, 48, 107])
-_NARROWEST = 360
-_LINE, _SQUARE, _WORD, _MARGIN, _TEXT = 15, 13, 96, 12, 11
+_NARROWEST = 380
+_LINE, _SQUARE, _WORD, _MARGIN, _TEXT = 15, 14, 92, 14, 11
+_HEAD_LINES = 3
+"""Above the words: what is done, and what the columns are."""
 
 
 def frames_of(moments: Sequence[Moment]) -> list[np.ndarray]:
     """One frame a moment, [H, W, 3] uint8, all of one size."""
-    if not moments[0].attention:
+    heads = [_short(name) for name in moments[0].attention]
+    if not heads:
         return [moment.picture for moment in moments]
     height = moments[0].picture.shape[0]
-    lines = height // _LINE - 2
+    lines = height // _LINE - _HEAD_LINES
     columns = max(-(-len(moment.words) // lines) for moment in moments)
-    column_width = _WORD + len(moments[0].attention) * _SQUARE + _MARGIN
-    width = max(columns * column_width + _MARGIN, _NARROWEST)
+    width = max(columns * _column_width(heads) + _MARGIN, _NARROWEST)
     return [
-        np.concatenate([moment.picture, _panel(moment, (width, height), column_width, lines)], axis=1)
-        for moment in moments
+        np.concatenate([moment.picture, _panel(moment, heads, (width, height), lines)], axis=1) for moment in moments
     ]
 
 
-def _panel(moment: Moment, size: tuple[int, int], column_width: int, lines: int) -> np.ndarray:
+def _panel(moment: Moment, heads: list[str], size: tuple[int, int], lines: int) -> np.ndarray:
     image = Image.new("RGB", size, PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT)
-    said = f"attention by {', '.join(moment.attention)}; chooses {moment.action}" if moment.action else "the end"
+    end = f"the end, reward {moment.reward:+.2f}"
+    said = f"chooses {moment.action}; attention of the goal (g) and the layers" if moment.action else end
     pen.text((_MARGIN, 6), said, fill=INK, font=font)
     for number, word in enumerate(moment.words):
         column, line = divmod(number, lines)
-        left, top = _MARGIN + column * column_width, (line + 2) * _LINE - 4
+        left, top = _MARGIN + column * _column_width(heads), (line + _HEAD_LINES) * _LINE - 4
         pen.text((left, top), word, fill=INK, font=font)
         for place, weights in enumerate(moment.attention.values()):
             x = left + _WORD + place * _SQUARE
-            pen.rectangle((x, top, x + _SQUARE - 2, top + _LINE - 3), fill=_shade(float(weights[number])))
+            if not line:
+                pen.text((x + _SQUARE / 2 - 1, top - _LINE / 2), heads[place], fill=INK, font=font, anchor="mm")
+            shade = _shade(float(weights[number]))
+            pen.rectangle((x, top, x + _SQUARE - 3, top + _LINE - 4), fill=shade, outline=EDGE)
     return np.asarray(image)
+
+
+def _column_width(heads: list[str]) -> int:
+    return _WORD + len(heads) * _SQUARE + _MARGIN
+
+
+def _short(name: str) -> str:
+    """`goal` -> g, `layer 3` -> 3."""
+    return "g" if name == "goal" else name.removeprefix("layer ")
 
 
 def _shade(weight: float) -> tuple[int, int, int]:
     """Paper for no attention, the darkest colour for all of it."""
-    mixed = np.array(PAPER) * (1 - weight) + DARKEST * weight
-    red, green, blue = mixed.round().astype(int).tolist()
+    share = weight**0.5
+    red, green, blue = (np.array(PAPER) * (1 - share) + DARKEST * share).round().astype(int).tolist()
     return red, green, blue
