@@ -1,7 +1,7 @@
 """The full Read to Fight Monsters with unseen assignments and in a larger room (RTFM, table 3).
 
     python tune_experiments/rtfm_generalisation.py                      # laptop: hours on 2 cores
-    python tune_experiments/rtfm_generalisation.py --preset smoke       # a few minutes, learns nothing
+    python tune_experiments/rtfm_generalisation.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/rtfm_generalisation.py --preset paper       # 250 million frames a row: a GPU, days
 
 Both rows come through the whole curriculum of `rtfm_curriculum.py`; they differ in the room of its last stage. Their

@@ -20,9 +20,10 @@ from tune_experiments.common.rtfm.evaluation import test as evaluate
 from tune_experiments.common.rtfm.reading_experiments import departures
 from tune_experiments.common.rtfm.stages import ROWS
 from tune_experiments.common.rtfm.stages import plan as plan_of_stages
-from tune_experiments.common.rtfm.tables import win_rate_table
+from tune_experiments.common.rtfm.tables import transfer_table, win_rate_table
 from tune_experiments.common.rtfm.transfer import plan as plan_of_row
 from tune_experiments.common.rtfm.trials import plan
+from tune_experiments.rtfm_curriculum import TABLE_2
 
 RTFM, LETTERS = (find_experiment(name).presets for name in ("rtfm_txt2pi", "rtfm_rock_paper_scissors"))
 CURRICULUM = find_experiment("rtfm_curriculum").presets
@@ -186,24 +187,53 @@ def test_the_best_player_of_the_computed_rules_meets_the_dragon_so_often_in_the_
     assert abs(met.mean() - wanted) < 4 * (wanted * (1 - wanted) / len(number)) ** 0.5
 
 
-def test_a_curriculum_adds_one_difficulty_a_stage_and_ends_in_the_full_game():
+def test_every_stage_is_harder_than_the_one_before_and_only_cells_of_table_2_end_before_the_full_game():
     for row, games in ROWS.items():
         way = plan_of_stages(CURRICULUM["paper"], row, 0)
         assert [stage.name for stage in way.stages] == list(games)
         tasks = [stage.plan.make_world.args[0] for stage in way.stages]
         difficulties = [task.group + task.dyna + task.nl for task in tasks]
         assert difficulties == sorted(set(difficulties))
-        assert difficulties[-1] == 3
+        assert (difficulties[-1] == 3) == ("_to_" not in row)
         assert tasks[-1].size == (10 if row == "trained_on_10x10" else 6)
+        for stage, task in zip(way.stages, tasks, strict=True):
+            assert ("dyna" in stage.name, "group" in stage.name, "nl" in stage.name) == (
+                (task.dyna, task.group, task.nl) if not stage.name.startswith("full") else (False,) * 3
+            )
 
 
 def test_stages_have_the_published_frames_and_learning_rates():
+    """50 million frames, but 100 from random weights; the released commands lower the rate for the full game."""
     way = plan_of_stages(CURRICULUM["paper"], "from_dyna_group", 0)
     assert [stage.plan.budget_env_steps for stage in way.stages] == [10**8, *[5 * 10**7] * 3]
     rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in way.stages]
     np.testing.assert_allclose(rates, [7e-4, 7e-4, 7e-4, 1e-4])
-    (alone,) = plan_of_stages(CURRICULUM["paper"], "random", 0).stages
-    assert alone.plan.optimiser.learning_rate.at(Progress()) == 7e-4
+    for row in ("random", "random_to_nl"):
+        (alone,) = plan_of_stages(CURRICULUM["paper"], row, 0).stages
+        assert alone.plan.optimiser.learning_rate.at(Progress()) == 7e-4
+        assert alone.plan.budget_env_steps == 10**8
+
+
+def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
+    """As rows leave them: earlier stages under `after`, the full game under its room."""
+
+    def line(row, world, value):
+        return Result("x", "caption", row, world, "test", 0, "win_rate", value, value, value, 10, 7)
+
+    lines = []
+    for number, row in enumerate(CURRICULUM["paper"].methods):
+        games = ROWS[row]
+        lines += [line(row, f"train_6x6 after {game}", number / 100) for game in games if game != "full"]
+        lines += [line(row, f"{split}_6x6", number / 100) for split in ("train", "eval", "shuffled")]
+    table = transfer_table(lines, "caption", TABLE_2)
+    rows = {label: dict(zip(table.metrics, cells, strict=True)) for label, cells in table.rows}
+    assert set(table.metrics) == set(TABLE_2["random"])
+    for origin, printed in TABLE_2.items():
+        ours, paper = rows[origin], rows[f"{origin}, paper"]
+        games = set(printed) - {"full_10x10"}
+        assert {game for game, cell in ours.items() if cell} == {game for game, cell in paper.items() if cell} == games
+    assert rows["from_6x6"]["nl"].value == CURRICULUM["paper"].methods.index("from_6x6_to_nl") / 100
+    assert rows["random"]["simplest"].value == CURRICULUM["paper"].methods.index("from_6x6") / 100
 
 
 def test_every_weight_is_handed_from_stage_to_stage():

@@ -33,6 +33,7 @@ def test_a_network_is_what_its_equations_say(name, agents):
         (Txt2PiConfig(), 912_872),
         (NETWORKS["no_task_attn"], 912_872),  # the goal's summary is as wide as what it stands in for
         (NETWORKS["no_vis_attn"], 912_872 - 6_600 - 3_400 - 6_600 - 13_000 - 13_000 + 201),
+        (NETWORKS["no_text_mod"], 912_872 - 15_984 - 23_904 - 66_240 - 2 * 103_104),
         (FilmConfig(), 342_077),
         (CnnConfig(), 466_517),
     ],

@@ -18,6 +18,7 @@ LettersRow: TypeAlias = Literal[
     "cnn",
     "film",
     "txt2pi",
+    "txt2pi_supervised_attention",
     "cnn_transferred",
     "film_transferred",
     "txt2pi_transferred",
@@ -25,7 +26,26 @@ LettersRow: TypeAlias = Literal[
     "film_from_scratch",
     "txt2pi_from_scratch",
 ]
-RowName: TypeAlias = Literal["random", "from_6x6", "from_dyna", "from_dyna_group", "trained_on_6x6", "trained_on_10x10"]
+RowName: TypeAlias = Literal[
+    "random",
+    "from_6x6",
+    "from_dyna",
+    "from_dyna_group",
+    "random_to_dyna",
+    "random_to_group",
+    "random_to_nl",
+    "random_to_dyna_group",
+    "random_to_group_nl",
+    "random_to_dyna_nl",
+    "from_6x6_to_group",
+    "from_6x6_to_nl",
+    "from_6x6_to_dyna_group",
+    "from_6x6_to_group_nl",
+    "from_6x6_to_dyna_nl",
+    "from_dyna_to_dyna_nl",
+    "trained_on_6x6",
+    "trained_on_10x10",
+]
 
 
 @dataclass(frozen=True)
@@ -204,11 +224,14 @@ class LettersConfig(RunConfig):
     """What is played."""
     transfer_env_steps: int = 1_000_000
     """Of training on unseen games, in the rows that do."""
+    attention_weight: float = 0.3
+    """Of the auxiliary loss in the row `txt2pi_supervised_attention`; no other row has one, nor has the paper."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
         check_at_least(1, self, "transfer_env_steps")
+        check_above(0, self, "attention_weight")
 
 
 @dataclass(frozen=True)
@@ -218,11 +241,11 @@ class CurriculumConfig(RunConfig):
     methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
     """Rows of the table."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
-    """The game of the last stage; `budget_env_steps` is that of each stage but the first."""
+    """The full game; `budget_env_steps` is that of each stage but the first."""
     first_stage_env_steps: int = 2_000_000
-    """Budget of the simplest game, where a row begins with it."""
+    """Budget of a row's first stage, which begins with random weights."""
     last_learning_rate: float = 2e-3
-    """At the start of the last stage, where there are stages before it."""
+    """At the start of the full game, where there are stages before it."""
     promote_at: float = 0.0
     """Greedy win rate on training assignments, twice in a row, that ends a stage; 0: budgets alone do."""
 

@@ -42,6 +42,7 @@ def reading_experiment(
     presets: Mapping[str, RunConfig],
     paper: PaperNumbers | None = None,
     plan: Callable[[Any, Any, int], TrialPlan | Curriculum] = plan,
+    more_tables: Callable[[Sequence[Result]], Sequence[PaperTable]] = lambda results: (),
 ) -> Experiment:
     """Make an experiment.
 
@@ -51,10 +52,11 @@ def reading_experiment(
         presets: configurations by name; departures are told from the one called `paper`.
         paper: method -> column of the table -> what the paper prints.
         plan: how a row is trained; each row is a network by default.
+        more_tables: what else is made of a run's results.
     """
 
     def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
-        return [win_rate_table(results, caption, paper)]
+        return [win_rate_table(results, caption, paper), *more_tables(results)]
 
     return Experiment(
         name=name,

@@ -1,37 +1,66 @@
-"""Ways to the full game: txt2pi through simpler games that add one difficulty each (RTFM, section 5.2, tables 2 and 3).
+"""Ways from game to game: txt2pi through simpler games to harder ones (RTFM, section 5.2, tables 2 and 3).
 
-A row is the list of its stages. Words and networks are the same in all of them, so every weight is handed over.
+A row is the list of its stages: those to the full game add one difficulty each, and `..._to_GAME` is one cell of the
+paper's table 2 beside them. Words and networks are the same in all games, so every weight is handed over.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from rl_models.team_policy import TeamPolicy
 from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.common.outcome import after_stage
 from tune_experiments.common.plan import Episodes
+from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm.config import CurriculumConfig, RowName, make_world
 from tune_experiments.common.rtfm.evaluation import column, play
 from tune_experiments.common.rtfm.trials import plan as plan_one
 
 GAMES: dict[str, dict[str, Any]] = {
     "simplest": {"group": False, "dyna": False, "nl": False},
-    "dyna": {"group": False, "dyna": True, "nl": False},
-    "dyna_group": {"group": True, "dyna": True, "nl": False},
+    "dyna": {"group": False, "nl": False},
+    "group": {"dyna": False, "nl": False},
+    "nl": {"group": False, "dyna": False},
+    "dyna_group": {"nl": False},
+    "group_nl": {"dyna": False},
+    "dyna_nl": {"group": False},
     "full": {},
     "full_10x10": {"size": 10},
 }
-"""Stage -> what it changes in the full game."""
+"""Stage -> what it changes in the full game; the columns of table 2, and the full game in a larger room."""
 ROWS: dict[RowName, tuple[str, ...]] = {
     "random": ("full",),
     "from_6x6": ("simplest", "full"),
     "from_dyna": ("simplest", "dyna", "full"),
     "from_dyna_group": ("simplest", "dyna", "dyna_group", "full"),
+    "random_to_dyna": ("dyna",),
+    "random_to_group": ("group",),
+    "random_to_nl": ("nl",),
+    "random_to_dyna_group": ("dyna_group",),
+    "random_to_group_nl": ("group_nl",),
+    "random_to_dyna_nl": ("dyna_nl",),
+    "from_6x6_to_group": ("simplest", "group"),
+    "from_6x6_to_nl": ("simplest", "nl"),
+    "from_6x6_to_dyna_group": ("simplest", "dyna_group"),
+    "from_6x6_to_group_nl": ("simplest", "group_nl"),
+    "from_6x6_to_dyna_nl": ("simplest", "dyna_nl"),
+    "from_dyna_to_dyna_nl": ("simplest", "dyna", "dyna_nl"),
     "trained_on_6x6": ("simplest", "dyna", "dyna_group", "full"),
     "trained_on_10x10": ("simplest", "dyna", "dyna_group", "full_10x10"),
 }
+ORIGINS: dict[str | None, str] = {
+    None: "random",
+    "simplest": "from_6x6",
+    "dyna": "from_dyna",
+    "dyna_group": "from_dyna_group",
+}
+"""The game before -> the row of table 2."""
+TABLE_2_ROWS: tuple[RowName, ...] = tuple(row for row in ROWS if not row.startswith("trained_on"))
+"""Those whose stages fill table 2."""
 
 
 def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
@@ -41,9 +70,10 @@ def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
 
 def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: int) -> Stage:
     changes: dict[str, Any] = {"task": dataclasses.replace(config.task, **GAMES[name])}
-    if name == "simplest":
+    is_first = name == names[0]
+    if is_first:
         changes["budget_env_steps"] = config.first_stage_env_steps
-    if name == names[-1] and len(names) > 1:
+    if name.startswith("full") and not is_first:
         changes["learner"] = dataclasses.replace(config.learner, learning_rate=config.last_learning_rate)
     own = dataclasses.replace(config, **changes)
     is_tested_later = name == "full"
@@ -59,3 +89,28 @@ def _test(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """A column for what the stage's team does in the stage's own game."""
     world = make_world(config.task, config.test_episodes)
     return {column("train", config.task.size): play(world, policy)}
+
+
+def transfers(results: Sequence[Result]) -> list[Result]:
+    """The cells of table 2 among the lines of a run: row of the table as method, game that was trained on as metric.
+
+    Rows share their first stages; of a cell that several rows have, the first row's number is kept.
+    """
+    found: dict[tuple[str, str, int | None], Result] = {}
+    for line in results:
+        names = ROWS.get(cast(RowName, line.method), ())
+        game = _trained_game(line.world)
+        if line.metric == "win_rate" and game in names:
+            before = names.index(game)
+            origin = ORIGINS[names[before - 1] if before else None]
+            cell = dataclasses.replace(line, method=origin, metric=game, world="")
+            found.setdefault((origin, game, line.seed), cell)
+    return sorted(found.values(), key=lambda line: list(ORIGINS.values()).index(line.method))
+
+
+def _trained_game(world: str) -> str:
+    """The game whose training assignments a column is about; empty for any other column."""
+    room, _, after = world.partition(after_stage(""))
+    if not room.startswith("train_"):
+        return ""
+    return after or "full"

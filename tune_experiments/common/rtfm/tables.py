@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm.evaluation import REFERENCES, SHUFFLED
+from tune_experiments.common.rtfm.stages import GAMES, transfers
 from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
 
 
@@ -26,6 +27,20 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
     columns = tuple(dict.fromkeys(line.world for line in played))
     cells = [dataclasses.replace(line, metric=line.world, world="") for line in played]
     return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
+
+
+def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
+    """Win rates on training assignments by where a team comes from (rows) and what it was trained on next (columns).
+
+    Args:
+        results: lines of a run.
+        caption: which of them.
+        paper: row -> game -> the win rate that the paper prints.
+    """
+    title = f"{caption}: stage by stage"
+    cells = [dataclasses.replace(cell, table=title) for cell in transfers([r for r in results if r.table == caption])]
+    games = {cell.metric for cell in cells}
+    return make_table(cells, title, [game for game in GAMES if game in games], paper)
 
 
 def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Result]:
