@@ -107,7 +107,7 @@ def render(command: Render, console: Console) -> None:
     if out.suffix.lower() != ".gif":
         raise UserError(f"--out must end in .gif, not {str(out)!r}")
     try:
-        frames = record_episode(loaded, command.seed)
+        frames = (loaded.experiment.film or record_episode)(loaded, command.seed)
     except NotImplementedError as error:
         raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
     try:

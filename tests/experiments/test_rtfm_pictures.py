@@ -103,6 +103,12 @@ def test_an_episode_is_watched_with_all_that_attends(method, rows):
         assert (frame.shape[1] > picture.shape[1]) == bool(rows)
 
 
+def test_render_films_what_is_attended_to():
+    policy = untrained()
+    assert EXPERIMENT.film is not None
+    np.testing.assert_array_equal(EXPERIMENT.film(policy, 3), frames_of(watch_reading(policy, 3)))
+
+
 def test_more_attention_is_darker():
     policy = untrained()
     moment = watch_reading(policy)[0]

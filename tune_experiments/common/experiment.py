@@ -38,6 +38,7 @@ class Experiment:
         draw: `(run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
         make_test_world: `(config, num_worlds) -> World` for play and render.
         make_valid_world: the same for validation, where those worlds can be wrong: looked at before a run starts.
+        film: `(loaded team, seed) -> frames` of an episode, for render; the world's own pictures by default.
         seeds: trained when the command line names none.
         split: of the test results; "exact" where `test` computes numbers and plays no episode.
         is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
@@ -57,6 +58,7 @@ class Experiment:
     draw: Callable[[Path, dict[str, dict[int, Path]]], Sequence[Path]]
     make_test_world: Callable[[Any, int], Any]
     make_valid_world: Callable[[Any, int], Any] | None = None
+    film: Callable[[Any, int], Sequence[Any]] | None = None
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     is_greedy: bool = False

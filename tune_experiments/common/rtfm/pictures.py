@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tune_experiments.common import plots
-from tune_experiments.common.policies import load_policy, newest_checkpoint
+from tune_experiments.common.policies import LoadedPolicy, load_policy, newest_checkpoint
 from tune_experiments.common.rtfm.attention import draw_attention, watch_reading
 from tune_experiments.common.rtfm.film import frames_of
 from tune_experiments.common.video import write_gif
@@ -21,6 +23,11 @@ BINS = 40
 _FRAME_SECONDS = 0.6
 Trials = dict[str, dict[int, Path]]
 """Method -> seed -> folder."""
+
+
+def film(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
+    """Frames of one episode with what the network attends to."""
+    return frames_of(watch_reading(policy, seed))
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:

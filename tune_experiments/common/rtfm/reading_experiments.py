@@ -68,6 +68,7 @@ def reading_experiment(
         departures=lambda config: departures(config, presets["paper"]),
         tables=tables,
         draw=pictures.draw,
+        film=pictures.film,
         make_test_world=lambda config, num_worlds: make_world(config.task, num_worlds, split="eval"),
         is_greedy=True,
         columns=COLUMNS,
