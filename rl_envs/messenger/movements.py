@@ -66,6 +66,20 @@ class Walk:
         return self._flat[situation * DRAWS + (uniforms * DRAWS).astype(np.int64)]
 
 
+def nearer_of_two(places: Array, avatars: Array, uniforms: Array) -> Array:
+    """[B, E, 2] int64, place of the nearer of two avatars, either one if they are equally far.
+
+    Args:
+        places: [B, E, 2] int64, entities.
+        avatars: [B, 2, 2] int64.
+        uniforms: [B, E].
+    """
+    apart = abs(places[:, :, None] - avatars[:, None])
+    distance = apart[..., 0] + apart[..., 1]
+    is_second = distance[..., 1] + uniforms < distance[..., 0] + 0.5
+    return np.where(is_second[..., None], avatars[:, 1:], avatars[:, :1])
+
+
 def _options(movement: int, signs: tuple[int, int]) -> list[int]:
     """Actions among which an entity chooses; on the avatar's very place all directions serve."""
     directions = range(STAY)

@@ -30,7 +30,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,12 +39,15 @@ from rl_envs.core.world import World
 from rl_envs.messenger.corpus_file import OWN, corpus_of
 from rl_envs.messenger.games import SPLITS, Lottery
 from rl_envs.messenger.manual import Scribe
-from rl_envs.messenger.movements import Walk, single_variants, team_variants
+from rl_envs.messenger.movements import Walk, nearer_of_two, single_variants, team_variants
 from rl_envs.messenger.observation import Viewer
 from rl_envs.messenger.single_rules import LAST_PLACE, LOST, SingleRules
 from rl_envs.messenger.starts import starts
-from rl_envs.messenger.symbols import ACTIONS, ENTITIES, FIRST_ENTITY, IMMOVABLE, ROLES, STAY, UNKNOWN
+from rl_envs.messenger.symbols import ACTIONS, ENEMY, ENTITIES, FIRST_ENTITY, IMMOVABLE, ROLES, STAY, UNKNOWN
 from rl_envs.messenger.team_rules import TeamRules, behaviours
+
+if TYPE_CHECKING:
+    from rl_envs.messenger.render import Scene
 
 STAGES, TEAMS = (1, 2, 3), (1, 2)
 STEP_LIMITS = {1: (4, 64, 128), 2: (4, 32, 64)}
@@ -117,6 +120,7 @@ class Messenger(World):
         self._movements = team_variants(stage, split, wanders) if is_team else single_variants(stage, split)
         self._entity_starts, self._avatar_starts = starts(stage, num_agents)
         self._role_of = np.array(TEAM_ENTITIES if is_team else SINGLE_ENTITIES[stage - 1])
+        self._first_decoy = len(self._role_of) if is_team else len(ROLES)
         self._usual_movement = UNKNOWN if wanders else IMMOVABLE
         self._begins_with_message = stage == 1 or (is_team and (stage == 2 or "message_at_start" in self._released))
         corpus, games = corpus_of(texts, repair_quotes, max_sentences_per_cell)
@@ -160,7 +164,7 @@ class Messenger(World):
         count = places.shape[1]
         uniforms = self.chance.uniforms(count * self.num_agents)
         if self.num_agents > 1:
-            prey = _nearer(places, prey, uniforms[:, count:])
+            prey = nearer_of_two(places, prey, uniforms[:, count:])
         return self._walk.choose(self.state["entity_movements"], places, prey, uniforms[:, :count])
 
     # ---------------------------------------------------------------- episodes
@@ -262,6 +266,22 @@ class Messenger(World):
         if "moments" not in given:
             self._see(rows)
 
+    # ----------------------------------------------------------------- pictures
+
+    def render(self, index: int = 0) -> Array:
+        """Picture of world `index` with its manual, [H, W, 3] uint8."""
+        from rl_envs.messenger import render  # Pillow is needed for pictures alone
+
+        return render.draw(self.scene(index))
+
+    def scene(self, index: int = 0) -> Scene:
+        """What the picture of world `index` shows; with `attention` added it shows that, too."""
+        from rl_envs.messenger import render
+
+        state = {name: value[index] for name, value in self.state.items()}
+        roles = np.where(np.arange(len(self._role_of)) < self._first_decoy, self._role_of, ENEMY)
+        return render.scene_of(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
+
     def _check_recorded(self, recorded: Arrays) -> None:
         super()._check_recorded(recorded)
         shape = (self.num_worlds, len(self._role_of))
@@ -269,20 +289,6 @@ class Messenger(World):
             draws = np.asarray(draws)
             if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < 0 or draws.max() > STAY:
                 raise ValueError(f"the draw {name} must be integers 0 .. {STAY} of shape {shape}")
-
-
-def _nearer(places: Array, avatars: Array, uniforms: Array) -> Array:
-    """[B, E, 2] int64, place of the nearer of two avatars, either one if they are equally far.
-
-    Args:
-        places: [B, E, 2] int64, entities.
-        avatars: [B, 2, 2] int64.
-        uniforms: [B, E].
-    """
-    apart = abs(places[:, :, None] - avatars[:, None])
-    distance = apart[..., 0] + apart[..., 1]
-    is_second = distance[..., 1] + uniforms < distance[..., 0] + 0.5
-    return np.where(is_second[..., None], avatars[:, 1:], avatars[:, :1])
 
 
 def _pick(uniforms: Array, count: int) -> Array:

@@ -1,0 +1,187 @@
+"""Pictures of MESSENGER: the grid on the left, the manual on the right, for whoever wants to read along.
+
+Whoever watches may see what no agent does: sprites have the colour of their true role and bear their names, and stand
+between cells where they are. Everything is drawn twice as large as wanted and then reduced, so that edges are smooth;
+text is written afterwards. This file must not know about rules, rewards or how an episode came to this state.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.messenger.symbols import SIDE, SYMBOLS
+
+Colour: TypeAlias = tuple[int, int, int]
+Place: TypeAlias = tuple[float, float]
+
+PAPER: Colour = (252, 251, 248)
+FLOOR: Colour = (247, 242, 232)
+GRID: Colour = (226, 218, 203)
+INK: Colour = (52, 56, 66)
+FADED: Colour = (128, 132, 140)
+ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
+"""Enemy and decoys, message, goal."""
+AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
+LETTER: Colour = (255, 255, 255)
+"""Mark of an avatar that has the message."""
+_OVERSAMPLING = 2
+_TEXT_PIXELS, _SMALL_PIXELS, _LINE_PIXELS = 13, 10, 18
+_PANEL_COLUMNS, _PANEL_PIXELS, _PANEL_LINES = 50, 390, 28
+"""What six long sentences need, so that all pictures of a world are of one size and make a film."""
+_CHIP_PIXELS = 9
+
+
+@dataclass(frozen=True)
+class Sprite:
+    """An entity.
+
+    Attributes:
+        name: of the entity.
+        role: its true one, in the order of `ROLE_COLOURS`; a decoy is an enemy.
+        place: row and column of its cell, halves between cells.
+    """
+
+    name: str
+    role: int
+    place: Place
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One moment.
+
+    Attributes:
+        sprites: entities that are there, in the order in which agents observe them.
+        avatars: row and column of each.
+        is_alive: of each avatar.
+        has_message: of each avatar.
+        manual: sentences as the agents read them.
+        attention: weight of each sentence for each sprite, [sprites, sentences] in 0 to 1; nothing is drawn if empty.
+    """
+
+    sprites: Sequence[Sprite]
+    avatars: Sequence[Place]
+    is_alive: Sequence[bool]
+    has_message: Sequence[bool]
+    manual: Sequence[str]
+    attention: Sequence[Sequence[float]] = ()
+
+
+def scene_of(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scene:
+    """What a picture of one world shows.
+
+    Args:
+        state: of one world, name -> [...].
+        roles: true role of each entity.
+        manual: its sentences.
+    """
+    places = [(row / 2, column / 2) for row, column in state["entity_places"].tolist()]
+    there = [
+        (symbol, Sprite(SYMBOLS[symbol], role, place))
+        for symbol, role, place, is_here in zip(
+            state["entity_symbols"].tolist(), roles, places, state["entity_here"], strict=True
+        )
+        if is_here
+    ]
+    there.sort(key=lambda one: (*map(int, one[1].place), one[0]), reverse=True)
+    return Scene(
+        sprites=[sprite for _, sprite in there],
+        avatars=[(row / 2, column / 2) for row, column in state["avatar_places"].tolist()],
+        is_alive=state["avatar_alive"].tolist(),
+        has_message=state["has_message"].tolist(),
+        manual=manual,
+    )
+
+
+def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
+    """Picture of one moment.
+
+    Args:
+        scene: what to show.
+        caption: one line above the manual, for example the actions.
+        cell_pixels: side of a cell.
+
+    Returns:
+        [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
+    """
+    grid = _grid(scene, cell_pixels)
+    lines = [(caption, INK, -1), ("", INK, -1)] if caption else []
+    lines += _lines(scene.manual)
+    height = max(grid.height, max(len(lines), _PANEL_LINES) * _LINE_PIXELS + 16)
+    picture = Image.new("RGB", (grid.width + _PANEL_PIXELS, height), PAPER)
+    picture.paste(grid, (0, 0))
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
+    for number, (text, colour, sentence) in enumerate(lines):
+        left, top = grid.width + 14, 8 + number * _LINE_PIXELS
+        if scene.attention and sentence >= 0:
+            _draw_chips(pen, (left, top), scene, sentence)
+        pen.text((left + len(scene.attention) * _CHIP_PIXELS, top), text, fill=colour, font=font)
+    return np.asarray(picture)
+
+
+def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
+    side = cell_pixels * _OVERSAMPLING
+    image = Image.new("RGB", (SIDE * side, SIDE * side), FLOOR)
+    pen = ImageDraw.Draw(image)
+    for line in range(SIDE + 1):
+        for ends in (((line * side, 0), (line * side, SIDE * side)), ((0, line * side), (SIDE * side, line * side))):
+            pen.line(ends, fill=GRID, width=_OVERSAMPLING)
+    for sprite in scene.sprites:
+        box = _box(sprite.place, side, side // 16)
+        pen.rounded_rectangle(box, radius=side // 6, fill=ROLE_COLOURS[sprite.role], outline=INK, width=3)
+    for number, place in enumerate(scene.avatars):
+        box = _box(place, side, side // 5 + number * side // 16)
+        _draw_avatar(pen, box, AGENT_COLOURS[number], scene.is_alive[number], scene.has_message[number])
+    image = image.resize((SIDE * cell_pixels,) * 2, Image.Resampling.BOX)
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(_SMALL_PIXELS)
+    for sprite in scene.sprites:
+        row, column = sprite.place
+        pen.text(((column + 0.5) * cell_pixels, (row + 0.8) * cell_pixels), sprite.name, INK, font, anchor="mm")
+    return image
+
+
+def _draw_avatar(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, alive: bool, holds: bool) -> None:
+    """A disc, with a letter in it for whoever has the message; a cross for the dead."""
+    left, top, right, bottom = box
+    if not alive:
+        for line in ((left, top, right, bottom), (left, bottom, right, top)):
+            pen.line(line, fill=colour, width=10)
+        return
+    pen.ellipse(box, fill=colour, outline=PAPER, width=4)
+    if holds:
+        wide, high = (right - left) // 4, (bottom - top) // 3
+        letter = (left + wide, top + high, right - wide, bottom - high)
+        pen.rectangle(letter, fill=LETTER, outline=INK)
+        middle = ((left + right) // 2, (top + bottom) // 2)
+        pen.line((letter[:2], middle, (letter[2], letter[1])), fill=INK, width=2)
+
+
+def _lines(manual: Sequence[str]) -> list[tuple[str, Colour, int]]:
+    """Text, colour and number of the sentence that begins here, or -1, of every line beside the grid."""
+    lines: list[tuple[str, Colour, int]] = [("MANUAL", FADED, -1)]
+    for number, sentence in enumerate(manual):
+        wrapped = textwrap.wrap(sentence, _PANEL_COLUMNS, subsequent_indent="   ") or [""]
+        lines += [(text, INK, number if first == 0 else -1) for first, text in enumerate(wrapped)]
+    return lines
+
+
+def _draw_chips(pen: ImageDraw.ImageDraw, corner: tuple[int, int], scene: Scene, sentence: int) -> None:
+    """A square for each sprite in its colour, fuller the more the sentence counts for it."""
+    left, top = corner
+    for number, (sprite, weights) in enumerate(zip(scene.sprites, scene.attention, strict=True)):
+        share, colour = min(max(weights[sentence], 0.0), 1.0), ROLE_COLOURS[sprite.role]
+        red, green, blue = (round(share * own + (1 - share) * bare) for own, bare in zip(colour, PAPER, strict=True))
+        x = left + number * _CHIP_PIXELS
+        pen.rectangle((x, top + 4, x + _CHIP_PIXELS - 3, top + 4 + _CHIP_PIXELS - 3), (red, green, blue), outline=FADED)
+
+
+def _box(place: Place, side: int, margin: int) -> tuple[int, int, int, int]:
+    left, top = round(place[1] * side) + margin, round(place[0] * side) + margin
+    return left, top, left + side - 2 * margin, top + side - 2 * margin

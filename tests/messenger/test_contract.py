@@ -1,0 +1,25 @@
+"""MESSENGER keeps every world's contract, in all its forms."""
+
+import pytest
+
+from rl_envs.compliance import check_registered
+from rl_envs.messenger.team_rules import RELEASED
+from rl_envs.views.compliance import check_views
+
+FORMS = [
+    {"stage": 2, "max_episode_steps": 24},
+    {"stage": 3, "split": "test", "frames": 1, "shows_roles": True, "permuted_roles": True, "max_episode_steps": 24},
+    {"num_agents": 2, "max_episode_steps": 6, "frames": 2},
+    {"num_agents": 2, "stage": 2, "split": "val", "max_sentences_per_cell": 3},
+    {"num_agents": 2, "stage": 3, "released": list(RELEASED), "max_episode_steps": 24},
+]
+
+
+@pytest.mark.parametrize("arguments", FORMS, ids=str)
+def test_every_form_keeps_the_contract(arguments):
+    check_registered("messenger-v0", **arguments)
+
+
+@pytest.mark.parametrize("arguments", FORMS[1::3], ids=str)
+def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
+    check_views("messenger-v0", **arguments)
