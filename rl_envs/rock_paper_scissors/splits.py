@@ -18,8 +18,9 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SPLITS = ("train", "eval")
 SETTINGS = ("permutation", "ten_letters", "new_edge", "new_edge_and_nodes")
 _FEW, _MORE, _MANY = 5, 10, 20
-_KEY = 117
-"""The first with which both halves of the circles show every relation, so that only their combination is new."""
+_KEYS = {_FEW: 117, _MORE: 1}
+"""By number of letters: the first with which both halves of the circles show every relation, so that only their
+combination is new."""
 _WINDOWS = {"train": (0, 1, 3), "eval": (1, 2, 4)}
 
 Triple = tuple[int, int, int]
@@ -64,7 +65,7 @@ def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
     """Half of the circles of some letters, in all rotations; chosen by a keyed permutation of circles."""
     games = list(permutations(range(letters), 3))
     circles = sorted({circle(game) for game in games})
-    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEY)).argsort()
+    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEYS[letters])).argsort()
     half = np.array_split(order, 2)[SPLITS.index(split)]
     chosen = {circles[number] for number in half}
     return (game for game in games if circle(game) in chosen)
