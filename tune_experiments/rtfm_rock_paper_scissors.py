@@ -34,7 +34,7 @@ from tune_experiments.common.rtfm.config import (
     LettersTask,
     NetworkSettings,
 )
-from tune_experiments.common.rtfm.reading_experiments import reading_experiment
+from tune_experiments.common.rtfm.reading_experiments import departures, reading_experiment
 
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(
@@ -51,6 +51,7 @@ SMOKE = dataclasses.replace(
     test_episodes=16,
 )
 PAPER = LettersConfig(
+    methods=("cnn", "film", "txt2pi"),
     task=LettersTask(size=10, setting="permutation", max_episode_steps=1000),
     network=dataclasses.replace(PAPER_NETWORK, word_features=10, features=300),
     learner=PAPER_LEARNER,
@@ -62,11 +63,24 @@ PAPER = LettersConfig(
     test_sizes=(9, 10, 11),
 )
 
-EXPERIMENT = reading_experiment(
-    name="rtfm_rock_paper_scissors",
-    caption="Rock-paper-scissors: win rates in games that were trained on and in unseen ones",
-    presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
-    plan=transfer.plan,
+
+def _departures(config: LettersConfig) -> list[str]:
+    """What all experiments that read tell, and the row that is not the paper's."""
+    supervision = (
+        f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
+        "training that says which word of the document answers; the paper has none"
+    )
+    return [*departures(config, PAPER), *([supervision] if transfer.SUPERVISED in config.methods else [])]
+
+
+EXPERIMENT = dataclasses.replace(
+    reading_experiment(
+        name="rtfm_rock_paper_scissors",
+        caption="Rock-paper-scissors: win rates in games that were trained on and in unseen ones",
+        presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
+        plan=transfer.plan,
+    ),
+    departures=_departures,
 )
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ items lie in the room, one a letter. The agent wins by meeting the dragon with t
 |---|---|
 | agents | `agent_0` |
 | actions | 5: stay, up, down, left, right; a move into a wall does nothing |
-| observations | `grid`, `position`, `legal`, `inventory`, `document`, `goal` as in RTFM (`rl_envs/rtfm/world.py`); names have up to three words |
+| observations | `grid`, `position`, `legal`, `inventory`, `document`, `goal` as in RTFM (`rl_envs/rtfm/world.py`); names have up to three words; with `tells_answer` also `answer_word` uint8, the place in the document of the letter that beats the dragon's, for learners' losses and never for a policy |
 | tables | `name_words` [K, 3] int16 and `name_kinds` [K] uint8, as in RTFM |
 | rewards | +1 for a win, -1 for any other end, else -0.02 |
 | episode end | terminated: the dragon or the agent is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
 | turn order | the dragon moves first, with probability 0.6 toward the agent if it sees it, else anywhere; then the agent |
-| arguments | `size`, `setting`, `split`, `max_episode_steps`, `drop`, `names_per_cell`, `sight` |
+| arguments | `size`, `setting`, `split`, `max_episode_steps`, `drop`, `names_per_cell`, `sight`, `tells_answer` |
 | recorded draws | `monster_moves` [B, 1] int, 0 .. 4 or -1 for none; `monster_order` [B, 1], which says nothing |
 | state for `restore` | cells as row * W + column: `agent_cells` [1], `monster_cells` [1], `item_cells` [3]; `triple` [3], places in `splits.LETTERS`, each beaten by the next; `dragon`, place in the triple of its letter; optional: `held` [1] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`. Item k beats letter k of the triple |
 | metrics | `win_rate`, 1 for a win |
@@ -25,7 +25,7 @@ from functools import cache
 
 import numpy as np
 
-from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.rock_paper_scissors.splits import LETTERS, triples
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import Lexicon
@@ -33,7 +33,8 @@ from rl_envs.rtfm.observation import carried_names
 
 UNARMED = "unarmed"
 GOAL = "dragon ."
-_SENTENCES = 3
+_SENTENCES, _WORDS = 3, 4
+"""Of a document, and of each of its sentences, whose first word is the letter that beats the other."""
 _NEXT = np.array([1, 2, 0])
 
 
@@ -52,6 +53,7 @@ class RockPaperScissors(Arena):
         drop: str = "destroy",
         names_per_cell: int = 1,
         sight: float | None = None,
+        tells_answer: bool = False,
     ) -> None:
         """Prepare the worlds.
 
@@ -66,6 +68,7 @@ class RockPaperScissors(Arena):
             drop: `destroy` loses an item when another is picked up, as in the authors' engine; `floor` swaps them.
             names_per_cell: P, how many things that share a cell are seen.
             sight: the agent sees only cells within this Euclidean distance; all by default.
+            tells_answer: observations have `answer_word`, which a learner's auxiliary loss may read.
 
         Raises:
             ValueError: an argument out of range.
@@ -83,12 +86,16 @@ class RockPaperScissors(Arena):
             do_monsters_move_first=True,
             max_episode_steps=max_episode_steps,
             lexicon=lexicon(),
-            document_length=4 * _SENTENCES,
+            document_length=_WORDS * _SENTENCES,
             goal_length=len(GOAL.split()),
             drop=drop,
             names_per_cell=names_per_cell,
             sight=sight,
         )
+        self._tells_answer = tells_answer
+        if tells_answer:
+            last = _WORDS * _SENTENCES - 1
+            self.observation_spec["answer_word"] = ArraySpec((), "uint8", 0, last, "word of the document that answers")
         self._letters, beat, stop = (lexicon().encode(text) for text in (" ".join(LETTERS), "beats", "."))
         self._sentence = np.array([0, *beat, 0, *stop], np.int16)
         self._goal = np.array([lexicon().encode(GOAL)])
@@ -115,6 +122,13 @@ class RockPaperScissors(Arena):
         words[:, :, 0], words[:, :, 2] = letters[triple[:, _NEXT]], letters[triple]
         self.state["document"][rows] = self.texts["document"].add(words.reshape(len(rows), -1))
         self.state["goal"][rows] = self.texts["goal"].add(self._goal)
+
+    def _observe(self, rows: Array) -> Arrays:
+        observations = super()._observe(rows)
+        if self._tells_answer:
+            # Sentence k says what beats letter k of the triple.
+            observations["answer_word"] = (_WORDS * self.state["dragon"][rows])[:, None].astype(np.uint8)
+        return observations
 
     def _carried(self, held: Array, item_names: Array) -> Array:
         return self._carried_names[carried_names(held, item_names)]

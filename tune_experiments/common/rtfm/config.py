@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from rl_envs import World, make
+from rl_models.networks.film2_stack import FirstSummary
+from rl_models.networks.reading import Activation
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
 
@@ -118,6 +120,10 @@ class NetworkSettings:
     """Of the layers over the grid."""
     features: int = 64
     """Of what the heads see."""
+    first_summary: FirstSummary | None = None
+    """What txt2pi's first look at the document is guided by; as in the form if not given."""
+    activation: Activation | None = None
+    """Of what the heads see; as in the form if not given."""
 
 
 @dataclass(frozen=True)
@@ -218,10 +224,14 @@ class RtfmConfig(RunConfig):
 class LettersConfig(RunConfig):
     """One run of the experiment on rock-paper-scissors."""
 
-    methods: tuple[LettersRow, ...] = ("cnn", "film", "txt2pi")
+    methods: tuple[LettersRow, ...] = ("cnn", "film", "txt2pi", "txt2pi_supervised_attention")
     """Rows of the table."""
     task: LettersTask = LettersTask()
     """What is played."""
+    network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
+    """For all methods; looks and features as in the paper's text, with which txt2pi reads sooner."""
+    learner: LearnerSettings = LearnerSettings(entropy_weight=0.02)
+    """For all methods."""
     transfer_env_steps: int = 1_000_000
     """Of training on unseen games, in the rows that do."""
     attention_weight: float = 0.3

@@ -18,7 +18,16 @@ def team_config(method: MethodName, settings: NetworkSettings) -> ReadingTeamCon
     """Network and heads of one row."""
     is_paper = settings.form == "paper"
     hidden = settings.features if is_paper else 0
-    return ReadingTeamConfig(_network(method, settings), hidden, only_legal_moves=not is_paper)
+    return ReadingTeamConfig(_chosen(_network(method, settings), settings), hidden, only_legal_moves=not is_paper)
+
+
+def _chosen(network: ReadingConfig, settings: NetworkSettings) -> ReadingConfig:
+    """With what the settings name apart from the form."""
+    if settings.activation is not None:
+        network = dataclasses.replace(network, activation=settings.activation)
+    if settings.first_summary is not None and isinstance(network, Txt2PiConfig):
+        network = dataclasses.replace(network, first_summary=settings.first_summary)
+    return network
 
 
 def _network(method: MethodName, settings: NetworkSettings) -> ReadingConfig:

@@ -2,6 +2,8 @@
 
 RTFM, figure 11: `transferred` learns seen games first and then unseen ones, `from_scratch` only these. Their win rates
 in unseen games are of games that they trained on, so they say how fast one learns and not whether one generalises.
+
+One row is not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to.
 """
 
 from __future__ import annotations
@@ -10,14 +12,22 @@ import dataclasses
 import functools
 from typing import cast
 
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.attention_supervision import AttentionSupervision
+from rl_models.training.schedule import Schedule
 from tune_experiments.common.curriculum import Curriculum, Stage
 from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
+from tune_experiments.common.rtfm.trials import build_policy
 from tune_experiments.common.rtfm.trials import plan as plan_one
+
+SUPERVISED: LettersRow = "txt2pi_supervised_attention"
 
 
 def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curriculum:
     """One row with one seed."""
+    if row == SUPERVISED:
+        return supervised(config, seed)
     name, _, way = row.partition("_")
     method = cast(MethodName, name)
     seen = plan_one(config, method, seed)
@@ -28,3 +38,21 @@ def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curri
     if way == "from_scratch":
         return unseen
     return Curriculum((Stage(name="seen", plan=seen), Stage(name="unseen", plan=unseen)))
+
+
+def supervised(config: LettersConfig, seed: int) -> TrialPlan:
+    """txt2pi with attention supervision: the same network, whose worlds tell the answer to the loss alone."""
+    plain = plan_one(config, "txt2pi", seed)
+    supervision = AttentionSupervision(Schedule.constant(config.attention_weight))
+    return dataclasses.replace(
+        plain,
+        make_world=functools.partial(make_world, config.task, tells_answer=True),
+        build_policy=functools.partial(_showing_attention, config, seed),
+        objective=dataclasses.replace(plain.objective, extra_losses=(supervision,)),
+    )
+
+
+def _showing_attention(config: LettersConfig, seed: int) -> TeamPolicy:
+    policy = build_policy(config, "txt2pi", seed)
+    policy.network.shows_attention = True  # type: ignore[attr-defined]
+    return policy

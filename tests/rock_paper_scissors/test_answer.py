@@ -1,0 +1,64 @@
+"""What a world tells a learner's loss: the word of the document that answers, and nothing unless it is asked."""
+
+import numpy as np
+import pytest
+
+from rl_envs.rock_paper_scissors.splits import SETTINGS
+from rl_envs.rock_paper_scissors.world import RockPaperScissors
+
+WORLDS = 60
+
+
+def worlds(**arguments):
+    return RockPaperScissors(WORLDS, size=6, setting="ten_letters", **arguments)
+
+
+def letters_on_grid(world, number):
+    """The dragon's letter, by reading the names in the room."""
+    names = [world.lexicon.names[name] for name in world.observe()["grid"][number].ravel()]
+    (dragon,) = [name.split()[0] for name in names if "dragon" in name]
+    return dragon
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("split", ["train", "eval"])
+def test_the_answer_is_the_word_before_beats_the_dragons_letter(setting, split):
+    """By brute force: read the whole document as text and look for the sentence that ends in the dragon's letter."""
+    world = RockPaperScissors(WORLDS, size=6, setting=setting, split=split, tells_answer=True)
+    told = world.reset(3)["answer_word"]
+    assert told.shape == (WORLDS, 1) and told.dtype == np.uint8
+    for number in range(WORLDS):
+        words = world.lexicon.decode(world.texts["document"].look_up(world.state["document"][number])).split()
+        dragon = letters_on_grid(world, number)
+        right = [k for k in range(len(words) - 2) if words[k + 1 : k + 3] == ["beats", dragon]]
+        assert right == [told[number, 0]]
+
+
+def test_the_item_with_that_letter_wins():
+    world = worlds(tells_answer=True)
+    told = world.reset(5)["answer_word"]
+    world.auto_resets = False
+    state = world.snapshot()
+    for number in range(WORLDS):
+        words = world.lexicon.decode(world.texts["document"].look_up(state["document"][number])).split()
+        names = [world.lexicon.names[name] for name in state["item_names"][number]]
+        assert names.index(words[told[number, 0]]) + 1 == state["beaten_by"][number, 0]
+
+
+def test_a_world_says_nothing_unless_it_is_asked():
+    plain, telling = worlds(), worlds(tells_answer=True)
+    assert "answer_word" not in plain.observation_spec and "answer_word" not in plain.reset(1)
+    assert set(telling.reset(1)) == set(plain.reset(1)) | {"answer_word"}
+
+
+def test_telling_the_answer_changes_nothing_else_that_happens():
+    plain, telling = worlds(), worlds(tells_answer=True)
+    plain.reset(2), telling.reset(2)
+    generator = np.random.default_rng(0)
+    for _ in range(40):
+        actions = generator.integers(5, size=(WORLDS, 1))
+        one, other = plain.step(actions), telling.step(actions)
+        for key, value in one[0].items():
+            np.testing.assert_array_equal(value, other[0][key], err_msg=key)
+        np.testing.assert_array_equal(one[1], other[1])
+    assert telling.observation_spec["answer_word"].contains(other[0]["answer_word"])
