@@ -11,11 +11,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from rl_models.rllib.settings import Workers
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.schedule import Schedule
 from tests.experiments import stages
-from tests.experiments.stages import BATCH, Config, experiment, plan, played_in, three_stages
+from tests.experiments.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
 from tune_experiments import __main__ as commands
 from tune_experiments.common import policies, stage_training, trial
 from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
@@ -230,6 +231,35 @@ def test_a_stage_whose_last_checkpoint_is_damaged_is_trained_to_its_end_again(wh
     assert_equal_trials(whole[0], tmp_path)
 
 
+class LearnsOn(LocalAlgorithm):
+    """Learns once more before a checkpoint is taken, as IMPALA's thread may."""
+
+    def checkpoint(self):
+        self.train()
+        return super().checkpoint()
+
+
+def make_learning_on(plan):
+    local = make_local(plan)
+    local.__class__ = LearnsOn
+    return local
+
+
+def test_no_checkpoint_lies_beyond_the_last_row_of_a_stage_that_still_wants_it(tmp_path):
+    """Its third update, which spends the budget, comes between the second row and the checkpoint that is due there."""
+    declared = Curriculum((Stage(name="a", plan=plan(make_algorithm=make_learning_on)),))
+
+    def die_at_the_end(row):
+        if row["env_steps"] > 2 * BATCH:
+            raise Died
+
+    with pytest.raises(Died):
+        run(tmp_path, declared, die_at_the_end, "calm")
+    run(tmp_path, declared, game="calm")
+    assert log_of(tmp_path)[-1]["env_steps"] == 4 * BATCH
+    assert "valid/sum" in log_of(tmp_path)[-1]
+
+
 # ------------------------------------------------------------------------------------------ how stages end
 
 
@@ -250,7 +280,7 @@ def test_two_stages_of_one_game_play_other_episodes(tmp_path):
 
 
 def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path):
-    rule = Promotion("episode/length", 1, at_least_env_steps=2 * BATCH)
+    rule = Promotion("episode/length", 1, over=2)
     declared = Curriculum((Stage(name="a", plan=plan(validate_every_env_steps=10**6), promotion=rule),))
     run(tmp_path, declared, game="calm")
     rows = log_of(tmp_path)
