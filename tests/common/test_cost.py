@@ -17,7 +17,7 @@ def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     staged = three_stages()  # at most 60 env steps each
     said = cost([plan(budget_env_steps=20), staged, plan(budget_env_steps=30)], 2)
     assert said == (
-        "cost: 3 trials of 20 to 180 env steps at most in up to 3 stages, 2 at a time: "
+        "cost: 3 trials of at most 20 to 180 env steps in up to 3 stages, 2 at a time: "
         "about 90 seconds at this machine's 2 env steps a second and process"
     )
     assert timed == [staged.stages[2].plan]

@@ -29,7 +29,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
     minutes = seconds * longest_lane(budgets, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
-        f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(budgets)} env steps{_stages(plans)}, "
+        f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "
         f"{concurrent} at a time: about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
     )
 
@@ -42,13 +42,11 @@ def longest_lane(budgets: Sequence[int], concurrent: int) -> int:
     return max(lanes)
 
 
-def _env_steps(budgets: Sequence[int]) -> str:
-    return " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)}))
-
-
-def _stages(plans: Sequence[TrialPlan | Curriculum]) -> str:
+def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
+    budgets = [plan.budget_env_steps for plan in plans]
+    said = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
     stages = max(len(stages_of(plan)) for plan in plans)
-    return f" at most in up to {stages} stages" if stages > 1 else ""
+    return f"at most {said} in up to {stages} stages" if stages > 1 else said
 
 
 def _seconds_per_env_step(plan: TrialPlan) -> float:
