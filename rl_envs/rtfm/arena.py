@@ -1,28 +1,24 @@
-"""Rooms in which agents fetch items and fight monsters: the rules that RTFM and its reading task have in common.
+"""Rooms in which agents fetch items and fight monsters: what RTFM and its reading task have in common.
 
-RTFM (Zhong et al., 2020, section 3 and appendix), in the form of the authors' engine where the paper is silent. Every
-fight there is certain: the held item beats the monster, or the agent dies. So it is a comparison of two numbers, and no
-strength or hit point exists here. For several agents EnDi (2023, appendix A.1). A subclass draws episodes, writes texts
-and says who moves first. This file must not know about elements, teams, letters or documents.
+Here is what a room consists of, where everybody begins and what is seen of it; what happens in a step is in `turns.py`.
+A subclass draws episodes, writes texts and says who moves first. This file must not know about elements, teams, letters
+or documents.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, TextSpec
-from rl_envs.core.world import World
-from rl_envs.rtfm.grid import MOVES, NUM_MOVES, WALKS, grid_of
+from rl_envs.rtfm.grid import MOVES, NUM_MOVES, grid_of
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.observation import Viewer, carried_names
+from rl_envs.rtfm.turns import STEP_REWARD, Turns
 
-STEP_REWARD, WIN_REWARD, LOSS_REWARD = -0.02, 1.0, -1.0
 DROPS = ("destroy", "floor")
 
 
-class Arena(World):
+class Arena(Turns):
     """B rooms; monsters are targets first, then the distractor, and items are numbered like the monsters they beat.
 
     State: `agent_cells` [B, N], `monster_cells` [B, M] and `item_cells` [B, I] int64, row * size + column, where dead
@@ -92,138 +88,6 @@ class Arena(World):
         self.recorded_draws += ("agent_order",) if num_agents > 1 else ()
         super().__init__(num_worlds, first_world)
         self.tables = {"name_words": lexicon.name_words, "name_kinds": lexicon.name_kinds}
-        self._rows = np.arange(num_worlds)
-        self._kills = np.zeros((num_worlds, num_agents), bool)
-        self._blunders = np.zeros((num_worlds, num_agents), bool)
-
-    # ------------------------------------------------------------- one step
-
-    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        self._kills[...] = self._blunders[...] = False
-        plans = self._plans(recorded) if self._do_monsters_move else None
-        if plans is not None and self._do_monsters_move_first:
-            self._monsters_act(*plans)
-        self._agents_act(actions, recorded)
-        if plans is not None and not self._do_monsters_move_first:
-            self._monsters_act(*plans)
-        return self._judge()
-
-    def _plans(self, recorded: Arrays) -> tuple[Array, Array]:
-        """Where every monster means to go, from where everybody stands before the step, and the order of the monsters.
-
-        Returns:
-            [B, M] int64 cells and [B, M] int64, the monster that moves first, second, ...
-        """
-        cells, agents = self.state["monster_cells"], self.state["agent_cells"]
-        count = self._num_monsters
-        num_draws = count + (count if count > 1 else 0) + (count * self.num_agents if self.num_agents > 1 else 0)
-        uniforms = self.chance.uniforms(num_draws)
-        order = uniforms[:, count : 2 * count].argsort(1) if count > 1 else np.zeros((self.num_worlds, 1), np.int64)
-        if "monster_order" in recorded:
-            order = _by_rank(recorded["monster_order"])
-        if "monster_moves" in recorded:
-            return self._grid.target[cells, np.maximum(recorded["monster_moves"], 0)], order
-        prey = agents[:, :1] if self.num_agents == 1 else self._nearest(uniforms[:, 2 * count :])
-        return self._grid.walk(cells, prey, (uniforms[:, :count] * WALKS).astype(np.int64)), order
-
-    def _nearest(self, uniforms: Array) -> Array:
-        """[B, M] int64, cell of the agent that is nearest to each monster; ties are broken by chance."""
-        agents = self.state["agent_cells"]
-        distance = self._grid.distance[self.state["monster_cells"][:, :, None], agents[:, None]]
-        which = (distance + uniforms.reshape(distance.shape)).argmin(2)
-        return np.take_along_axis(agents, which, 1)
-
-    def _agents_act(self, actions: Array, recorded: Arrays) -> None:
-        """One agent after another moves, picks up what lies there and fights whom it meets."""
-        order = self._agents_order(recorded)
-        flat_cells, flat_alive = self.state["agent_cells"].reshape(-1), self.state["agent_alive"].reshape(-1)
-        for turn in range(self.num_agents):
-            agent = order[:, turn]
-            mine = self._rows * self.num_agents + agent
-            before = flat_cells[mine]
-            acts = flat_alive[mine]
-            cells = np.where(acts, self._grid.target[before, actions.reshape(-1)[mine]], before)
-            flat_cells[mine] = cells
-            self._pick_up(agent, cells, acts & (cells != before) if self._drops_on_floor else acts)
-            met = (self.state["monster_cells"] == cells[:, None]) & self.state["monster_alive"] & acts[:, None]
-            rows = np.flatnonzero(met.any(1))
-            if rows.size:
-                self._walk_into(rows, agent[rows], met[rows])
-
-    def _agents_order(self, recorded: Arrays) -> Array:
-        """[B, N] int64, the agent that acts first, second, ..."""
-        if "agent_order" in recorded:
-            return _by_rank(recorded["agent_order"])
-        if self.num_agents == 1:
-            return np.zeros((self.num_worlds, 1), np.int64)
-        return self.chance.uniforms(self.num_agents, first_draw=_AGENT_ORDER_DRAW).argsort(1)
-
-    def _pick_up(self, agent: Array, cells: Array, may: Array) -> None:
-        """A second item replaces the first, which is destroyed or, in the paper's words, dropped."""
-        found = (self.state["item_cells"] == cells[:, None]) & may[:, None]
-        rows, item = np.nonzero(found)
-        if not rows.size:
-            return
-        old = self.state["held"][rows, agent[rows]]
-        self.state["item_cells"][rows, item] = 0
-        self.state["held"][rows, agent[rows]] = item + 1
-        if self._drops_on_floor:
-            dropped = old > 0
-            self.state["item_cells"][rows[dropped], old[dropped] - 1] = cells[rows[dropped]]
-
-    def _walk_into(self, rows: Array, agent: Array, met: Array) -> None:
-        """An agent fights all monsters of its new cell: it beats at most one, and any other kills it."""
-        held = self.state["held"][rows, agent]
-        beats = met & (self.state["beaten_by"][rows] == held[:, None])
-        self.state["monster_alive"][rows] &= ~beats
-        dies = (met & ~beats).any(1)
-        self.state["agent_alive"][rows[dies], agent[dies]] = False
-        self._kills[rows, agent] |= beats[:, : self._num_targets].any(1)
-        self._blunders[rows, agent] |= dies | beats[:, self._num_targets :].any(1)
-
-    def _monsters_act(self, planned: Array, order: Array) -> None:
-        """One monster after another goes where it meant to and fights whom it meets."""
-        flat_cells, flat_alive = self.state["monster_cells"].reshape(-1), self.state["monster_alive"].reshape(-1)
-        for turn in range(self._num_monsters):
-            monster = order[:, turn]
-            mine = self._rows * self._num_monsters + monster
-            acts = flat_alive[mine]
-            cells = np.where(acts, planned.reshape(-1)[mine], flat_cells[mine])
-            flat_cells[mine] = cells
-            met = (self.state["agent_cells"] == cells[:, None]) & self.state["agent_alive"] & acts[:, None]
-            rows = np.flatnonzero(met.any(1))
-            if rows.size:
-                self._attack(rows, monster[rows], met[rows])
-
-    def _attack(self, rows: Array, monster: Array, met: Array) -> None:
-        """Agents are faster: whoever holds the item that beats the monster saves all others in the cell."""
-        beats = met & (self.state["held"][rows] == self.state["beaten_by"][rows, monster][:, None])
-        is_beaten = beats.any(1)
-        self.state["monster_alive"][rows[is_beaten], monster[is_beaten]] = False
-        dies = met & ~is_beaten[:, None]
-        self.state["agent_alive"][rows] &= ~dies
-        is_target = (monster < self._num_targets)[:, None]
-        self._kills[rows] |= beats & is_target
-        self._blunders[rows] |= dies | (beats & ~is_target)
-
-    def _judge(self) -> tuple[Array, Array, Array]:
-        """Rewards and ends, once everybody has moved. The limit is a loss, so it terminates."""
-        won, lost = self._won(slice(None)), self._blunders.any(1)
-        late = (self.state["episode_length"] + 1 >= self.state["step_limit"]) & ~(won | lost)
-        otherwise = np.where(lost, self._team_loss, STEP_REWARD)
-        reward = np.where(self._kills, WIN_REWARD, otherwise[:, None])
-        reward[self._blunders | late[:, None]] = LOSS_REWARD
-        return reward, won | lost | late, np.zeros(self.num_worlds, bool)
-
-    def _won(self, rows: Array | slice) -> Array:
-        """Whether all targets are dead, every agent lives, and so does the distractor."""
-        monsters, agents = self.state["monster_alive"][rows], self.state["agent_alive"][rows]
-        survivors = np.concatenate(
-            [~monsters[:, : self._num_targets], monsters[:, self._num_targets :], agents], axis=1
-        )
-        return np.logical_and.reduce(survivors, axis=1)
-
-    # ----------------------------------------------------- episodes and state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         agents, monsters, items = ((num_worlds, n) for n in (self.num_agents, self._num_monsters, self._num_items))
@@ -294,17 +158,6 @@ class Arena(World):
         """[K, N] uint8, names under which inventories show what is held."""
         return carried_names(held, item_names)
 
-    def _check_recorded(self, recorded: Arrays) -> None:
-        super()._check_recorded(recorded)
-        for name, draws in recorded.items():
-            count = self.num_agents if name == "agent_order" else self._num_monsters
-            largest = NUM_MOVES - 1 if name == "monster_moves" else self._num_monsters + self.num_agents - 1
-            draws = np.asarray(draws)
-            fits = draws.shape == (self.num_worlds, count) and draws.dtype.kind in "iu"
-            if not fits or draws.min() < -1 or draws.max() > largest:
-                shape = (self.num_worlds, count)
-                raise ValueError(f"the draw {name} must be integers -1 .. {largest} of shape {shape}")
-
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {"win_rate": self._won(rows).astype(np.float64)}
 
@@ -335,8 +188,6 @@ class Arena(World):
         return render.draw(scene)
 
 
-_AGENT_ORDER_DRAW = 1 << 16
-"""Far from the draws of the monsters, whose number differs."""
 _SEEN = (
     "agent_cells",
     "agent_alive",
@@ -349,9 +200,3 @@ _SEEN = (
     "document",
     "goal",
 )
-
-
-def _by_rank(ranks: Array) -> Array:
-    """[B, K] int64, who is first, second, ...; gaps do not matter, and whoever has rank -1 comes last."""
-    ranks = np.asarray(ranks)
-    return np.where(ranks < 0, np.iinfo(ranks.dtype).max, ranks).argsort(1, kind="stable")
