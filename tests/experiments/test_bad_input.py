@@ -11,13 +11,14 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.room_file import save_room
-from rl_envs.furnmove.splits import rooms_of
+from rl_envs.furnmove.splits import RoomStream, rooms_of
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_models.training.checkpoint import save_checkpoint
@@ -25,6 +26,7 @@ from tune_experiments import load_policy
 from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.main import main
+from tune_experiments.common.ray_cluster import ray_cluster
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.furnmove_sync import EXPERIMENT
 
@@ -92,6 +94,12 @@ def test_a_wrong_type_is_told_with_the_right_one(here):
 
 def test_a_wrong_preset_is_told_with_the_right_ones(here):
     assert here("--preset", "huge") == "--preset must be one of smoke, laptop, authors, paper, not 'huge'"
+
+
+def test_help_names_every_preset(capsys):
+    with pytest.raises(SystemExit):
+        main(EXPERIMENT, ["--help"])
+    assert "Presets: smoke, laptop, authors, paper." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -176,6 +184,8 @@ def test_a_missing_room_file_and_an_unknown_split_are_told(here, tmp_path):
         (("--valid-rooms", "test"), "test_room_01 is named by --valid-rooms and --test-rooms"),
         (("--train-rooms", "test_room_03"), "test_room_03 is named by --train-rooms and --test-rooms"),
         (("--test-rooms", "test", "train_stream"), "train_stream is named by --train-rooms and --test-rooms"),
+        (("--test-rooms", "test", "test_room_02"), "test_room_02 is named twice by --test-rooms"),
+        (("--search", "2", "--valid-rooms", "test"), "test_room_01 is named by --valid-rooms and --test-rooms"),
     ],
 )
 def test_rooms_that_serve_twice_are_told(here, flags, told):
@@ -189,8 +199,10 @@ def test_silence_is_a_method_and_no_flag(here):
 # ------------------------------------------------------------------------------------------------------------- starts
 
 
-def starts_file(tmp_path, agents=2):
-    rooms = rooms_of("test", "laptop")[:2]
+TWO_ROOMS = rooms_of("test", "laptop")[:2]
+
+
+def starts_file(tmp_path, agents=2, rooms=TWO_ROOMS):
     save_starts(tmp_path / "starts.json", make_starts(rooms, agents, 2))
     return tmp_path / "starts.json"
 
@@ -198,6 +210,17 @@ def starts_file(tmp_path, agents=2):
 def test_a_file_of_starts_that_is_missing_or_for_other_teams_is_told(here, tmp_path):
     assert "nowhere.json: cannot be read" in here("--test-starts", tmp_path / "nowhere.json")
     assert "is for 3 agents and --num-agents is 2" in here("--test-starts", starts_file(tmp_path, agents=3))
+
+
+@pytest.mark.parametrize(
+    ("rooms", "told"),
+    [
+        (rooms_of("valid", "laptop")[:1], "valid_room_01 is named by --valid-rooms and --test-starts"),
+        (RoomStream(size="laptop")[17:19], "train_stream is named by --train-rooms and --test-starts"),
+    ],
+)
+def test_starts_in_rooms_of_training_or_validation_are_told(here, tmp_path, rooms, told):
+    assert told in here("--test-starts", starts_file(tmp_path, rooms=rooms))
 
 
 @pytest.mark.parametrize("command", ["evaluate", "play", "render"])
@@ -251,6 +274,17 @@ def test_a_cluster_that_does_not_answer_is_told(script, address):
     sentence = script(address=address)
     assert f"RAY_ADDRESS={address}" in sentence
     assert sentence.endswith("start that cluster, correct RAY_ADDRESS, or unset it to run here")
+
+
+def test_a_cluster_that_cannot_start_here_is_told(monkeypatch):
+    def init(**_):
+        raise Exception("The current node timed out during startup. Some of it was slow.")
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init, is_initialized=lambda: False))
+    told = r"^Ray did not start on this machine \(.* during startup\); run the command again"
+    with pytest.raises(UserError, match=told), ray_cluster():
+        pytest.fail("there is no cluster")
 
 
 # --------------------------------------------------------------------------------------------------------- checkpoints

@@ -69,7 +69,7 @@ def parse(
     captured = io.StringIO()
     try:
         with contextlib.redirect_stderr(captured):
-            parsed = _read(default, arguments, description)
+            parsed = _read(default, arguments, f"{description}\n\nPresets: {', '.join(experiment_presets)}.")
     except SystemExit as exit_request:
         if exit_request.code == 0:  # --help
             raise

@@ -26,7 +26,7 @@ def ray_cluster() -> Iterator[Any]:
     """The `ray` module, connected; disconnected afterwards, unless the caller had connected it before.
 
     Raises:
-        UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in.
+        UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in, or none can start here.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
         yield sys.modules["ray"]
@@ -41,7 +41,7 @@ def ray_cluster() -> Iterator[Any]:
     if address:
         _join(ray, address, quiet)
     else:
-        ray.init(include_dashboard=False, num_cpus=os.cpu_count(), **quiet)
+        _start(ray, quiet)
     try:
         yield ray
     finally:
@@ -70,6 +70,16 @@ def _keep_to_this_machine() -> None:
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+
+def _start(ray: Any, quiet: dict[str, Any]) -> None:
+    try:
+        ray.init(include_dashboard=False, num_cpus=os.cpu_count(), **quiet)
+    except Exception as error:
+        raise UserError(
+            f"Ray did not start on this machine ({_first_line(error)}); "
+            f"run the command again when the machine is less busy, or set RAY_ADDRESS to a cluster that runs"
+        ) from error
 
 
 def _join(ray: Any, address: str, quiet: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ Every method and seed meets the same starts. A validation is the same with other
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from tune_experiments.common.furnmove.config import Config
 
 EVALUATION_SEED = 229
 """Of every evaluation: with the starts it fixes all chance that the policy draws from."""
+_STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
+"""A room of a named stream, as a file of starts can have them."""
 
 
 def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -88,16 +91,28 @@ def check_rooms_apart(config: Config) -> None:
     """Refuse a room that serves twice: what is trained in or chosen by is not unseen in the table.
 
     Raises:
-        UserError: it does; the sentence names the room and both flags.
+        UserError: it does, or a file of starts cannot be used; the sentence names the room and the flags.
     """
     used: dict[str, str] = {}
-    words = {"--train-rooms": (config.train_rooms,), "--valid-rooms": config.valid_rooms}
+    named = {
+        "--train-rooms": _names(config.room_size, (config.train_rooms,)),
+        "--valid-rooms": _names(config.room_size, config.valid_rooms),
+        **_names_of_the_test(config),
+    }
+    for flag, names in named.items():
+        for name in names:
+            if name in used:
+                flags = f"twice by {flag}" if used[name] == flag else f"by {used[name]} and {flag}"
+                raise UserError(f"{name} is named {flags}: let each room serve once")
+            used[name] = flag
+
+
+def _names_of_the_test(config: Config) -> dict[str, list[str]]:
+    """Under the flag that decides on them."""
     if not config.test_starts:
-        words["--test-rooms"] = config.test_rooms
-    for flag, named in words.items():
-        for name in _names(config.room_size, named):
-            if used.setdefault(name, flag) != flag:
-                raise UserError(f"{name} is named by {used[name]} and {flag}: give each rooms of its own")
+        return {"--test-rooms": _names(config.room_size, config.test_rooms)}
+    names = [_STREAM_ROOM.sub(r"\1", room.name) for room in test_starts(config).rooms]
+    return {"--test-starts": list(dict.fromkeys(names))}
 
 
 def _names(room_size: str, words: Sequence[str]) -> list[str]:
