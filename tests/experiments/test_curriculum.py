@@ -10,7 +10,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rl_models.rllib.settings import Workers
-from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.optimiser import OptimiserSettings
@@ -227,6 +227,23 @@ def test_a_stage_whose_last_checkpoint_is_damaged_is_trained_to_its_end_again(wh
     with pytest.raises(Died):
         run(tmp_path, report=die_in_the_second_stage)
     (path_of(tmp_path / "checkpoints", ENDS[0]) / "weights.safetensors").write_bytes(b"torn")
+    run(tmp_path)
+    assert_equal_trials(whole[0], tmp_path)
+
+
+def test_an_older_checkpoint_is_never_handed_over_in_place_of_a_stages_last(whole, tmp_path, monkeypatch):
+    prune = stage_training.prune
+
+    def prune_and_tear(folder, *arguments, **keywords):
+        prune(folder, *arguments, **keywords)
+        last = path_of(folder, ENDS[1]) / "weights.safetensors"
+        if last.exists():
+            last.write_bytes(b"torn")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage_training, "prune", prune_and_tear)
+        with pytest.raises(CheckpointError, match="checkpoint_000100"):
+            run(tmp_path)
     run(tmp_path)
     assert_equal_trials(whole[0], tmp_path)
 
