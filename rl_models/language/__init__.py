@@ -1,0 +1,1 @@
+"""Text encoders and what they keep: from sentences to one vector a token."""

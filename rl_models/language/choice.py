@@ -1,0 +1,65 @@
+"""Which text encoder a run has: one by name, or the best that is at hand. The choice is told in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl_models.language.encoder import SentenceEncoder
+from rl_models.language.frozen import frozen_encoder
+from rl_models.language.pretrained import PretrainedEncoder, PretrainedError, folder_of
+from rl_models.language.words import Vocabulary, WordEncoder
+
+WORDS, AUTO, BERT = "words", "auto", "bert-base-uncased"
+
+
+@dataclass(frozen=True)
+class TextEncoderConfig:
+    """How sentences become vectors."""
+
+    name: str = WORDS
+    """`words`: learned word vectors; a folder or a Hugging Face hub id: a frozen encoder; `auto`: BERT if it is on this
+    machine, else `words`."""
+    word_features: int = 64
+    """Of a learned word vector."""
+    padded_to: int = 0
+    """Tokens of every sentence of a frozen encoder, padding read as words; the released code has 36. 0: words alone."""
+    folder: str = ""
+    """Of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
+
+
+def chosen_encoder(name: str) -> tuple[str, str]:
+    """What `name` comes to on this machine, without download: its name, and a sentence for the user."""
+    if name == WORDS:
+        return WORDS, "Texts: built-in word vectors, learned with the policy (no download)."
+    if name != AUTO:
+        return name, f"Texts: {name}, frozen; each sentence is encoded once and kept on disk."
+    try:
+        folder_of(BERT, may_download=False)
+    except PretrainedError:
+        return WORDS, (
+            f"Texts: {BERT} is not on this machine, so word vectors are learned with the policy instead; name {BERT} "
+            "as the text encoder to download it, or the folder of another one."
+        )
+    return BERT, f"Texts: {BERT} is on this machine and used, frozen; each sentence is encoded once and kept on disk."
+
+
+def text_encoder(
+    config: TextEncoderConfig, sentences: Sequence[str], training_sentences: Sequence[str]
+) -> SentenceEncoder:
+    """Build an encoder.
+
+    Args:
+        config: which one.
+        sentences: D, everything that can be shown.
+        training_sentences: those whose words are learned; give those of all stages that one network goes through.
+
+    Raises:
+        PretrainedError: it cannot be had or used.
+    """
+    name, _ = chosen_encoder(config.name)
+    if name == WORDS:
+        return WordEncoder(sentences, Vocabulary.of(training_sentences), config.word_features)
+    folder = Path(config.folder).expanduser() if config.folder else None
+    return frozen_encoder(PretrainedEncoder(name, config.padded_to), sentences, folder)

@@ -1,0 +1,33 @@
+"""A BERT of a few units with its tokenizer in a folder, as the hub has them."""
+
+import torch
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+SENTENCES = (
+    "the dog is the enemy.",
+    "a message came with the jet",
+    "run",
+    "the goal is the orb, and it never moves.",
+    "the dog runs.",
+)
+WORDS = ("the", "dog", "is", "enemy", "a", "message", "came", "with", "jet", "run", "goal", "orb", "and", "it", "never")
+PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "move", "##s", ".", ",")
+
+
+def save_bert(folder, seed=0, width=16, positions=24):
+    """Write config, weights and tokenizer; returns the folder's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(PIECES))
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(PIECES),
+        hidden_size=width,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=2 * width,
+        max_position_embeddings=positions,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        BertModel(config).save_pretrained(folder)
+    return str(folder)

@@ -1,0 +1,163 @@
+"""Frozen encoders: a real BERT from a folder, each sentence encoded once in its life, clear words when it cannot be."""
+
+import shutil
+import socket
+
+import pytest
+import torch
+from transformers import BertModel, BertTokenizerFast
+
+from rl_models.language.choice import AUTO, BERT, WORDS, TextEncoderConfig, chosen_encoder, text_encoder
+from rl_models.language.frozen import FrozenEncoder, default_folder, frozen_encoder
+from rl_models.language.pretrained import PretrainedEncoder, PretrainedError
+from rl_models.language.words import WordEncoder
+from tests.language.small import SENTENCES, save_bert
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """Folder of a model."""
+    return save_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture(autouse=True)
+def without_a_network(monkeypatch, tmp_path):
+    """Nothing is connected to, and nothing is in the hub's cache."""
+
+    def refuse(*_):
+        raise OSError("there is no network here")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+def slowly(folder, sentence, **padding):
+    """Last hidden states as transformers gives them for one sentence."""
+    inputs = BertTokenizerFast.from_pretrained(folder)(sentence, return_tensors="pt", **padding)
+    with torch.no_grad():
+        return BertModel.from_pretrained(folder).eval()(**inputs).last_hidden_state[0]
+
+
+def test_encodings_of_a_batch_are_those_of_single_sentences(bert):
+    for sentence, states in zip(SENTENCES, PretrainedEncoder(bert).encode(SENTENCES), strict=True):
+        torch.testing.assert_close(states, slowly(bert, sentence), atol=1e-5, rtol=0)
+
+
+def test_padding_is_kept_where_it_is_asked_for(bert):
+    for sentence, states in zip(SENTENCES, PretrainedEncoder(bert, 20).encode(SENTENCES), strict=True):
+        wanted = slowly(bert, sentence, padding="max_length", max_length=20)
+        assert len(states) == 20
+        torch.testing.assert_close(states, wanted, atol=1e-5, rtol=0)
+
+
+def test_a_table_holds_every_sentence_and_trains_nothing(bert, tmp_path):
+    table = frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)
+    states, lengths = table(torch.tensor([3, 0, 3], dtype=torch.int32))
+    for row, sentence in enumerate((3, 0, 3)):
+        wanted = slowly(bert, SENTENCES[sentence])
+        assert lengths[row] == len(wanted)
+        torch.testing.assert_close(states[row, : len(wanted)], wanted, atol=1e-5, rtol=0)
+    assert (table.num_sentences, table.features, table.length) == (5, 16, int(table.lengths.max()))
+    assert not list(table.parameters())
+    assert not table.state_dict()
+
+
+def test_a_sentence_is_encoded_once_in_its_life(bert, tmp_path, monkeypatch):
+    asked = []
+    encode = PretrainedEncoder.encode
+    monkeypatch.setattr(PretrainedEncoder, "encode", lambda self, some: asked.extend(some) or encode(self, some))
+    first = frozen_encoder(PretrainedEncoder(bert), SENTENCES[:3] * 2, tmp_path)
+    second = frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)
+    assert sorted(asked) == sorted(SENTENCES)
+    assert first.num_sentences == 6
+    torch.testing.assert_close(second(torch.tensor([2]))[0], first(torch.tensor([5]))[0])
+
+
+def test_a_table_from_disk_needs_no_model_in_memory(bert, tmp_path, monkeypatch):
+    wanted = frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path).states
+    monkeypatch.setattr("transformers.AutoModel.from_pretrained", lambda *_, **__: pytest.fail("the model was loaded"))
+    assert torch.equal(frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path).states, wanted)
+
+
+def test_encoders_are_told_apart_by_content_and_form_not_by_name(bert, tmp_path):
+    other, copy = tmp_path / "a" / "tiny-bert", tmp_path / "b" / "tiny-bert"
+    save_bert(other, seed=1)
+    shutil.copytree(bert, copy)
+    first = PretrainedEncoder(bert)
+    assert first.identity == PretrainedEncoder(str(copy)).identity
+    assert len({first.identity, PretrainedEncoder(str(other)).identity, PretrainedEncoder(bert, 20).identity}) == 3
+
+
+# ---------------------------------------------------------------------------------- what cannot be
+
+
+@pytest.mark.parametrize("name", ["no-such-lab/no-such-model", "a/b/c", "../elsewhere", BERT])
+def test_a_wrong_or_unreachable_name_ends_in_one_sentence(name):
+    with pytest.raises(PretrainedError) as caught:
+        PretrainedEncoder(name)
+    said = str(caught.value)
+    assert repr(name) in said
+    assert "neither a folder nor a model that could be had" in said
+    assert "check the name and the network" in said
+    assert "\n" not in said
+
+
+def test_a_folder_without_a_model_says_what_it_needs(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(PretrainedError, match=r"needs config\.json, a tokenizer, and weights") as caught:
+        PretrainedEncoder(str(tmp_path)).encode(["a dog"])
+    assert "\n" not in str(caught.value)
+
+
+def test_pickled_weights_are_not_opened(bert, tmp_path):
+    folder = tmp_path / "pickled"
+    shutil.copytree(bert, folder)
+    torch.save(BertModel.from_pretrained(bert).state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(PretrainedError, match=r"weights as model\.safetensors"):
+        PretrainedEncoder(str(folder)).encode(["a dog"])
+
+
+@pytest.mark.parametrize(
+    ("padded_to", "sentence", "said"),
+    [
+        (0, "run " * 30, "a sentence has 32 tokens .* and 24 are the most; shorten it$"),
+        (8, "run " * 10, "a sentence has 12 tokens .* and 8 are the most; shorten it or pad to more$"),
+        (36, "run", "at most 24 tokens; pad to fewer than 36"),
+    ],
+)
+def test_a_sentence_that_is_too_long_is_refused(bert, padded_to, sentence, said):
+    with pytest.raises(PretrainedError, match=said):
+        PretrainedEncoder(bert, padded_to).encode([sentence])
+
+
+# ------------------------------------------------------------------------------------------ choice
+
+
+def test_without_a_download_words_are_learned_and_the_user_is_told_how_to_get_bert():
+    name, said = chosen_encoder(AUTO)
+    assert name == WORDS
+    assert "bert-base-uncased is not on this machine" in said
+    assert "to download it" in said
+
+
+def test_bert_is_chosen_where_it_is_on_the_machine(bert, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, local_files_only, **__: bert)
+    name, said = chosen_encoder(AUTO)
+    assert name == BERT
+    assert "frozen" in said
+
+
+def test_configurations_become_encoders(bert, tmp_path, monkeypatch):
+    training = SENTENCES[:2]
+    words = text_encoder(TextEncoderConfig(word_features=7), SENTENCES, training)
+    assert isinstance(words, WordEncoder)
+    assert (words.features, words.num_sentences) == (7, len(SENTENCES))
+    assert words.words.num_embeddings == 1 + len({word for text in training for word in text.strip(".").split()})
+    frozen = text_encoder(TextEncoderConfig(bert, folder=str(tmp_path)), SENTENCES, training)
+    assert isinstance(frozen, FrozenEncoder)
+    monkeypatch.setenv("CONCORD_ENCODINGS", str(tmp_path / "named"))
+    assert default_folder() == tmp_path / "named"
+    text_encoder(TextEncoderConfig(bert), SENTENCES, training)
+    assert list((tmp_path / "named").glob("*/*.safetensors"))
