@@ -48,7 +48,7 @@ class Film2Stack(nn.Module):
             first_summary: s_0 as the released code has it, or as the paper writes it.
         """
         super().__init__()
-        _check_residual(channels)
+        check_channels(channels)
         self.features = channels[-1]
         self._order = first_summary
         inputs = [cell_features, *channels[:-1]]
@@ -104,7 +104,7 @@ class ConvolutionStack(nn.Module):
     def __init__(self, cell_features: int, text_features: int, channels: tuple[int, ...]) -> None:
         """Build the layers; arguments as for `Film2Stack`."""
         super().__init__()
-        _check_residual(channels)
+        check_channels(channels)
         self.features = channels[-1]
         inputs = [cell_features + text_features, *channels[:-1]]
         self.layers = nn.ModuleList(
@@ -127,6 +127,11 @@ def seen_by_layer(outputs: list[Tensor], layers: int) -> Tensor:
     return outputs[-1] + outputs[-2] if is_last and layers > 2 else outputs[-1]
 
 
-def _check_residual(channels: tuple[int, ...]) -> None:
+def check_channels(channels: tuple[int, ...]) -> None:
+    """Refuse layers whose sum cannot be formed.
+
+    Raises:
+        ValueError: one sentence.
+    """
     if len(channels) > 2 and channels[-2] != channels[-3]:
         raise ValueError(f"the last layer sees the sum of the two before it: make them as wide in channels {channels}")

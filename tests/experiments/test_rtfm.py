@@ -11,10 +11,11 @@ from rl_models.training.loop import Learner
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import find_experiment
 from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm.best_play import all_bags, random_layouts, solve
-from tune_experiments.common.rtfm.config import LearnerSettings, make_world
+from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, make_world
 from tune_experiments.common.rtfm.evaluation import WithWrongDocuments, play, references
 from tune_experiments.common.rtfm.evaluation import test as evaluate
 from tune_experiments.common.rtfm.reading_experiments import departures
@@ -76,6 +77,18 @@ def test_the_paper_preset_has_the_published_constants(presets):
     np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 0], atol=1e-12)
     assert (trial.workers.runners * trial.workers.worlds_per_runner, trial.workers.fragment_length) == (24, 80)
     assert config.task.max_episode_steps == 1000
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"test_sizes": (6, 4)}, "--test-sizes must be between 5 and 15, not 4"),
+        ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer sees the sum"),
+    ],
+)
+def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        dataclasses.replace(RTFM["smoke"], **changes)
 
 
 def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken():

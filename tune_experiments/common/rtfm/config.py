@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from rl_envs import World, make
-from rl_models.networks.film2_stack import FirstSummary
+from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
+from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.common.errors import UserError
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
 
@@ -204,6 +206,11 @@ class RunConfig:
         check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
         check_at_least(1, self, "network.word_features", "network.document_hidden", "network.goal_hidden")
         check_at_least(1, self, "network.inventory_hidden", "network.channels", "network.features")
+        check_between(MIN_SIZE, MAX_SIZE, self, "test_sizes")
+        try:
+            check_channels(self.network.channels)
+        except ValueError as error:
+            raise UserError(f"--network.channels: {error}") from error
         check_at_least(1, self, "learner.epochs", "learner.minibatches")
         check_at_least(0, self, "learner.value_weight", "learner.entropy_weight")
         check_above(0, self, "learner.learning_rate", "learner.epsilon", "learner.clip_gradient", "learner.clip")
