@@ -1,8 +1,8 @@
 """Which entity is enemy, message and goal: MESSENGER's 108 games and their splits (Hanjie et al., 2021, section 3).
 
-The published file follows from rules, so none is needed. Training has two kinds of games: where other entities tell who
-is who (`train_single_comb`), and where only the manual does (`train_multi_comb`). No (entity, role) pair of validation
-or test occurs in training. This file must not know about grids or sentences.
+The published file follows from rules, so none is needed. Training has two kinds of games: of entities that keep
+changing company (`train_multi_comb`), and of two trios that are always together (`train_single_comb`). No (entity,
+role) pair of validation or test occurs in training. This file must not know about grids or sentences.
 """
 
 from __future__ import annotations

@@ -111,8 +111,7 @@ class Scribe:
         kinds = _TYPED if self._has_decoys else range(UNKNOWN + 1)
         if self._has_decoys:
             decoys = {(entity, ENEMY) for entity, role in pairs if role != ENEMY}
-            misled = {
-                (entity, MESSAGE) for entity, role in pairs if role == ENEMY and not self._may_mislead[entity].any()
-            }
+            only_enemies = {entity for entity, _ in pairs} - {entity for entity, _ in decoys}
+            misled = {(entity, MESSAGE) for entity in only_enemies if not self._may_mislead[entity].any()}
             pairs = pairs | decoys | misled
         return {(*pair, kind) for pair in pairs for kind in kinds}

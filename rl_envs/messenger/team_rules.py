@@ -62,18 +62,19 @@ class TeamRules:
             entity_moves: gives [B, 5] actions of the entities, as the state is when it is called.
         """
         entities_first = "one_check" in self._released
+        everywhere = np.ones(len(actions), bool)
         if entities_first:
-            _move_entities(state, entity_moves(), np.ones(len(actions), bool))
+            _move_entities(state, entity_moves(), everywhere)
         state["avatar_places"] = moved(state["avatar_places"], CELL_STEPS[actions])
-        outcome = self._judge(state, np.ones(len(actions), bool))
-        if self._stage == 1 or entities_first:
-            return outcome
-        goes_on = ~outcome.over
-        _move_entities(state, entity_moves(), goes_on)
-        later = self._judge(state, goes_on)
-        bonus = np.where(later.over, 0.0, outcome.reward)
-        over = outcome.over | later.over
-        return Outcome(np.where(goes_on, later.reward + bonus, outcome.reward), over, outcome.won | later.won)
+        outcome = self._judge(state, everywhere)
+        if self._stage > 1 and not entities_first:
+            goes_on = ~outcome.over
+            _move_entities(state, entity_moves(), goes_on)
+            outcome = _joined(outcome, self._judge(state, goes_on))
+        if "goal_bonus" in self._released:
+            on_goal = _either(_touch(state, ~outcome.over)[..., _GOALS]) & state["has_message"]
+            outcome.reward += BONUS * on_goal.sum(1)
+        return outcome
 
     def _judge_start(self, state: Arrays, goes_on: Array) -> Outcome:
         """Stage 1: both agents at once on two different right objects: messages, or goals for who has the message."""
@@ -108,14 +109,17 @@ class TeamRules:
         picks_up = _either(touch[..., _MESSAGES]) & ~state["has_message"]
         state["has_message"] |= picks_up
         goals, holds = touch[..., _GOALS], state["has_message"]
-        delivers = _either(goals)
-        lost = enemy | _either(delivers & ~holds)
+        lost = enemy | _either(_either(goals) & ~holds)
         state["reached"] |= goals & holds[..., None]
         won = ~lost & goes_on & _on_different(state["reached"])
-        bonus = BONUS * picks_up.sum(1)
-        if "goal_bonus" in self._released:
-            bonus += BONUS * (delivers & holds).sum(1)
-        return Outcome(np.where(lost, LOST, np.where(won, WON, bonus)), lost | won, won)
+        reward = np.where(lost, LOST, np.where(won, WON, BONUS * picks_up.sum(1)))
+        return Outcome(reward, lost | won, won)
+
+
+def _joined(first: Outcome, second: Outcome) -> Outcome:
+    """Of two checks in a step; an end in the second takes the place of what the first was worth."""
+    before = np.where(second.over, 0.0, first.reward)
+    return Outcome(before + second.reward, first.over | second.over, first.won | second.won)
 
 
 def _touch(state: Arrays, goes_on: Array) -> Array:

@@ -93,8 +93,8 @@ class Messenger(World):
             stage: 1, nothing moves and the first touch decides; 2, everything moves; 3, with decoys (single agent), or
                 first messages and then goals (two agents).
             num_agents: N, 1 or 2.
-            split: `train`, or one of its halves `train_mc` (only the manual tells roles) and `train_sc` (the company
-                tells them); `val`; `test`; `test_se`, test games that move as in training.
+            split: `train`, or one of its parts `train_mc` (entities in changing company) and `train_sc` (always in the
+                same); `val`; `test`; `test_se`, test games that move as in training.
             texts: `own` sentences; `published`, the corpus in the folder that MESSENGER_TEXT_DIR names; or a folder.
             repair_quotes: give mis-decoded quotation marks of a folder's texts back as ASCII ones.
             max_sentences_per_cell: keep at most so many sentences about an entity in a role with a movement, in each

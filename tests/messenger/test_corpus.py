@@ -1,0 +1,257 @@
+"""A corpus numbers sentences by split, entity, role and movement, and refuses what is not of the form by key path."""
+
+import copy
+import json
+import os
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, Corpus, CorpusError, split_words
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, corpus_of, load_documents, save_documents
+from rl_envs.messenger.games import GamesError, games_by_rule, pairs_of_games
+from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES, UNKNOWN
+from rl_envs.messenger.words import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
+from rl_envs.messenger.world import Messenger
+
+needs_published = pytest.mark.skipif(
+    FOLDER_VARIABLE not in os.environ, reason=f"{FOLDER_VARIABLE} names no folder with the published corpus"
+)
+
+
+def tiny_documents():
+    """Two sentences in every cell that our own corpus fills, one without a known movement."""
+    counts = {split: corpus_of("own", False, 1)[0].counts(split) for split in TEXT_SPLITS}
+    return {
+        split: {
+            entity: {
+                role: {
+                    movement: [
+                        f"{split} {entity} {role} {movement} {number}" for number in range(2 * counts[split][e, r, m])
+                    ]
+                    for m, movement in enumerate(MOVEMENTS)
+                }
+                for r, role in enumerate(ROLES)
+            }
+            for e, entity in enumerate(ENTITIES)
+        }
+        for split in TEXT_SPLITS
+    }
+
+
+@pytest.fixture
+def documents():
+    return tiny_documents()
+
+
+def test_ids_follow_split_entity_role_movement_and_place(documents):
+    corpus = Corpus(documents)
+    expected = [
+        sentence
+        for split in TEXT_SPLITS
+        for entity in ENTITIES
+        for role in ROLES
+        for movement in MOVEMENTS
+        for sentence in documents[split][entity][role][movement]
+    ]
+    assert list(corpus.sentences) == expected
+    for split in TEXT_SPLITS:
+        for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):
+            told = [corpus.sentences[number] for number in corpus.cell(split, entity, role, kind)]
+            assert told == documents[split][ENTITIES[entity]][ROLES[role]][MOVEMENTS[kind]]
+
+
+def test_sentences_of_stage_1_are_those_of_no_and_of_unknown_movement(documents):
+    corpus = Corpus(documents)
+    told = [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, STILL)]
+    assert told == [f"train dog enemy {kind} {n}" for kind in ("immovable", "unknown") for n in range(2)]
+
+
+def test_every_sentence_of_a_cell_is_picked_equally_often(documents):
+    corpus = Corpus(documents)
+    uniforms = (np.arange(1000) + 0.5) / 1000
+    dog = np.full(1000, ENTITIES.index("dog"))
+    ids = corpus.pick("train", dog, np.full(1000, ENEMY), np.full(1000, STILL), uniforms)
+    values, counts = np.unique(ids, return_counts=True)
+    assert list(values) == list(corpus.cell("train", dog[0], ENEMY, STILL)) and (counts == 250).all()
+    assert ids.dtype == corpus.id_dtype == np.uint16
+
+
+def test_a_missing_sentence_is_told_by_its_key_path(documents):
+    dog, message = np.array([ENTITIES.index("dog")]), np.array([1])
+    with pytest.raises(CorpusError, match="train > dog > message > chaser"):
+        Corpus(documents).pick("train", dog, message, np.array([0]), np.array([0.5]))
+
+
+def test_large_corpora_have_larger_ids(documents):
+    documents["train"]["dog"]["enemy"]["chaser"] = [f"sentence number {number}" for number in range(2**16)]
+    corpus = Corpus(documents)
+    assert corpus.id_dtype == np.int32 and corpus.words.dtype == np.int32
+
+
+def test_words_of_sentences_are_numbered_and_padded(documents):
+    documents["train"]["dog"]["enemy"]["chaser"] = ["The dog, it's coming!", "a \u201cdog\u201d"]
+    corpus = Corpus(documents)
+    for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, 0):
+        words = [corpus.vocabulary[word] for word in corpus.words[number] if word]
+        assert words == split_words(corpus.sentences[number])
+    assert split_words("The dog, it's coming!") == ["the", "dog", ",", "it's", "coming", "!"]
+    assert corpus.vocabulary[0] == "<pad>" and len(set(corpus.vocabulary)) == len(corpus.vocabulary)
+
+
+def test_a_corpus_can_be_thinned_evenly(documents):
+    documents["train"]["dog"]["enemy"]["chaser"] = [f"number {number}" for number in range(10)]
+    corpus = Corpus(documents, most_per_cell=5)
+    told = [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, 0)]
+    assert told == [f"number {number}" for number in range(0, 10, 2)]
+    assert len(corpus.cell("train", ENTITIES.index("dog"), ENEMY, 1)) == 2
+
+
+FAULTS = [
+    (lambda d: d.pop("dog"), "train: the key 'dog' is missing"),
+    (lambda d: d.update(cat={}), "train: unknown key 'cat'"),
+    (lambda d: d.update(dog=[]), "train > dog: must be an object"),
+    (lambda d: d["dog"].update(friend={}), "train > dog: unknown key 'friend'"),
+    (lambda d: d["dog"].pop("goal"), "train > dog: the key 'goal' is missing"),
+    (lambda d: d["dog"]["enemy"].pop("unknown"), "train > dog > enemy: the key 'unknown' is missing"),
+    (lambda d: d["dog"]["enemy"].update(flying=[]), "train > dog > enemy: unknown key 'flying'"),
+    (lambda d: d["dog"]["enemy"].update(chaser="x"), "train > dog > enemy > chaser: must be a list"),
+    (lambda d: d["dog"]["enemy"].update(chaser=["a", 3]), r"train > dog > enemy > chaser\[1\]: must be a sentence"),
+    (lambda d: d["dog"]["enemy"].update(chaser=["a", " "]), r"train > dog > enemy > chaser\[1\]: must be a sentence"),
+    (
+        lambda d: d["dog"]["enemy"].update(chaser=["train bird goal chaser 0"]),
+        r"train > bird > goal > chaser\[0\]: .* is also train > dog > enemy > chaser\[0\]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "sentence"), FAULTS)
+def test_faults_are_told_with_their_key_path(tmp_path, documents, spoil, sentence):
+    spoil(documents["train"])
+    with pytest.raises(CorpusError, match=sentence):
+        Corpus(documents)
+    save_documents(tmp_path, documents)
+    with pytest.raises(CorpusError, match=f"texts in {tmp_path}: ({sentence})"):
+        corpus_of(str(tmp_path), False, None)
+
+
+def test_a_sentence_in_two_splits_is_refused(documents):
+    documents["test"]["dog"]["enemy"]["chaser"] = ["train dog goal fleeing 1"]
+    with pytest.raises(
+        CorpusError, match=r"test > dog > enemy > chaser\[0\].*is also train > dog > goal > fleeing\[1\]"
+    ):
+        Corpus(documents)
+
+
+# ------------------------------------------------------------------------- files
+
+
+def test_documents_are_read_as_they_were_written(tmp_path, documents):
+    save_documents(tmp_path, documents)
+    assert load_documents(tmp_path) == documents
+    world = Messenger(2, texts=str(tmp_path))
+    assert world.sentences == Corpus(documents).sentences
+
+
+@pytest.mark.parametrize("split", TEXT_SPLITS)
+def test_a_missing_broken_or_twofold_file_is_one_sentence(tmp_path, documents, split):
+    save_documents(tmp_path, documents)
+    path = tmp_path / f"text_{split}.json"
+    for content, sentence in (("{", "is not JSON"), ("[]", "must hold one JSON object"), ('{"a": 1, "a": 2}', "twice")):
+        path.write_text(content)
+        with pytest.raises(CorpusError, match=f"text file .*text_{split}.json: .*{sentence}"):
+            load_documents(tmp_path)
+    path.unlink()
+    with pytest.raises(CorpusError, match=f"text file .*text_{split}.json: cannot be read"):
+        load_documents(tmp_path)
+
+
+def test_misread_quotes_are_kept_unless_they_are_to_be_repaired(tmp_path, documents):
+    misread = "it\u00e2\u20ac\u2122s the enemy"
+    documents["val"]["dog"]["enemy"]["chaser"] = [misread]
+    save_documents(tmp_path, documents)
+    for repair, told in ((False, misread), (True, "it's the enemy")):
+        assert load_documents(tmp_path, repair)["val"]["dog"]["enemy"]["chaser"] == [told]
+
+
+def test_the_published_corpus_is_looked_for_where_the_environment_says(tmp_path, documents, monkeypatch):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    corpus_of.cache_clear()
+    with pytest.raises(CorpusError, match=FOLDER_VARIABLE):
+        Messenger(texts="published")
+    save_documents(tmp_path, documents)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    assert Messenger(texts="published").sentences == Corpus(documents).sentences
+    corpus_of.cache_clear()
+
+
+def test_games_beside_the_texts_are_used(tmp_path, documents):
+    save_documents(tmp_path, documents)
+    names = {
+        name: [[ENTITIES[e] for e in game] for game in games[:1].tolist()] for name, games in games_by_rule().items()
+    }
+    (tmp_path / "games.json").write_text(json.dumps(names))
+    world = Messenger(50, texts=str(tmp_path), split="val")
+    world.reset(0)
+    assert len(np.unique(world.state["told"], axis=0)) == 1
+    broken = copy.deepcopy(names) | {"val": "none"}
+    other = tmp_path / "other"
+    other.mkdir()
+    save_documents(other, documents)
+    (other / "games.json").write_text(json.dumps(broken))
+    with pytest.raises(GamesError, match="val: must be a list"):
+        Messenger(texts=str(other))
+
+
+# ------------------------------------------------------------ our own and the published corpus
+
+
+def test_our_corpus_has_27_sentences_for_each_template_and_fills_what_the_games_need():
+    corpus, _ = corpus_of("own", False, None)
+    shapes = {"train": (13, 12, 14, 5), "val": (6, 6, 5, 2), "test": (6, 5, 6, 2)}
+    for split in TEXT_SPLITS:
+        counts = corpus.counts(split)[..., :STILL]
+        assert {tuple(row) for row in counts.reshape(-1, STILL).tolist()} == {
+            (0, 0, 0, 0),
+            tuple(27 * count for count in shapes[split]),
+            (*(27 * count for count in shapes[split][:UNKNOWN]), 0),
+        }
+        known = {tuple(pair) for pair in np.argwhere(counts[..., UNKNOWN]).tolist()}
+        assert known == pairs_of_games(games_by_rule(), split)
+    assert len(corpus.sentences) == 59_724
+
+
+def test_all_words_of_entities_and_roles_occur_in_every_split():
+    corpus, _ = corpus_of("own", False, None)
+    bounds = np.cumsum([0, *(corpus.counts(split)[..., :STILL].sum() for split in TEXT_SPLITS)])
+    nouns = {word for words in (ENTITY_WORDS, ROLE_WORDS, ADJECTIVES) for three in words.values() for word in three}
+    for first, last in pairwise(bounds):
+        assert nouns <= {word for sentence in corpus.sentences[first:last] for word in split_words(sentence)}
+
+
+@needs_published
+def test_the_published_corpus_loads_and_ours_fills_the_same_cells():
+    published, ours = corpus_of("published", False, None)[0], corpus_of("own", False, None)[0]
+    assert [published.counts(split)[..., :STILL].sum() for split in TEXT_SPLITS] == [2863, 1227, 1226]
+    for split in TEXT_SPLITS:
+        np.testing.assert_array_equal(published.counts(split) > 0, ours.counts(split) > 0)
+
+
+@needs_published
+def test_fifteen_published_sentences_have_misread_quotes():
+    verbatim, repaired = (corpus_of("published", repair, None)[0].sentences for repair in (False, True))
+    changed = [(one, other) for one, other in zip(verbatim, repaired, strict=True) if one != other]
+    assert len(changed) == 15 and all("\u20ac" in one and "\u20ac" not in other for one, other in changed)
+
+
+@needs_published
+@pytest.mark.parametrize("split", ["train", "val", "test", "test_se"])
+@pytest.mark.parametrize(("agents", "stage"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)])
+def test_the_published_corpus_serves_every_stage_and_split(split, agents, stage):
+    released = ["random_walk"] if agents == 2 else []
+    for one in ([], released):
+        world = Messenger(200, texts="published", split=split, num_agents=agents, stage=stage, released=one)
+        world.reset(0)
+        for _ in range(20):
+            world.step(np.random.default_rng(0).integers(5, size=(200, agents)))

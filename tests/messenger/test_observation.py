@@ -1,0 +1,105 @@
+"""What agents see, against a plain reading of the state, moment by moment."""
+
+import numpy as np
+import pytest
+
+from rl_envs.messenger.world import Messenger
+from tests.messenger.scenes import RIGHT, STAY, UP, situation, step
+
+CASES = [
+    {"stage": 1},
+    {"stage": 2, "frames": 1},
+    {"stage": 3, "frames": 3},
+    {"stage": 1, "num_agents": 2},
+    {"stage": 3, "num_agents": 2, "frames": 4},
+]
+
+
+def picture(world, row):
+    """What there is to see in one world now: sorted (cell, symbol) of entities, and of avatars in their order."""
+    state = {name: value[row] for name, value in world.state.items()}
+    entities = [
+        (int(place[0]) // 2 * 10 + int(place[1]) // 2, int(symbol))
+        for place, symbol, is_here in zip(
+            state["entity_places"], state["entity_symbols"], state["entity_here"], strict=True
+        )
+        if is_here
+    ]
+    avatars = [
+        (int(place[0]) // 2 * 10 + int(place[1]) // 2, 16 if holds else 15) if is_alive else (0, 0)
+        for place, holds, is_alive in zip(
+            state["avatar_places"], state["has_message"], state["avatar_alive"], strict=True
+        )
+    ]
+    return sorted(entities), avatars
+
+
+@pytest.mark.parametrize("arguments", CASES, ids=str)
+def test_every_moment_shows_what_was_there(arguments):
+    world, frames = Messenger(30, **arguments), arguments.get("frames", 3)
+    seen = world.reset(2)
+    world.auto_resets = False
+    history = [[picture(world, row)] * frames for row in range(30)]
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        for row in range(30):
+            for agent in range(world.num_agents):
+                tokens = {key: value[row, agent] for key, value in seen.items()}
+                for moment, (entities, avatars) in enumerate(history[row]):
+                    shown = list(zip(tokens["cells"][moment], tokens["symbols"][moment], strict=True))
+                    assert sorted(one for one in shown if one[1]) == entities
+                    assert all(cell == 0 for cell, symbol in shown if symbol == 0)
+                    own_first = [avatars[(agent + n) % len(avatars)] for n in range(len(avatars))]
+                    assert (
+                        list(zip(tokens["avatar_cells"][moment], tokens["avatar_symbols"][moment], strict=True))
+                        == own_first
+                    )
+        seen, _, over, _, _ = world.step(random.integers(5, size=(30, world.num_agents)))
+        for row in range(30):
+            history[row] = [*history[row][1:], picture(world, row)]
+        if over.any():
+            seen = world.next_episode(np.flatnonzero(over))
+            for row in np.flatnonzero(over):
+                history[row] = [picture(world, row)] * frames
+
+
+def test_an_entitys_place_in_the_list_tells_nothing_about_its_role():
+    entities = [(1, 1), (2, 2), (3, 3), (4, 4), (6, 6)]
+    lists = set()
+    for order in ([0, 1, 2, 3, 4], [2, 0, 4, 1, 3], [4, 3, 2, 1, 0]):
+        world = situation([entities[place] for place in order], stage=3, game=("robot", "airplane", "scientist"))
+        world.state["entity_symbols"][:] = 5
+        world._see(np.arange(1))
+        seen = world.observe()
+        lists.add((seen["symbols"].tobytes(), seen["cells"].tobytes()))
+    assert len(lists) == 1
+
+
+def test_a_sprite_between_cells_shows_in_the_upper_left_one():
+    seen = situation(((2.5, 3.5), (0, 0), (7, 7.5))).observe()
+    assert sorted(seen["cells"][0, 0, -1].tolist()) == [0, 23, 77]
+
+
+def test_the_dead_and_the_removed_are_gone_in_the_final_observation():
+    world = situation(((5, 6), (5, 6), (0, 0)))
+    world.auto_resets = True
+    _, _, _, _, info = world.step(np.array([[RIGHT]]), {"entity_moves": np.full((1, 3), STAY)})
+    final = info["final_obs"]
+    assert final["avatar_symbols"][0, 0].tolist() == [[15], [15], [0]] and final["avatar_cells"][0, 0, -1].tolist() == [
+        0
+    ]
+    assert (final["symbols"][0, 0] == 0).sum(1).tolist() == [0, 0, 1]
+
+
+def test_moments_are_oldest_first_and_the_start_fills_them_all():
+    world = situation()
+    assert world.observe()["avatar_cells"][0, 0, :, 0].tolist() == [55, 55, 55]
+    step(world, UP)
+    step(world, RIGHT)
+    assert world.observe()["avatar_cells"][0, 0, :, 0].tolist() == [55, 45, 46]
+
+
+def test_the_message_shows_as_soon_as_it_is_held():
+    world = situation(((0, 0), (5, 6)))
+    step(world, RIGHT)
+    assert world.observe()["avatar_symbols"][0, 0, :, 0].tolist() == [15, 15, 16]

@@ -1,0 +1,143 @@
+"""How an episode begins: games, movements and places are drawn uniformly (MESSENGER, section 3; EnDi, section 5.2)."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from rl_envs.messenger.symbols import FIRST_ENTITY, IMMOVABLE
+from rl_envs.messenger.world import Messenger
+from tests.messenger.scenes import situation, symbol
+
+COUNT = 6000
+CELLS = {
+    (1, 1): ((3, 5), (5, 3), (5, 7), (7, 5)),
+    (1, 2): ((2, 2), (2, 7), (7, 2), (7, 7)),
+    (1, 3): ((1, 2), (1, 8), (4, 5), (6, 1), (6, 9), (9, 5)),
+    (2, 1): ((3, 5), (5, 3), (5, 7), (7, 4), (7, 6)),
+}
+KINDS = [(agents, stage) for agents in (1, 2) for stage in (1, 2, 3)]
+
+
+def fresh(agents, stage, **arguments):
+    world = Messenger(COUNT, num_agents=agents, stage=stage, **arguments)
+    world.reset(3)
+    return world
+
+
+@pytest.mark.parametrize(("agents", "stage"), KINDS)
+def test_everybody_stands_on_one_of_the_given_cells_every_arrangement_equally_often(agents, stage):
+    world = fresh(agents, stage)
+    cells = CELLS[agents, stage if agents == 1 else 1]
+    entities, avatars = world.state["entity_places"] / 2, world.state["avatar_places"] / 2
+    in_centre = agents == 2 or stage == 1
+    if in_centre:
+        assert (avatars == 5).all()
+    drawn = entities if in_centre else np.concatenate([entities, avatars], axis=1)
+    found, counts = np.unique(drawn.astype(int), axis=0, return_counts=True)
+    expected = set(permutations(cells, drawn.shape[1]))
+    assert {tuple(map(tuple, places)) for places in found.tolist()} == expected
+    assert chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("agents", "stage"), KINDS)
+def test_games_and_movements_are_drawn_independently_and_uniformly(agents, stage):
+    world = fresh(agents, stage, split="train_mc")
+    games, counts = np.unique(world.state["told"], axis=0, return_counts=True)
+    assert len(games) == 40 and chisquare(counts).pvalue > 1e-4
+    movements, counts = np.unique(world.state["entity_movements"], axis=0, return_counts=True)
+    assert len(movements) == {1: 1, 2: 6, 3: 18 if agents == 1 else 6}[stage]
+    assert len(movements) == 1 or chisquare(counts).pvalue > 1e-4
+    if stage == 1:
+        assert (movements == IMMOVABLE).all()
+
+
+@pytest.mark.parametrize(("agents", "stage"), KINDS)
+def test_symbols_are_those_of_the_game_and_decoys_look_like_what_they_are_not(agents, stage):
+    world = fresh(agents, stage)
+    told = world.state["told"]
+    columns = [0, 1, 1, 2, 2] if agents == 2 else [0, 1, 2, 1, 2][: 5 if stage == 3 else 3]
+    np.testing.assert_array_equal(world.state["entity_symbols"], told[:, columns])
+    assert told.min() >= FIRST_ENTITY and told.max() < FIRST_ENTITY + 12
+
+
+@pytest.mark.parametrize(("agents", "stage"), KINDS)
+def test_in_one_of_five_episodes_of_the_first_stages_avatars_begin_with_the_message(agents, stage):
+    share = fresh(agents, stage).state["has_message"].mean()
+    assert abs(share - 0.2) < 0.02 if stage == 1 or (agents, stage) == (2, 2) else share == 0
+
+
+def test_training_draws_three_quarters_of_its_games_from_changing_company():
+    trio = [symbol(name) for name in ("dog", "fish", "bird", "sword", "ball", "mage")]
+    share = np.isin(fresh(1, 1).state["told"][:, 0], trio).mean()
+    assert abs(share - 0.25) < 0.02
+
+
+def test_a_new_episode_begins_afresh():
+    world = Messenger(200, stage=3, num_agents=2)
+    world.reset(0)
+    random = np.random.default_rng(0)
+    for _ in range(70):
+        world.step(random.integers(5, size=(200, 2)))
+    begun = world.state["episode_length"] == 0
+    assert begun.any() and not begun.all()
+    for name in ("has_message", "reached", "won"):
+        assert not world.state[name][begun].any()
+    assert world.state["entity_here"].all() and world.state["avatar_alive"].all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"stage": 4}, "stage must be one of 1, 2, 3, got 4"),
+        ({"num_agents": 3}, "num_agents must be one of 1, 2"),
+        ({"split": "dev"}, "split must be one of train, .*, got 'dev'"),
+        ({"frames": 0}, "frames must be at least 1"),
+        ({"max_episode_steps": 0}, "max_episode_steps must be at least 1"),
+        ({"max_sentences_per_cell": 0}, "max_sentences_per_cell must be at least 1"),
+        ({"texts": "/nowhere"}, "text file /nowhere/text_train.json: cannot be read"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Messenger(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"entity_places": np.full((1, 3, 2), 19)}, "entity_places must lie in 0 .. 18"),
+        ({"avatar_places": np.full((1, 1, 2), -2)}, "avatar_places must lie in 0 .. 18"),
+        ({"avatar_places": np.full((1, 1, 2), 3)}, "must be even"),
+        ({"entity_symbols": np.full((1, 3), 14)}, "entity_symbols must lie in 2 .. 13"),
+        ({"entity_movements": np.full((1, 3), 4)}, "entity_movements must lie in 0 .. 3"),
+        ({"manual": np.full((1, 3), 10**6)}, "manual must lie in 0 .. 59723"),
+        ({"told": np.full((1, 3), 1)}, "told must lie in 2 .. 13"),
+        ({"entity_places": np.zeros((1, 5, 2))}, "must have shape"),
+    ],
+)
+def test_states_that_cannot_be_are_refused_and_change_nothing(change, sentence):
+    world = situation()
+    before = world.snapshot()
+    start = {
+        name: world.state[name] for name in ("entity_places", "avatar_places", "entity_symbols", "entity_movements")
+    }
+    with pytest.raises(ValueError, match=sentence):
+        world.restore(start | change)
+    assert all(np.array_equal(value, before[name]) for name, value in world.snapshot().items())
+
+
+def test_a_start_is_enough_to_restore():
+    world, other = Messenger(40, stage=3), Messenger(40, stage=3)
+    world.reset(5)
+    names = ("entity_places", "avatar_places", "entity_symbols", "entity_movements")
+    seen = other.restore({name: world.state[name] for name in names})
+    np.testing.assert_array_equal(other.state["told"], world.state["told"])
+    for key, value in world.observe().items():
+        if key != "manual":
+            np.testing.assert_array_equal(seen[key], value)
+    with pytest.raises(ValueError, match=r"missing \['entity_movements'\]"):
+        other.restore({name: world.state[name] for name in names[:3]})
+    first = Messenger(40)
+    first.restore({name: world.state[name][:, :3] if "entity" in name else world.state[name] for name in names[:3]})
