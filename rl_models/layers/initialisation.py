@@ -1,4 +1,4 @@
-"""Initial weights as A Cordial Sync's code sets them (Glorot-uniform everywhere, a gain on convolutions)."""
+"""Initial weights as the papers' code sets them: Glorot-uniform everywhere, in A Cordial Sync with a gain."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def glorot_(module: nn.Module) -> None:
         elif isinstance(layer, nn.LSTMCell):
             for name, parameter in layer.named_parameters():
                 nn.init.zeros_(parameter) if name.startswith("bias") else nn.init.xavier_uniform_(parameter)
+
+
+def glorot_matrices_(module: nn.Module) -> None:
+    """Glorot-uniform matrices and kernels in place, biases as torch has them: MESSENGER's released code."""
+    for parameter in module.parameters():
+        if parameter.ndim > 1:
+            nn.init.xavier_uniform_(parameter)
 
 
 def normalise_rows_(weight: torch.Tensor, norm: float) -> None:

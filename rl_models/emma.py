@@ -1,0 +1,65 @@
+"""Ready-made teams for MESSENGER: EMMA and its Game-ID baseline with their heads. An experiment names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import nn
+
+from rl_models.heads.towers import PolicyTower, ValueTower
+from rl_models.language.encoder import SentenceEncoder
+from rl_models.networks.emma import Emma
+from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.networks.emma_game_id import GameId
+from rl_models.networks.private import PrivateNetworks
+from rl_models.team_policy import TeamPolicy
+
+
+@dataclass(frozen=True)
+class EmmaTeamConfig:
+    """What a team for MESSENGER consists of."""
+
+    network: EmmaConfig = field(default_factory=EmmaConfig)
+    reads: Literal["manual", "game"] = "manual"
+    """EMMA reads the manual; the Game-ID baseline is told the roles' symbols instead."""
+    shares_network: bool = True
+    """One network for all agents. False: one each, with nothing shared, as in EnDi's release."""
+
+
+def emma_team(
+    config: EmmaTeamConfig,
+    sizes: EmmaSizes,
+    actions: int,
+    build_encoder: Callable[[], SentenceEncoder] | None = None,
+    seed: int = 0,
+) -> TeamPolicy:
+    """Build a team with weights drawn from `seed`, without touching torch's global generator.
+
+    Args:
+        config: what to build.
+        sizes: of the world.
+        actions: A.
+        build_encoder: builds the text encoder, once for each network that reads.
+        seed: of the initial weights.
+
+    Raises:
+        ValueError: a team that reads has no text encoder.
+    """
+
+    def member() -> Emma | GameId:
+        if config.reads == "game":
+            return GameId(config.network, sizes)
+        if build_encoder is None:
+            raise ValueError("a team that reads manuals needs a text encoder: pass build_encoder")
+        return Emma(config.network, sizes, build_encoder())
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        members = 1 if config.shares_network else sizes.num_agents
+        network: nn.Module = member() if members == 1 else PrivateNetworks([member() for _ in range(members)])
+        features = 2 * config.network.hidden
+        policy = PolicyTower(features, actions, members)
+        return TeamPolicy(network, policy, ValueTower(features, members))  # type: ignore[arg-type]

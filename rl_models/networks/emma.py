@@ -1,0 +1,115 @@
+"""EMMA: entities find the sentence that tells of them, and become what it says (Hanjie et al., 2021, section 4).
+
+Symbols are queries; each sentence has a key and a value (`layers/sentence_reader.py`). Input keys: `symbols` and
+`cells` [B, T, N, moments, E] uint8, entities of the last moments, oldest first; `avatar_symbols` and `avatar_cells`
+[B, T, N, moments, N] uint8, oneself first; `manual` [B, T, N, n] int, numbers of sentences. The sentences themselves
+are the text encoder's. Each is read once a batch, and once an episode by whoever keeps encodings.
+
+Attention is linear in values, and so is the convolution: sentences pass through the convolution before attention mixes
+them, a few hundred instead of every cell. Equal to the released network but for its frames: there a view of memory puts
+three neighbouring cells where the paper has three moments of one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rl_models.language.encoder import SentenceEncoder
+from rl_models.layers.initialisation import glorot_matrices_
+from rl_models.layers.manual_attention import attend_to_manual, score_table, shares_of_cells
+from rl_models.layers.sentence_reader import SentenceReader
+from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
+from rl_models.networks.texts import TEXTS, Encoded, Shown, shown_texts
+
+MANUAL = "manual"
+SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "grounding/sprites"
+"""Extras while gradients are computed, for losses on who is told where: scores of the newest moment's sprites with all
+U sentences of the batch [B, T, N, E, U], each manual's sentences among them [B, T, N, n], symbols [B, T, N, E]."""
+
+
+@dataclass(frozen=True)
+class SentenceNumbers:
+    """All sentences as texts of one token each, their number, so that encodings are kept as those of other texts are.
+
+    Attributes:
+        table: [D, 1] int64.
+    """
+
+    table: NDArray[np.int64]
+
+    def look_up(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Numbers of any shape -> the same with an axis of 1 more."""
+        return self.table[rows]
+
+
+class Emma(EntityNetwork):
+    """Entity-conditioned attention over a manual.
+
+    Attributes:
+        own_texts: the sentences, for whoever keeps encodings.
+        encoder: text encoder.
+        reader: keys and values.
+    """
+
+    def __init__(self, config: EmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder) -> None:
+        super().__init__(EmmaBody(config, sizes), sizes.num_agents)
+        assert isinstance(encoder, nn.Module)
+        self.encoder = encoder
+        self.reader = SentenceReader(encoder.features, config.features)
+        glorot_matrices_(self.reader)
+        self.numbers: Tensor
+        self.register_buffer("numbers", torch.arange(encoder.num_sentences)[:, None], persistent=False)
+        self.own_texts: Mapping[str, SentenceNumbers] = {MANUAL: SentenceNumbers(self.numbers.numpy())}
+        self._averages = config.averages_sentences
+
+    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
+        """Numbers of D sentences [D, 1] -> `keys` [D, d], and `shares` [D, ...], values beyond the convolution.
+
+        When attention is shown, also `key_words` and `value_words` [D, L].
+        """
+        states, lengths = self.encoder(tokens[:, 0])
+        read = self.reader(states, lengths)
+        encoded = {"keys": read.keys, "shares": self.body.convolution.project(read.values)}
+        if self.shows_attention:
+            behind = (0, self.encoder.length - states.shape[1])
+            words = {"key_words": read.key_words, "value_words": read.value_words}
+            encoded |= {name: nn.functional.pad(weights, behind) for name, weights in words.items()}
+        return encoded
+
+    def _look(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        told = shown_texts(obs | {f"{TEXTS}{MANUAL}": self.numbers}, MANUAL, self.encode_text)
+        manual = told.rows.unflatten(0, (-1, obs[MANUAL].shape[-1]))
+        symbols, cells = obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2)
+        table = score_table(self.body.symbol_vectors(), told.encoded["keys"])
+        shares = shares_of_cells(symbols, cells, table.dtype)
+        attention = attend_to_manual(table, symbols, shares, manual)
+        # What a cell adds is added once, in parts by all who stand in it; nothing is added for those that are gone.
+        part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
+        read = self._read(attention * part, told, manual.shape)
+        features = self.body((read, cells), self.body.avatars(obs))
+        return features, self._extras(table, symbols[:, -1], manual, attention[:, -1], told)
+
+    def _read(self, attention: Tensor, told: Shown, shape: torch.Size) -> Tensor:
+        """What sprites add to the convolution, [K, T, E, window M], by their attention [K, T, E, n]."""
+        shares = self.body.convolution.by_moment(told.of_frames("shares")).unflatten(0, shape)
+        read = attention @ shares.transpose(1, 2)
+        return read / shape[1] if self._averages else read
+
+    def _extras(
+        self, table: Tensor, symbols: Tensor, manual: Tensor, attention: Tensor, told: Shown
+    ) -> dict[str, Tensor]:
+        extras: dict[str, Tensor] = {}
+        if torch.is_grad_enabled():
+            scores = nn.functional.embedding(symbols.long(), table)
+            extras |= {SCORES: scores, SENTENCES: manual, SPRITES: symbols}
+        if self.shows_attention:
+            extras["attention/manual"] = attention * (symbols != 0)[..., None]
+            for name in ("key_words", "value_words"):
+                extras[f"attention/{name}"] = told.of_frames(name).unflatten(0, manual.shape)
+        return extras

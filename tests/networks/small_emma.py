@@ -1,0 +1,81 @@
+"""Observations as MESSENGER's worlds give them, made up, and small teams for the tests of EMMA."""
+
+import dataclasses
+
+import torch
+
+from rl_models.emma import EmmaTeamConfig, emma_team
+from rl_models.language.frozen import FrozenEncoder
+from rl_models.language.words import Vocabulary, WordEncoder
+from rl_models.networks.emma_body import RELEASED, EmmaConfig, EmmaSizes
+
+ACTIONS, ENTITIES, SENTENCES = 5, 4, 9
+WORDS = [" ".join(f"word{(7 * row + place) % 11}" for place in range(1 + row % 4)) for row in range(SENTENCES)]
+FORMS = {
+    "paper": EmmaTeamConfig(),
+    "released": EmmaTeamConfig(RELEASED),
+    "mean": EmmaTeamConfig(EmmaConfig(averages_sentences=True)),
+    "game_id": EmmaTeamConfig(reads="game"),
+}
+
+
+def words():
+    """Learned word vectors for nine sentences of one to four words."""
+    return WordEncoder(WORDS, Vocabulary.of(WORDS), 6)
+
+
+def frozen():
+    """Made-up encodings of nine sentences."""
+    generator = torch.Generator().manual_seed(3)
+    return FrozenEncoder([torch.randn(2 + row % 5, 8, generator=generator) for row in range(SENTENCES)])
+
+
+def team(name, agents=1, encoder=words, shares_network=True, seed=0):
+    """A narrow team in double precision."""
+    config = FORMS[name]
+    narrow = dataclasses.replace(config.network, features=7, maps=3, hidden=4)
+    config = dataclasses.replace(config, network=narrow, shares_network=shares_network)
+    return emma_team(config, EmmaSizes(agents), ACTIONS, encoder, seed).double()
+
+
+def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):
+    """Sprites crowd a few cells, so that several share one; some are gone, and so are some avatars."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(low, high, *shape, dtype=torch.uint8):
+        return torch.randint(low, high, (batch, time, agents, *shape), generator=generator).to(dtype)
+
+    crowded = torch.tensor([0, 9, 34, 35, 44, 99], dtype=torch.uint8)
+    symbols = draw(2, 14, moments, ENTITIES) * (draw(0, 5, moments, ENTITIES) > 0)
+    avatars = draw(15, 17, moments, agents) * (draw(0, 6, moments, agents) > 0)
+    return {
+        "symbols": symbols,
+        "cells": crowded[draw(0, 6, moments, ENTITIES).long()] * (symbols > 0),
+        "avatar_symbols": avatars,
+        "avatar_cells": crowded[draw(0, 6, moments, agents).long()] * (avatars > 0),
+        "manual": draw(0, SENTENCES, sentences, dtype=torch.int32),
+        "game": draw(2, 14, 3),
+    }
+
+
+def run(policy, obs):
+    """The team's output at every step."""
+    batch, time = obs["symbols"].shape[:2]
+    return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
+
+
+def weigh(log_probabilities, values, seed=1):
+    """A scalar that weighs every output differently."""
+    generator = torch.Generator().manual_seed(seed)
+    total = 0
+    for tensor in (log_probabilities, values):
+        total = total + (tensor * torch.randn(tensor.shape, generator=generator)).sum()
+    return total
+
+
+def gradients(policy, obs):
+    """Gradients of `weigh`, name -> tensor."""
+    policy.zero_grad(set_to_none=True)
+    output = run(policy, obs)
+    weigh(output.policy.log_marginals[..., 0, :], output.values).backward()
+    return {name: parameter.grad for name, parameter in policy.named_parameters()}

@@ -1,0 +1,275 @@
+"""EMMA over occupied cells is EMMA over all of them; sizes as published, nothing dead, options do what they say."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.emma import EmmaTeamConfig, emma_team
+from rl_models.language.frozen import FrozenEncoder
+from rl_models.layers.sparse_convolution import SparseConvolution
+from rl_models.networks.emma_body import RELEASED, RELEASED_SYMBOLS, EmmaConfig, EmmaSizes
+from tests.networks import slow_emma
+from tests.networks.small_emma import (
+    ACTIONS,
+    FORMS,
+    SENTENCES,
+    frozen,
+    gradients,
+    observations,
+    run,
+    team,
+    weigh,
+    words,
+)
+
+NAMES = sorted(FORMS)
+READERS = [name for name in NAMES if FORMS[name].reads == "manual"]
+
+
+def narrow(name):
+    return dataclasses.replace(FORMS[name].network, features=7, maps=3, hidden=4)
+
+
+def densely(policy, config, obs, member=None):
+    """Log-probabilities [B, T, N, A] and values [B, T, N] of the dense form."""
+    batch, time, agents = obs["symbols"].shape[:3]
+    logs, values = [], []
+    for b in range(batch):
+        for t in range(time):
+            for n in range(agents):
+                private = hasattr(policy.network, "members")
+                network = policy.network.members[n] if private else policy.network
+                log, value = slow_emma.frame(policy, network, config, obs, b, t, n, n if private else 0)
+                logs.append(log)
+                values.append(value)
+    lead = (batch, time, agents)
+    return torch.stack(logs).view(*lead, -1), torch.stack(values).view(lead)
+
+
+def test_made_up_observations_have_crowded_cells_gone_sprites_and_dead_avatars():
+    obs = observations()
+    same = (obs["cells"][..., :, None] == obs["cells"][..., None, :]) & (obs["symbols"] > 0)[..., None]
+    assert (same.sum(-1) > 1).any()
+    assert (obs["symbols"] == 0).any()
+    assert (obs["avatar_symbols"] == 0).any()
+
+
+@pytest.mark.parametrize("encoder", [words, frozen])
+@pytest.mark.parametrize("agents", [1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_occupied_cells_alone_give_what_all_cells_give_gradients_included(name, agents, encoder):
+    policy, obs = team(name, agents, encoder), observations(agents)
+    output = run(policy, obs)
+    logs, values = densely(policy, narrow(name), obs)
+    torch.testing.assert_close(output.policy.log_marginals[..., 0, :], logs, atol=1e-10, rtol=0)
+    torch.testing.assert_close(output.values, values, atol=1e-10, rtol=0)
+    ours = gradients(policy, obs)
+    policy.zero_grad(set_to_none=True)
+    weigh(logs, values).backward()
+    for parameter, weight in policy.named_parameters():
+        wanted = weight.grad.clone()
+        if parameter.endswith(("symbols.weight", "words.weight")):
+            wanted[0] = 0  # nothing stays nothing; the dense form has no padding
+        torch.testing.assert_close(ours[parameter], wanted, atol=1e-10, rtol=0, msg=parameter)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_at_full_size_in_single_precision_to_a_hundred_thousandth(name):
+    generator = torch.Generator().manual_seed(0)
+    states = [torch.randn(9, 768, generator=generator) for _ in range(SENTENCES)]
+    policy = emma_team(FORMS[name], EmmaSizes(), ACTIONS, lambda: FrozenEncoder(states))
+    obs = observations(batch=1, time=4)
+    output = run(policy, obs)
+    logs, values = densely(policy, FORMS[name].network, obs)
+    torch.testing.assert_close(output.policy.log_marginals[..., 0, :], logs, atol=1e-5, rtol=0)
+    torch.testing.assert_close(output.values, values, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kernel", [2, 3])
+def test_a_sparse_convolution_is_a_convolution_over_a_grid_that_is_empty_elsewhere(kernel):
+    torch.manual_seed(0)
+    layer = SparseConvolution(5, 4, side=6, moments=2, kernel=kernel).double()
+    features, cells = torch.randn(3, 2, 3, 5).double(), torch.randint(36, (3, 2, 3))
+    dense = torch.zeros(3, 2, 36, 5).double()
+    for frame in range(3):
+        for moment in range(2):
+            dense[frame, moment].index_add_(0, cells[frame, moment], features[frame, moment])
+    channels = dense.view(3, 2, 6, 6, 5).permute(0, 1, 4, 2, 3).flatten(1, 2)
+    of_all = layer.by_moment(layer.project(features))  # a share for each moment, of which its own is taken
+    shares = torch.stack([of_all[:, moment, :, moment] for moment in range(2)], 1)
+    wanted = layer.convolution(channels).flatten(2).mT
+    torch.testing.assert_close(layer.lay_out(shares.flatten(1, 2), cells.flatten(1)), wanted, atol=1e-12, rtol=0)
+
+
+# ------------------------------------------------------------------------------------------- sizes
+
+
+def of_published_width(config, symbols=RELEASED_SYMBOLS, **arguments):
+    sizes = EmmaSizes(symbols=symbols, **arguments)
+    return emma_team(config, sizes, ACTIONS, lambda: FrozenEncoder([torch.zeros(3, 768)]))
+
+
+def size(module):
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def test_the_released_form_has_the_released_size():
+    policy = of_published_width(EmmaTeamConfig(RELEASED))
+    network = policy.network
+    assert size(network.body.convolution) == 196_672
+    assert size(network.reader) == 2 * (196_864 + 769)
+    assert size(policy) == 1_942_984
+
+
+def test_a_hidden_layer_of_ones_own_and_rows_that_are_used_are_all_that_changes_its_size():
+    assert size(of_published_width(EmmaTeamConfig(), symbols=17)) == 1_942_984 + 16_512 - 8 * 256
+    two_avatars = of_published_width(EmmaTeamConfig(), symbols=17, num_agents=2)
+    assert size(two_avatars) == 1_942_984 + 16_512 - 6 * 256
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_gets_gradient(name):
+    """But biases that a softmax ignores, for they move all tokens or all sentences alike, and what is never shown."""
+    policy, obs = team(name), observations(batch=12)
+    for parameter, gradient in gradients(policy, obs).items():
+        if parameter.endswith(("score.bias", "key_projection.bias")):
+            assert gradient.abs().max() < 1e-9
+        elif parameter.endswith("symbols.weight"):
+            assert (gradient.abs().sum(-1) > 1e-9).nonzero().flatten().tolist() == [*range(2, 14), 15, 16]
+        else:
+            assert gradient is not None and gradient.abs().max() > 1e-9, parameter
+
+
+def test_a_frozen_encoder_is_no_part_of_the_weights():
+    policy = team("paper", encoder=frozen)
+    assert not [name for name in policy.state_dict() if "encoder" in name or "numbers" in name]
+
+
+# ----------------------------------------------------------------------------------------- options
+
+
+def test_averaging_makes_what_is_read_smaller_by_the_number_of_sentences():
+    """With nothing else in sight, the convolution sees a third."""
+    obs = observations()
+    obs["avatar_symbols"].zero_()
+    one, other = team("paper"), team("mean")
+    seen = []
+    for policy in (one, other):
+        lay_out = policy.network.body.convolution.lay_out
+        policy.network.body.convolution.lay_out = lambda shares, cells, go_on=lay_out: (
+            seen.append(shares) or go_on(shares, cells)
+        )
+        run(policy, obs)
+    torch.testing.assert_close(seen[0], 3 * seen[1])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_order_of_sentences_is_no_matter(name):
+    policy, obs = team(name), observations()
+    turned = obs | {"manual": obs["manual"].flip(-1)}
+    torch.testing.assert_close(run(policy, turned).values, run(policy, obs).values)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_gone_adds_nothing_wherever_it_was(name):
+    policy, obs = team(name, agents=2), observations(agents=2)
+    moved = dict(obs)
+    for kind in ("", "avatar_"):
+        moved[f"{kind}cells"] = torch.where(obs[f"{kind}symbols"] == 0, 44, obs[f"{kind}cells"])
+    torch.testing.assert_close(run(policy, moved).values, run(policy, obs).values)
+
+
+def test_an_agent_tells_itself_from_another():
+    policy, obs = team("paper", agents=2), observations(agents=2)
+    obs["avatar_symbols"].fill_(15)
+    obs["avatar_cells"][..., 0], obs["avatar_cells"][..., 1] = 22, 77
+    swapped = obs | {"avatar_cells": obs["avatar_cells"].flip(-1)}
+    assert (run(policy, swapped).values - run(policy, obs).values).abs().max() > 1e-6
+
+
+def test_observations_are_left_as_they_are():
+    obs = {name: value.long() for name, value in observations(agents=2).items()}
+    before = {name: value.clone() for name, value in obs.items()}
+    run(team("paper", agents=2), obs)
+    assert all(torch.equal(obs[name], value) for name, value in before.items())
+
+
+# ------------------------------------------------------------------------------------------- teams
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_networks_of_ones_own_share_nothing(name):
+    policy, obs = team(name, agents=2, shares_network=False), observations(agents=2)
+    output = run(policy, obs)
+    logs, values = densely(policy, narrow(name), obs)
+    torch.testing.assert_close(output.policy.log_marginals[..., 0, :], logs, atol=1e-10, rtol=0)
+    torch.testing.assert_close(output.values, values, atol=1e-10, rtol=0)
+    total = output.values[:, :, 1].sum() + output.policy.log_marginals[:, :, 1].square().sum()
+    total.backward()
+    touched = {name for name, weight in policy.named_parameters() if weight.grad is not None and weight.grad.any()}
+    assert touched
+    assert all(".members.1." in name for name in touched)
+
+
+def test_weights_come_from_the_seed_alone():
+    torch.manual_seed(1)
+    one = team("paper", seed=7)
+    torch.manual_seed(2)
+    other, third = team("paper", seed=7), team("paper", seed=8)
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(one.network.body.first.weight, third.network.body.first.weight)
+    assert not one.network.body.symbols.weight[0].any()
+
+
+def test_a_team_that_reads_without_a_text_encoder_is_refused():
+    with pytest.raises(ValueError, match="text encoder"):
+        emma_team(EmmaTeamConfig(EmmaConfig()), EmmaSizes(), ACTIONS)
+
+
+# ------------------------------------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize("shares_network", [True, False])
+def test_a_sentence_is_read_once_however_many_frames_show_it(shares_network):
+    policy, obs = team("paper", 2, shares_network=shares_network), observations(agents=2, batch=5)
+    networks = [policy.network] if shares_network else policy.network.members
+    read = []
+    for network in networks:
+        network.encoder.register_forward_hook(lambda _, inputs, __: read.append(inputs[0].tolist()))
+    run(policy, obs)
+    assert read == [obs["manual"].unique().tolist()] * len(networks)
+
+
+@pytest.mark.parametrize("shares_network", [True, False])
+def test_encodings_handed_in_stand_for_their_sentences(shares_network):
+    policy, obs = team("paper", 2, shares_network=shares_network), observations(agents=2)
+    shown = torch.tensor([8, 0, 7, 1, 6, 2, 5, 3, 4])
+    encodings = policy.network.encode_text("manual", shown[:, None])
+    given = {f"encoded/manual/{name}": value for name, value in encodings.items()}
+    given |= {"manual": shown.argsort()[obs["manual"].long()]}
+    torch.testing.assert_close(run(policy, obs | given).values, run(policy, obs).values, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("shares_network", [True, False])
+def test_attention_maps_say_who_reads_what(shares_network):
+    policy, obs = team("paper", 2, shares_network=shares_network), observations(agents=2)
+    with torch.no_grad():
+        assert run(policy, obs).extras == {}
+        policy.network.shows_attention = True
+        maps = run(policy, obs).extras
+    assert maps["attention/manual"].shape == (2, 3, 2, 4, 3)
+    is_here = obs["symbols"][..., -1, :] != 0
+    torch.testing.assert_close(maps["attention/manual"].sum(-1), is_here.double())
+    length = torch.tensor([len(range(1 + row % 4)) for row in range(SENTENCES)])[obs["manual"].long()]
+    for name in ("attention/key_words", "attention/value_words"):
+        assert maps[name].shape == (2, 3, 2, 3, 4)
+        torch.testing.assert_close(maps[name].sum(-1), torch.ones(2, 3, 2, 3).double())
+        assert not maps[name][torch.arange(4) >= length[..., None]].any()
+
+
+def test_who_reads_no_manual_shows_no_map():
+    policy = team("game_id")
+    policy.network.shows_attention = True
+    assert run(policy, observations()).extras == {}
