@@ -132,7 +132,7 @@ def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
             for key, value in batch.items()
             if key.startswith("obs/")
         }
-        obs |= encodings.of({key: obs[key][:, 0].numpy() for key in tables})
+        obs |= encodings.of({key: value[:, 0].numpy() for key, value in obs.items()})
         state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
 
 

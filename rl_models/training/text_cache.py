@@ -44,11 +44,12 @@ class TextEncodings:
         """Begin without any.
 
         Args:
-            network: `EncodesTexts`, or any other.
+            network: `EncodesTexts`, or any other; it may hold texts itself, `own_texts`, as those of a finite world.
             texts: observation key -> the texts that its rows point at; none are fine.
             device: where the network lives.
         """
-        self._network, self._texts, self._device = network, texts, device
+        self._network, self._device = network, device
+        self._texts = {**texts, **getattr(network, "own_texts", {})}
         self._caches: dict[str, TextCache] = {}
 
     def of(self, obs: Mapping[str, Array]) -> dict[str, Tensor]:
