@@ -13,6 +13,9 @@ Both are computed, for rooms of any size.
 The laptop has ten letters where the paper has five: told the answers, our small readers generalise from 120 circles and
 not from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
 
+`txt2pi_supervised_attention` is not the paper's. It is txt2pi, and in training an auxiliary loss says which word of the
+document its attention is to find; no network is told, and no game that is tested says it.
+
 Figure 11 asks who learns unseen games faster, a team that knows seen ones or a new one:
 
     python tune_experiments/rtfm_rock_paper_scissors.py --methods txt2pi_transferred txt2pi_from_scratch
