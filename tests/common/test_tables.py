@@ -55,9 +55,10 @@ def test_a_number_without_an_interval_says_so():
     assert "one seed, none" in table.caption
 
 
+@pytest.mark.parametrize("low", [-0.123, 0.123])
 @pytest.mark.parametrize("method", ["marginal", "sync_13_cordial", "no_communication_cordial"])
-def test_headings_and_numbers_stay_whole_in_a_terminal_of_80_columns(method):
-    lines = [line(method, metric, 0.7, low=-0.123, high=0.8) for metric in FURNITURE_METRICS]
+def test_headings_and_numbers_stay_whole_in_a_terminal_of_80_columns(method, low):
+    lines = [line(method, metric, 0.7, low=low, high=0.8) for metric in FURNITURE_METRICS]
     stream = io.StringIO()
     Console(file=stream, width=80).print(make_table(lines, "unseen rooms").for_terminal())
     assert all(word in stream.getvalue() for metric in FURNITURE_METRICS for word in metric.split("_"))

@@ -68,13 +68,17 @@ class PaperTable:
             title_justify="left",
         )
         table.add_column("method", no_wrap=True)
-        for metric in self.metrics:
-            # Rich shrinks all columns alike and cuts a long word then, unless its column may not wrap.
-            is_long = max(map(len, metric.split("_"))) > len("distance")
-            table.add_column(metric.replace("_", "\n" if is_long else " "), justify="right", no_wrap=is_long)
-        for label, cells in self.rows:
+        # Rich shrinks all columns alike and cuts a long word then, unless its column may not wrap; such a column
+        # breaks its intervals by itself, to leave the others room.
+        is_long = [max(map(len, metric.split("_"))) > len("distance") for metric in self.metrics]
+        for metric, keeps_whole in zip(self.metrics, is_long, strict=True):
+            heading = metric.replace("_", "\n" if keeps_whole else " ")
+            table.add_column(heading, justify="right", no_wrap=keeps_whole)
+        comma = [",\n" if keeps_whole else ", " for keeps_whole in is_long]
+        for label, numbers in self.rows:
             style = "dim" if label.endswith(", paper") else None
-            table.add_row(_in_lines(label), *(_cell(number, "\n") for number in cells), style=style)
+            cells = [_cell(number, "\n", between) for number, between in zip(numbers, comma, strict=True)]
+            table.add_row(_in_lines(label), *cells, style=style)
         return table
 
 
@@ -171,10 +175,10 @@ def _in_lines(label: str) -> str:
     return "\n".join(textwrap.wrap(label.replace("_", "_ "), _LABEL_WIDTH, break_long_words=False)).replace("_ ", "_")
 
 
-def _cell(number: Interval | None, separator: str) -> str:
+def _cell(number: Interval | None, separator: str, comma: str = ", ") -> str:
     if number is None:
         return ""
     value, low, high = number
     digits = 1 if abs(value) >= 10 else 3
     text = f"{value:.{digits}f}"
-    return text if low is None or high is None else f"{text}{separator}[{low:.{digits}f}, {high:.{digits}f}]"
+    return text if low is None or high is None else f"{text}{separator}[{low:.{digits}f}{comma}{high:.{digits}f}]"
