@@ -9,20 +9,23 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from rl_models.rllib.config import rllib_config
 from rl_models.rllib.settings import Workers
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress, Schedule
 from tests.experiments import stages
 from tests.experiments.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
 from tune_experiments import __main__ as commands
 from tune_experiments.common import policies, stage_training, trial
+from tune_experiments.common.course import Course
 from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
 from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.policies import load_policy
-from tune_experiments.common.stage_handover import check_handovers
+from tune_experiments.common.stage_handover import check_handovers, hand_over_stage
 from tune_experiments.common.tables import make_table
 from tune_experiments.common.trial import Trial
 from tune_experiments.common.trial_log import read_metrics
@@ -389,6 +392,38 @@ def test_evaluate_finds_the_numbers_that_the_trial_found_in_each_stage(whole, kn
 
 
 # ------------------------------------------------------------------------------------------ RLlib's algorithms
+
+
+@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
+def test_rllibs_learner_goes_on_with_what_was_handed_over_and_moves_no_frozen_weight(tmp_path, kind):
+    """Without a cluster: the learner that RLlib would build for the second stage, after the first one here."""
+    optimiser = OptimiserSettings(kind=kind, amsgrad=kind == "adam")
+    changed = [
+        dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, optimiser=optimiser))
+        for stage in three_stages().stages[:2]
+    ]
+    run(tmp_path, Curriculum(tuple(changed)), game="windy")
+    course = Course(Curriculum(tuple(changed)))
+    course.restore(checkpoint(tmp_path, ENDS[0]).state)
+    course.next_stage()
+    tensors, _ = hand_over_stage(course, checkpoint(tmp_path, ENDS[0]).tensors, tmp_path)
+    one = course.plan
+    settings = {name: getattr(one, name) for name in ("make_world", "build_policy", "objective", "optimiser")}
+    learner = rllib_config(**settings, workers=one.workers, seed=one.seed).build_learner(env=None, spaces=None)
+    learner.build()
+    learner.restore_training_state(tensors, Progress())
+    before = {name: value.clone() for name, value in learner.training_state()[0]["weights"].items()}
+    for name, value in before.items():
+        assert torch.equal(value, tensors["weights"][name]), name
+    collector = Collector(one.make_world(4), one.build_policy(), 5)
+    collector.reset(0)
+    learner.update(episodes=[collector.collect()])
+    after, progress = learner.training_state()
+    same = {name for name, value in after["weights"].items() if torch.equal(value, before[name])}
+    assert same == {"network.mix.weight", "network.mix.bias"}
+    assert progress.updates == 2
+    steps = [float(value) for key, value in after["optimizer"].items() if key.endswith(".step")]
+    assert sorted(steps) == [2, 6, 6, 6, 6, 6]  # the grown table's are its own; four updates came before the others'
 
 
 def rllib_stages(objective, runners=0):
