@@ -98,8 +98,18 @@ def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken(
     )
     text = dataclasses.replace(paper, learner=dataclasses.replace(paper.learner, learning_rate=0.005))
     assert not any("learning rate" in note for note in departures(text, paper))
+    first_stage = "env steps of the first stage: 2,000,000, the paper has 100,000,000"
+    assert first_stage in departures(CURRICULUM["laptop"], CURRICULUM["paper"])
     laptop = " ".join(departures(LETTERS["laptop"], LETTERS["paper"]))
-    for said in ("training room: 6", "letters: ten_letters", "algorithm: ppo", "horizon: 80", "env steps: 2,000,000"):
+    for said in (
+        "features before the heads: 64",
+        "env steps of a transfer: 1,000,000",
+        "training room: 6",
+        "letters: ten_letters",
+        "algorithm: ppo",
+        "horizon: 80",
+        "env steps: 2,000,000",
+    ):
         assert said in laptop
 
 

@@ -27,12 +27,18 @@ _COMPARED = {
     "network.form": "networks as in the",
     "network.channels": "channels",
     "network.document_hidden": "document states",
+    "network.goal_hidden": "goal states",
+    "network.inventory_hidden": "inventory states",
     "network.word_features": "word features",
+    "network.features": "features before the heads",
     "learner.algorithm": "algorithm",
     "learner.optimiser": "optimiser",
+    "learner.final_learning_rate_share": "share of the learning rate at the end",
     "learner.entropy_weight": "entropy weight",
     "workers.fragment_length": "unroll",
+    "first_stage_env_steps": "env steps of the first stage",
     "budget_env_steps": "env steps",
+    "transfer_env_steps": "env steps of a transfer",
 }
 
 
@@ -89,7 +95,7 @@ def departures(config: RunConfig, paper: RunConfig) -> list[str]:
 
 def _has(config: RunConfig, path: str) -> bool:
     group, _, field = path.rpartition(".")
-    return not group or hasattr(value_at(config, group), field)
+    return hasattr(value_at(config, group) if group else config, field)
 
 
 def _in_words(value: Any) -> str:
