@@ -23,8 +23,8 @@ class EmmaTeamConfig:
     """What a team for MESSENGER consists of."""
 
     network: EmmaConfig = field(default_factory=EmmaConfig)
-    reads: Literal["manual", "game"] = "manual"
-    """EMMA reads the manual; the Game-ID baseline is told the roles' symbols instead."""
+    reads: Literal["manual", "roles"] = "manual"
+    """EMMA reads the manual; the Game-ID baseline is told each role's symbol instead."""
     shares_network: bool = True
     """One network for all agents. False: one each, with nothing shared, as in EnDi's release."""
 
@@ -50,7 +50,7 @@ def emma_team(
     """
 
     def member() -> Emma | GameId:
-        if config.reads == "game":
+        if config.reads == "roles":
             return GameId(config.network, sizes)
         if build_encoder is None:
             raise ValueError("a team that reads manuals needs a text encoder: pass build_encoder")

@@ -1,6 +1,6 @@
 """The Game-ID baseline: EMMA's body, told who is who by symbols and not by texts (Hanjie et al., 2021, section 5).
 
-In place of a manual it sees `game` [B, T, N, R] uint8, the symbol of every role. Entities enter the convolution as
+In place of a manual it sees `roles` [B, T, N, R] uint8, the symbol of every role. Entities enter the convolution as
 their symbols, and the roles' symbols reach the towers beside the grid. Nothing ties a role's symbol to the sprite that
 bears it, so it learns each game for itself.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 from rl_models.layers.manual_attention import shares_of_cells
 from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
 
-GAME = "game"
+ROLES = "roles"
 
 
 class GameId(EntityNetwork):
@@ -33,5 +33,5 @@ class GameId(EntityNetwork):
         # The mean of the symbols in a cell, in parts by all who stand in it.
         shares = shares_of_cells(symbols, cells, self.body.symbols.weight.dtype)
         part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
-        roles = self.body.symbols(obs[GAME].flatten(0, 2).long()).flatten(1)
+        roles = self.body.symbols(obs[ROLES].flatten(0, 2).long()).flatten(1)
         return self.body((self.body.of_symbols(symbols) * part, cells), self.body.avatars(obs), roles), {}

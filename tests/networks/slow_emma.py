@@ -66,8 +66,8 @@ def frame(policy, network, config, obs, b, t, n, member=0):
     channels = torch.cat([one.permute(2, 0, 1) for one in cells])[None]
     seen = leaky_relu(conv2d(channels, convolution.weight, convolution.bias))[0]
     inputs = seen.permute(1, 2, 0).flatten()
-    if "game" in obs and not hasattr(network, "reader"):
-        inputs = torch.cat([inputs, body.symbols.weight[obs["game"][index].long()].flatten()])
+    if not hasattr(network, "reader"):
+        inputs = torch.cat([inputs, body.symbols.weight[obs["roles"][index].long()].flatten()])
     width, outputs = config.hidden, []
     last = policy.policy_head.policy.members[member], policy.value_head.value.members[member]
     for tower in (0, 1):

@@ -15,7 +15,7 @@ FORMS = {
     "paper": EmmaTeamConfig(),
     "released": EmmaTeamConfig(RELEASED),
     "mean": EmmaTeamConfig(EmmaConfig(averages_sentences=True)),
-    "game_id": EmmaTeamConfig(reads="game"),
+    "game_id": EmmaTeamConfig(reads="roles"),
 }
 
 
@@ -54,7 +54,7 @@ def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):
         "avatar_symbols": avatars,
         "avatar_cells": crowded[draw(0, 6, moments, agents).long()] * (avatars > 0),
         "manual": draw(0, SENTENCES, sentences, dtype=torch.int32),
-        "game": draw(2, 14, 3),
+        "roles": draw(2, 14, 3),
     }
 
 

@@ -1,0 +1,174 @@
+"""EMMA acts in MESSENGER as it learns from it, with every text encoder, and reads each sentence once while it acts."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.world import Messenger
+from rl_models.emma import EmmaTeamConfig, emma_team
+from rl_models.language.choice import TextEncoderConfig, text_encoder
+from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.training.batch import think, to_batch
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.grounding import GroundingLoss
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress, Schedule
+from tests.language.small import save_bert
+from tests.training.small import assert_equal_fragments
+
+FEW = {"max_sentences_per_cell": 2}
+
+
+def world(num_worlds=6, stage=1, **arguments):
+    return Messenger(num_worlds, stage=stage, **(FEW | arguments))
+
+
+def team(place, encoder="words", folder="", frames=3, **arguments):
+    """A narrow team for a world."""
+    config = EmmaTeamConfig(EmmaConfig(features=12, maps=4, hidden=8), **arguments)
+    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), side=SIDE, moments=frames)
+
+    def build():
+        return text_encoder(TextEncoderConfig(encoder, 10, folder=str(folder)), place.sentences, place.sentences)
+
+    return emma_team(config, sizes, place.action_spec, build)
+
+
+def collector(place, policy=None, length=20, **arguments):
+    one = Collector(place, policy or team(place), length, **arguments)
+    one.reset(3)
+    return one
+
+
+class Forgetful(torch.nn.Module):
+    """The same network without a word about its sentences: nothing is kept for it while it acts."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.inner, self.num_agents, self.initial_state = network, network.num_agents, network.initial_state
+
+    def forward(self, obs, state, is_first):
+        return self.inner(obs, state, is_first)
+
+
+KINDS = {
+    "stage 1": {},
+    "stage 2": {"stage": 2},
+    "stage 3": {"stage": 3},
+    "two agents": {"stage": 3, "num_agents": 2},
+    "one frame": {"frames": 1},
+}
+
+
+@pytest.mark.parametrize("objective", [Ppo(), Impala()])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_rollout_equals_train(kind, objective):
+    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
+    arguments = {"max_episode_steps": 9} | KINDS[kind]
+    place = world(**arguments)
+    one = collector(place, team(place, frames=arguments.get("frames", 3)))
+    one.collect()
+    fragment = one.collect()
+    assert fragment.is_first[:, 1:-1].any()
+    assert not fragment.is_first[:, 0].all()
+    batch = objective.prepare(to_batch(fragment))
+    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"reads": "roles"}, {"shares_network": False}, {"reads": "roles", "shares_network": False}]
+)
+def test_the_same_for_game_id_and_for_networks_of_ones_own(arguments):
+    place = world(stage=2, num_agents=2, shows_roles=True)
+    one = collector(place, team(place, **arguments))
+    batch = Ppo().prepare(to_batch(one.collect()))
+    _, statistics = Ppo().loss(think(one.policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+def test_a_bert_from_a_folder_works_from_sentences_to_an_update(tmp_path):
+    """Encodings are made, kept, learned from and left alone; a second team needs no model."""
+    place = world(3, max_sentences_per_cell=1)
+    bert = save_bert(tmp_path / "bert", positions=40)
+    policy = team(place, bert, tmp_path / "encodings")
+    before = policy.network.encoder.states.clone()
+    weights = {name: value.clone() for name, value in policy.state_dict().items()}
+    one = collector(place, policy)
+    Learner(policy, Ppo(extra_losses=(GroundingLoss(Schedule.constant(1.0)),)), OptimiserSettings()).update(
+        [one.collect()]
+    )
+    assert torch.equal(policy.network.encoder.states, before)
+    assert any(not torch.equal(value, weights[name]) for name, value in policy.state_dict().items())
+    (tmp_path / "bert" / "vocab.txt").touch()  # a newer date is no other encoder
+    again = team(place, bert, tmp_path / "encodings")
+    again.load_state_dict(policy.state_dict())
+    obs = {key: torch.from_numpy(value)[:, None] for key, value in place.observe().items()}
+    first = torch.zeros(3, 1, dtype=torch.bool)
+    torch.testing.assert_close(again(obs, {}, first).values, policy(obs, {}, first).values)
+
+
+@pytest.mark.parametrize("shares_network", [True, False])
+def test_acting_with_kept_encodings_is_acting_without(shares_network):
+    kept, plain = (
+        collector(place, team(place, shares_network=shares_network))
+        for place in (world(stage=2, num_agents=2), world(stage=2, num_agents=2))
+    )
+    plain.policy.network = Forgetful(plain.policy.network)
+    for _ in range(2):
+        assert_equal_fragments(
+            kept.collect(),
+            plain.collect(),
+            close=("log_prob", "agent_log_prob", "values", "final_values", "last_values"),
+        )
+
+
+def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_update():
+    one, read = collector(world(stage=3), length=30, needs_values=False), []
+    one.policy.network.encoder.register_forward_hook(lambda _, inputs, __: read.extend(inputs[0].tolist()))
+    for _ in range(2):
+        read.clear()
+        fragment = one.collect()
+        shown = fragment.obs["manual"][:, :-1]
+        assert set(read) == set(np.unique(shown).tolist())
+        begun = fragment.is_first[:, 1:-1].sum() + len(shown)
+        assert len(read) <= begun * shown.shape[-1] < shown.size / 2
+
+
+def test_new_weights_read_sentences_anew():
+    place = world()
+    one = collector(place)
+    learner = Learner(one.policy, Ppo(), OptimiserSettings())
+    learner.update([one.collect()])
+    batch = Ppo().prepare(to_batch(one.collect()))
+    _, statistics = Ppo().loss(think(one.policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+def test_evaluating_with_kept_encodings_is_evaluating_without():
+    place = world()
+    kept, plain = team(place), team(place)
+    plain.network = Forgetful(plain.network)
+    ours, theirs = (Evaluation(world(), policy).run(3, episodes_per_world=3) for policy in (kept, plain))
+    assert len(ours["length"]) == 18
+    for name, values in ours.items():
+        np.testing.assert_array_equal(values, theirs[name])
+
+
+def test_a_frozen_attention_leaves_the_optimiser_nothing_of_it():
+    """The release freezes keys and symbols after stage 1."""
+    policy = team(world())
+    frozen = [name for name, _ in policy.named_parameters() if ".key_" in name or ".symbols." in name]
+    assert len(frozen) == 5
+    for name, parameter in policy.named_parameters():
+        parameter.requires_grad_(name not in frozen)
+    before = {name: value.clone() for name, value in policy.named_parameters()}
+    one = collector(world(), policy)
+    Learner(policy, Ppo(), OptimiserSettings()).update([one.collect()])
+    unchanged = {name for name, value in policy.named_parameters() if torch.equal(value, before[name])}
+    assert set(frozen) <= unchanged
+    assert len(unchanged) < len(before) - 3
