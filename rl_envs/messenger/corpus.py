@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rl_envs.core.chance import mix
 from rl_envs.core.spec import Array
 from rl_envs.messenger.symbols import ENTITIES, IMMOVABLE, MOVEMENTS, ROLES, UNKNOWN
 
@@ -44,7 +45,7 @@ class Corpus:
 
         Args:
             documents: one document a text split.
-            most_per_cell: sentences kept of a cell with more, evenly spread over it; all by default.
+            most_per_cell: sentences kept of a cell with more, always the same ones; all by default.
 
         Raises:
             CorpusError: a document is not of the form, or a sentence occurs twice; the sentence names the key path.
@@ -159,9 +160,11 @@ def _check_unique(documents: Mapping[str, Document]) -> None:
 
 
 def _thinned(cell: Sequence[str], most: int | None) -> Sequence[str]:
+    """At most so many sentences, by a fixed hash of their places, so that forms and fillings are all among them."""
     if most is None or len(cell) <= most:
         return cell
-    return [cell[number * len(cell) // most] for number in range(most)]
+    kept = mix(np.arange(len(cell), dtype=np.uint64)).argsort()[:most]
+    return [cell[number] for number in sorted(kept)]
 
 
 def _numbered_words(sentences: Sequence[str]) -> tuple[tuple[str, ...], Array]:

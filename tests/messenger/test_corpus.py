@@ -100,12 +100,27 @@ def test_words_of_sentences_are_numbered_and_padded(documents):
     assert corpus.vocabulary[0] == "<pad>" and len(set(corpus.vocabulary)) == len(corpus.vocabulary)
 
 
-def test_a_corpus_can_be_thinned_evenly(documents):
-    documents["train"]["dog"]["enemy"]["chaser"] = [f"number {number}" for number in range(10)]
-    corpus = Corpus(documents, most_per_cell=5)
-    told = [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, 0)]
-    assert told == [f"number {number}" for number in range(0, 10, 2)]
+def test_a_corpus_can_be_thinned(documents):
+    full = documents["train"]["dog"]["enemy"]["chaser"] = [f"number {number:03}" for number in range(200)]
+    corpora = [Corpus(documents, most_per_cell=5), Corpus(documents, most_per_cell=50)]
+    few, more = (
+        [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, 0)]
+        for corpus in corpora
+    )
+    assert (len(few), len(more)) == (5, 50) and set(few) < set(more) < set(full)
+    assert few == sorted(few) and more == sorted(more)
+    corpus = corpora[0]
     assert len(corpus.cell("train", ENTITIES.index("dog"), ENEMY, 1)) == 2
+
+
+@pytest.mark.parametrize("split", TEXT_SPLITS)
+def test_thinned_cells_of_our_corpus_keep_all_words_of_the_blanks(split):
+    corpus, _ = corpus_of("own", False, 27)
+    for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):
+        cell = corpus.cell(split, entity, role, kind)
+        told = {word for number in cell for word in split_words(corpus.sentences[number])}
+        blanks = ENTITY_WORDS[ENTITIES[entity]] + ROLE_WORDS[ROLES[role]] + ADJECTIVES[ROLES[role]]
+        assert len(cell) == 27 and set(blanks) <= told
 
 
 FAULTS = [
