@@ -49,7 +49,6 @@ _COMPARED = {
     "network.convolutions": "",
     "network.hidden": "",
     "marginal.last_convolution": " (as many parameters as SYNC)",
-    "learner.algorithm": " (in place of A3C)",
     "learner.is_joint": "",
     "sync.learning_rate": "",
     "marginal.learning_rate": "",
@@ -163,7 +162,10 @@ def _paper(laptop: Config) -> Config:
 def _departures(config: Config) -> list[str]:
     """What a configuration shrinks or changes."""
     paper = _paper(Config(config.methods, config.num_agents))
-    notes = ["rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"]
+    notes = [
+        "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target",
+        f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
+    ]
     for path, remark in _COMPARED.items():
         ours, theirs = value_at(config, path), value_at(paper, path)
         if ours != theirs:
