@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.messenger.symbols import SIDE, WITH_MESSAGE, WITHOUT_MESSAGE
+from rl_envs.messenger.symbols import LAST_ENTITY, SIDE, WITH_MESSAGE, WITHOUT_MESSAGE
 
 _SYMBOL_BITS = 5
 _SYMBOL = np.uint16(2**_SYMBOL_BITS - 1)
@@ -36,9 +36,7 @@ class Viewer:
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
         entities, avatars = (frames, num_entities), (frames, num_agents)
         self.spec = {
-            "symbols": ArraySpec(
-                entities, "uint8", 0, WITHOUT_MESSAGE - 2, "entities by moment, oldest first; 0: gone"
-            ),
+            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by moment, oldest first; 0: gone"),
             "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
             "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by moment, oneself first; 0: dead"),
             "avatar_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),

@@ -22,6 +22,7 @@ ENTITIES = (
 )
 """An entity's number is its place here, its symbol that number + `FIRST_ENTITY`."""
 FIRST_ENTITY = 2
+LAST_ENTITY = FIRST_ENTITY + len(ENTITIES) - 1
 NOTHING = 0
 WITHOUT_MESSAGE, WITH_MESSAGE = 15, 16
 """Symbols of an avatar."""

@@ -43,7 +43,7 @@ from rl_envs.messenger.movements import Walk, nearer_of_two, single_variants, te
 from rl_envs.messenger.observation import Viewer
 from rl_envs.messenger.single_rules import LAST_PLACE, LOST, SingleRules
 from rl_envs.messenger.starts import starts
-from rl_envs.messenger.symbols import ACTIONS, ENEMY, ENTITIES, FIRST_ENTITY, IMMOVABLE, ROLES, STAY, UNKNOWN
+from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, IMMOVABLE, LAST_ENTITY, ROLES, STAY, UNKNOWN
 from rl_envs.messenger.team_rules import TeamRules, behaviours
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Messenger(World):
         ids = (self._scribe.length,), self._id_dtype.name, 0, len(corpus.sentences) - 1
         self.observation_spec = self._viewer.spec | {"manual": ArraySpec(*ids, "ids of the sentences")}
         if shows_roles:
-            told = (len(ROLES),), "uint8", 0, FIRST_ENTITY + len(ENTITIES) - 1
+            told = (len(ROLES),), "uint8", 0, LAST_ENTITY
             self.observation_spec["roles"] = ArraySpec(*told, "symbols told to be enemy, message and goal")
         super().__init__(num_worlds, first_world)
         self.tables = {"sentence_words": corpus.words}
@@ -233,7 +233,7 @@ class Messenger(World):
             ValueError: also a place, symbol, movement or id out of range, an avatar between cells, or a game of which
                 no manual can be written.
         """
-        first, last = FIRST_ENTITY, FIRST_ENTITY + len(ENTITIES) - 1
+        first, last = FIRST_ENTITY, LAST_ENTITY
         bounds = {
             "entity_places": (0, LAST_PLACE),
             "avatar_places": (0, LAST_PLACE),
