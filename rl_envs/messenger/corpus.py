@@ -160,11 +160,11 @@ def _check_unique(documents: Mapping[str, Document]) -> None:
 
 
 def _thinned(cell: Sequence[str], most: int | None) -> Sequence[str]:
-    """At most so many sentences, by a fixed hash of their places, so that forms and fillings are all among them."""
+    """At most so many sentences: one of each stretch, so that all forms stay, at a hashed place, so that fillings do."""
     if most is None or len(cell) <= most:
         return cell
-    kept = mix(np.arange(len(cell), dtype=np.uint64)).argsort()[:most]
-    return [cell[number] for number in sorted(kept)]
+    places = mix(np.arange(most, dtype=np.uint64)) % np.uint64(len(cell) // most)
+    return [cell[number * len(cell) // most + int(place)] for number, place in enumerate(places)]
 
 
 def _numbered_words(sentences: Sequence[str]) -> tuple[tuple[str, ...], Array]:
