@@ -160,7 +160,7 @@ def _check_unique(documents: Mapping[str, Document]) -> None:
 
 
 def _thinned(cell: Sequence[str], most: int | None) -> Sequence[str]:
-    """At most so many sentences: one of each stretch, so that all forms stay, at a hashed place, so that fillings do."""
+    """At most so many: one sentence of each stretch, so that all forms stay, at a hashed place, so that fillings do."""
     if most is None or len(cell) <= most:
         return cell
     places = mix(np.arange(most, dtype=np.uint64)) % np.uint64(len(cell) // most)
