@@ -1,4 +1,4 @@
-"""MESSENGER: its worlds, stepped with random moves, observations and resets included.
+"""MESSENGER: its worlds, stepped with random moves, observations and resets included; then the loop around EMMA.
 
 B = 256. Authors' figures (reference: their environments, timed): 511 to 682 microseconds a step in stages 2 and 3,
 resets included, and for two agents 52 to 112 a joint step.
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._messenger_loop import measure_loops
 from benchmarks.common.figures import Figure
 from benchmarks.common.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.core.world import World
@@ -44,6 +45,7 @@ def measure() -> Iterator[Figure]:
     world = _world("stage3")
     for part, cost in microseconds_by_part(world, _chooser(world), STEPS * REPEATS, WORLD_PARTS).items():
         yield Figure(f"messenger.world_stage3.part.{part.removeprefix('_')}", cost, MICROSECONDS)
+    yield from measure_loops()
 
 
 def _cost(world: World) -> float:
