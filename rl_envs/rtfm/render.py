@@ -37,7 +37,7 @@ ELEMENT_COLOURS: dict[str, Colour] = {
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
 _OVERSAMPLING = 2
 _TEXT_PIXELS, _NAME_PIXELS = 13, 11
-_NAME_LINE_PIXELS = 14
+_NAME_LINE_PIXELS, _NAME_MARGIN = 14, 16
 _LINE_PIXELS = 18
 _PANEL_COLUMNS = 46
 _PANEL_PIXELS = 350
@@ -125,10 +125,16 @@ def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, 
 def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> None:
     """The words of a name, one a line, in the middle of a cell."""
     words = name.split()
-    font = ImageFont.load_default(_NAME_PIXELS)
+    font = _fitting_font(words, side - _NAME_MARGIN)
     x, y = (cell[1] + 0.5) * side, (cell[0] + 0.5) * side
     for number, word in enumerate(words):
         pen.text((x, y + (number - (len(words) - 1) / 2) * _NAME_LINE_PIXELS), word, fill=INK, font=font, anchor="mm")
+
+
+def _fitting_font(words: Sequence[str], width: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The font of names, smaller if a word needs it."""
+    longest = max(ImageFont.load_default(_NAME_PIXELS).getlength(word) for word in words)
+    return ImageFont.load_default(_NAME_PIXELS * min(1, width / longest))
 
 
 def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:

@@ -1,12 +1,14 @@
 """Pictures of RTFM show who is where and what can be read."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, PAPER, WALL, Scene, draw
+from rl_envs.rtfm.words import NAME_SETS
 from rl_envs.rtfm.world import Rtfm
 from tests.rtfm.scenes import RIGHT, STAY, situation
 
@@ -52,6 +54,15 @@ def test_everything_is_drawn_in_its_colour_at_its_cell(place, colour, least):
     image = draw(SCENE)
     assert image.dtype == np.uint8 and image.shape[0] >= 6 * CELL
     assert share(patch(image, place), colour) > least
+
+
+def test_the_longest_words_stay_within_their_box():
+    """Between the box's edge and its words, and outside the box, nothing is written."""
+    for names in NAME_SETS.values():
+        for noun, modifier in itertools.product(names.nouns, names.modifiers):
+            cell = patch(changed(items=[(f"{modifier} {noun}", (4, 4))]), (4, 4))[CELL // 2 - 18 : CELL // 2 + 18]
+            for edge in (cell[:, 6:8], cell[:, -8:-6]):
+                assert share(edge, ITEM) > 0.99, (modifier, noun)
 
 
 def test_the_dead_are_crossed_out():
