@@ -7,9 +7,9 @@
 
 In the full game monsters move (`dyna`), three monsters are in a team and two modifiers beat an element (`group`), and
 documents are written in many words (`nl`). Rows are where a team comes from before it plays that: from `random`
-weights, or from the simplest game, through `dyna`, through `dyna` and `group`. Columns `... after STAGE` are the win
-rates with which earlier stages ended. A second table has them as the paper's table 2 does: by where a team comes from
-and which game it was trained on next. The other cells of that table are rows, too, and the paper's preset has them all:
+weights, or from the simplest game, through `dyna`, through `dyna` and `group`. A second table has the win rates with
+which all stages ended, as the paper's table 2 does: by where a team comes from and which game it was trained on next.
+The other cells of that table are rows, too, and the paper's preset has them all:
 
     python tune_experiments/rtfm_curriculum.py --methods random_to_nl from_6x6_to_nl from_dyna_to_dyna_nl
 """

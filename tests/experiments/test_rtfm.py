@@ -28,6 +28,7 @@ from tune_experiments.rtfm_curriculum import TABLE_2
 
 RTFM, LETTERS = (find_experiment(name).presets for name in ("rtfm_txt2pi", "rtfm_rock_paper_scissors"))
 CURRICULUM = find_experiment("rtfm_curriculum").presets
+GENERALISATION = find_experiment("rtfm_generalisation")
 METHODS = RTFM["laptop"].methods
 TINY = {"rtfm": RTFM["smoke"], "letters": LETTERS["smoke"]}
 
@@ -160,6 +161,22 @@ def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_
         "film": [0.5, 0.4, 0.3, 0.2],
         "random moves": [0.1, 0.1, 0.1, None],
     }
+
+
+def test_simpler_games_have_a_table_of_their_own_and_the_full_games_stage_is_a_column_like_any_other():
+    def line(world):
+        return Result(
+            "x", GENERALISATION.caption, "trained_on_10x10", world, "test", 0, "win_rate", 0.5, 0.5, 0.5, 10, 7
+        )
+
+    earlier = [line("train_6x6 after simplest"), line("train_6x6 after dyna_group")]
+    last = [line("train_10x10 after full_10x10"), line("eval_10x10")]
+    ends, stages = GENERALISATION.tables([*earlier, *last])
+    assert ends.metrics == ("train_10x10", "eval_10x10")
+    assert [label for label, _ in ends.rows] == ["trained_on_10x10", "trained_on_10x10, paper"]
+    assert stages.metrics == ("simplest", "dyna_group", "full_10x10")
+    (of_a_simpler_game,) = GENERALISATION.tables(earlier[:1])
+    assert of_a_simpler_game.metrics == ("simplest",)
 
 
 def test_uniform_moves_win_as_often_as_is_known():

@@ -13,7 +13,7 @@ from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm import pictures
 from tune_experiments.common.rtfm.config import RunConfig, make_world
 from tune_experiments.common.rtfm.evaluation import test
-from tune_experiments.common.rtfm.tables import win_rate_table
+from tune_experiments.common.rtfm.tables import of_last_games, win_rate_table
 from tune_experiments.common.rtfm.trials import plan
 from tune_experiments.common.tables import PaperNumbers, PaperTable
 
@@ -62,7 +62,10 @@ def reading_experiment(
     """
 
     def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
-        return [win_rate_table(results, caption, paper), *more_tables(results)]
+        ends = of_last_games(results)
+        is_of_a_simpler_game = bool(results) and not ends
+        first = [] if is_of_a_simpler_game else [win_rate_table(ends, caption, paper)]
+        return [*first, *more_tables(results)]
 
     return Experiment(
         name=name,

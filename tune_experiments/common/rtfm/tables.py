@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from tune_experiments.common.outcome import after_stage
 from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm.evaluation import REFERENCES, SHUFFLED
 from tune_experiments.common.rtfm.stages import GAMES, transfers
@@ -27,6 +28,21 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
     columns = tuple(dict.fromkeys(line.world for line in played))
     cells = [dataclasses.replace(line, metric=line.world, world="") for line in played]
     return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
+
+
+def of_last_games(results: Sequence[Result]) -> list[Result]:
+    """Lines of finished ways: what simpler games ended with stands in `transfer_table`.
+
+    The full game's own stage is tested like any other column, so its name falls away.
+    """
+    kept = []
+    for line in results:
+        world, _, stage = line.world.partition(after_stage(""))
+        if stage.startswith("full"):
+            kept.append(dataclasses.replace(line, world=world))
+        elif stage not in GAMES:
+            kept.append(line)
+    return kept
 
 
 def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
