@@ -14,7 +14,20 @@ from rl_models.training.schedule import Progress
 from tune_experiments.common.curriculum import Curriculum, Stage, stages_of
 from tune_experiments.common.plan import TrialPlan
 
-__all__ = ["Course", "StageEnd", "course_behind"]
+__all__ = ["Choice", "Course", "StageEnd", "course_behind"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Weights that are better than those before them.
+
+    Attributes:
+        value: of the validation.
+        env_steps: of all stages: the number of their checkpoint.
+    """
+
+    value: float
+    env_steps: int
 
 
 @dataclass(frozen=True)
@@ -26,12 +39,19 @@ class StageEnd:
         passed: whether its promotion rule was met; None without a rule.
         progress: in this stage.
         env_steps: of all stages to its end: the number of its last checkpoint.
+        chosen: the number of the checkpoint with its best validation; None where weights are not chosen.
     """
 
     name: str
     passed: bool | None
     progress: Progress
     env_steps: int
+    chosen: int | None = None
+
+    @property
+    def left(self) -> int:
+        """Number of the checkpoint that it leaves to the next stage and to tests."""
+        return self.env_steps if self.chosen is None else self.chosen
 
 
 @dataclass
@@ -44,6 +64,7 @@ class Course:
         progress: in the present stage; budgets and schedules read it.
         values: the latest of what the stage's promotion looks at.
         validated_at: env steps of the stage at its last validation.
+        choice: the stage's best validation so far, where its plan chooses weights.
     """
 
     declared: TrialPlan | Curriculum
@@ -51,6 +72,7 @@ class Course:
     progress: Progress = field(default_factory=Progress)
     values: list[float] = field(default_factory=list)
     validated_at: int = 0
+    choice: Choice | None = None
 
     def __post_init__(self) -> None:
         """Name the stages."""
@@ -127,20 +149,45 @@ class Course:
         elif known:
             raise ValueError(f"stage {self.stage.name} waits for {rule.metric!r}; what is logged is {', '.join(known)}")
 
+    def better_value(self, row: Mapping[str, float | None]) -> float | None:
+        """The value of a row's validation if it is the stage's best so far and its plan chooses weights, else None.
+
+        Raises:
+            ValueError: validation does not measure what weights are chosen by.
+        """
+        key = f"valid/{self.plan.chosen_by}"
+        known = [name for name in row if name.startswith("valid/")]
+        if self.plan.chosen_by is None or not known:
+            return None
+        if (value := row.get(key)) is None:
+            raise ValueError(
+                f"stage {self.stage.name} chooses weights by {key!r}; what is logged is {', '.join(known)}"
+            )
+        return value if self.choice is None or value > self.choice.value else None
+
     def end(self) -> StageEnd:
         """How the present stage ended."""
-        return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps)
+        chosen = None if self.choice is None else self.choice.env_steps
+        return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps, chosen)
+
+    @property
+    def kept(self) -> set[int]:
+        """Numbers of checkpoints that somebody will ask for."""
+        ends = {number for end in self.ended for number in (end.env_steps, end.left)}
+        return ends if self.choice is None else ends | {self.choice.env_steps}
 
     def next_stage(self) -> None:
         """Leave a stage that is over for the one after it."""
         self.ended.append(self.end())
-        self.progress, self.values, self.validated_at = Progress(), [], 0
+        self.progress, self.values, self.validated_at, self.choice = Progress(), [], 0, None
 
     # ---- what checkpoints say ----------------------------------------------------------------------------------------
 
     def state(self, progress: Progress) -> dict[str, Any]:
         """What a checkpoint at `progress` in the present stage says, as JSON."""
-        state = {"progress": vars(self.total(progress)), "validated_at": self.validated_at}
+        state: dict[str, Any] = {"progress": vars(self.total(progress)), "validated_at": self.validated_at}
+        if self.choice is not None:
+            state["choice"] = vars(self.choice)
         if not self.is_staged:
             return state
         ended = [vars(end) | {"progress": vars(end.progress)} for end in self.ended]
@@ -163,6 +210,7 @@ class Course:
                 f"go back to that or begin in another folder"
             )
         self.ended, self.validated_at = ended, state["validated_at"]
+        self.choice = Choice(**state["choice"]) if "choice" in state else None
         self.progress, self.values = Progress(**stage["progress"]), list(stage["values"])
 
     # ---- what people see ---------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class TrialPlan:
         budget_env_steps: when training ends.
         validate_every_env_steps, checkpoint_every_env_steps: how often.
         validate: metrics of the present policy on validation worlds, logged under `valid/`.
+        chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
         make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
     """
 
@@ -42,4 +43,5 @@ class TrialPlan:
     validate_every_env_steps: int
     checkpoint_every_env_steps: int
     validate: Callable[[TeamPolicy], Episodes]
+    chosen_by: str | None = None
     make_algorithm: Callable[[TrialPlan], Any] | None = None

@@ -21,7 +21,7 @@ from rl_envs.core.texts import TextStore
 from rl_models.networks.features import State
 from rl_models.networks.texts import MissingTextsError
 from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.training.checkpoint import CheckpointError, load_checkpoint, newest_whole_checkpoint
+from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.rollout import to_numpy
 from rl_models.training.text_cache import TextEncodings
 from tune_experiments.common.course import course_behind
@@ -123,7 +123,7 @@ class LoadedPolicy:
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
-    """A trained team from a checkpoint, a trial folder (its newest checkpoint) or a run (the first row of its table).
+    """A trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run (the first row of its table).
 
     Raises:
         UserError: nothing there, or a checkpoint that is damaged or not ours; the sentence says which.
@@ -156,7 +156,7 @@ def find_checkpoint(path: Path) -> Path:
     if path.name.startswith("checkpoint_"):
         return path
     for folder in [path, *_trials_of(path)]:
-        checkpoint = newest_checkpoint(folder)
+        checkpoint = chosen_checkpoint(folder)
         if checkpoint is not None:
             return checkpoint
     raise UserError(
@@ -172,6 +172,13 @@ def _trials_of(run: Path) -> list[Path]:
     experiment = find_experiment(name)
     trials = trial_folders(experiment, read_configuration(experiment, data), run)
     return [folder for seeds in trials.values() for _, folder in sorted(seeds.items())]
+
+
+def chosen_checkpoint(trial: Path) -> Path | None:
+    """The checkpoint that a trial stands for: the best validated one if weights are chosen by that, else the newest."""
+    newest = newest_checkpoint(trial)
+    choice = load_state(newest).get("choice") if newest else None
+    return path_of(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest
 
 
 def newest_checkpoint(trial: Path) -> Path | None:

@@ -24,7 +24,7 @@ def hand_over_stage(course: Course, tensors: Tensors, trial: Path) -> tuple[Tens
 
     Args:
         course: at the beginning of a stage.
-        tensors: of the checkpoint with which the stage before ended.
+        tensors: of the checkpoint that the stage before has left.
         trial: folder of the trial.
 
     Returns:
@@ -66,7 +66,7 @@ def check_handovers(curriculum: Curriculum) -> None:
 def _report(course: Course, handover: Handover, frozen: list[str], kept: list[str]) -> dict[str, Any]:
     end = course.ended[-1]
     return {
-        "from": {"stage": end.name, "passed": end.passed, "env_steps": end.env_steps},
+        "from": {"stage": end.name, "passed": end.passed, "env_steps": end.left},
         "to": {"stage": course.stage.name},
         "loaded": handover.loaded,
         "loaded_by_rows": _shapes(handover.by_rows),

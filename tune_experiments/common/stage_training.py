@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.training.checkpoint import prune, save_checkpoint
-from tune_experiments.common.course import Course
+from tune_experiments.common.course import Choice, Course
 from tune_experiments.common.trial_log import TrialLog
 
 KEPT_CHECKPOINTS = 3
-"""The newest; those with which a stage ended stay too."""
+"""The newest; those with which a stage ended, and those with its best validation, stay too."""
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
 Report = Callable[[dict[str, Any]], None]
@@ -50,7 +50,7 @@ class StageTraining:
             statistics = {}
             self._log.append(row)
             self._report(row | course.live())
-            self._checkpoint(algorithm)
+            self._checkpoint(algorithm, course.better_value(row))
 
     def _row(self, statistics: Row, clock: _Clock, algorithm: Any) -> dict[str, float | None]:
         total = self._course.total()
@@ -73,19 +73,21 @@ class StageTraining:
         episodes = self._plan.validate(algorithm.policy())
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
-    def _checkpoint(self, algorithm: Any) -> None:
+    def _checkpoint(self, algorithm: Any, best: float | None) -> None:
+        """Save where that is due, or where validation has just found the `best` weights."""
         course = self._course
-        if not self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps):
+        if best is None and not self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps):
             return
         tensors, progress = algorithm.checkpoint()
         if course.stage_is_over:  # IMPALA may have learned more since the row
             course.progress = progress
         elif course.would_end_at(progress):  # the same: whoever continued from here would miss the stage's last row
             return
-        self._saved_at = progress.env_steps
-        state = self._identity | course.state(progress)
-        save_checkpoint(self._folder, course.total(progress).env_steps, tensors, state)
-        prune(self._folder, KEPT_CHECKPOINTS, always=[end.env_steps for end in course.ended])
+        self._saved_at, number = progress.env_steps, course.total(progress).env_steps
+        if best is not None:
+            course.choice = Choice(best, number)
+        save_checkpoint(self._folder, number, tensors, self._identity | course.state(progress))
+        prune(self._folder, KEPT_CHECKPOINTS, always=course.kept)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
         """Whether what was done at `last_env_steps` is to be done again; at the stage's end it always is."""

@@ -2,8 +2,8 @@
 
 A trial that starts looks into its own folder and continues from the newest whole checkpoint, whatever ended it the
 last time; rows written after that checkpoint are taken back first. A stage begins in the same way, from the checkpoint
-with which the stage before ended, so it makes no difference whether the trial died in between. Nothing pickled is ever
-read.
+that the stage before has left, its last or the best validated one, so it makes no difference whether the trial died in
+between. Nothing pickled is ever read.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ class Trial:
         course, env_steps = self.course, self.course.total().env_steps
         if not env_steps:
             return
-        tensors = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps)).tensors
-        if course.progress.env_steps:
+        begins = not course.progress.env_steps
+        number = course.ended[-1].left if begins else env_steps
+        tensors = load_checkpoint(path_of(self.folder / CHECKPOINTS, number)).tensors
+        if not begins:
             algorithm.restore(tensors, course.progress)
             return
         tensors, sentence = hand_over_stage(course, tensors, self.folder)
@@ -101,9 +103,9 @@ class Trial:
         for index, end in enumerate(course.ended):
             stage = course.stages[index]
             if stage.test is not None:
-                results += self._test_of(end.env_steps, stage.plan_at(index), {after_stage(end.name): stage.test})
+                results += self._test_of(end.left, stage.plan_at(index), {after_stage(end.name): stage.test})
         tests = tests_of(self.experiment, self.config, course)
-        return results + self._test_of(course.total().env_steps, course.plan, tests)
+        return results + self._test_of(course.end().left, course.plan, tests)
 
     def _test_of(self, env_steps: int, plan: TrialPlan, tests: dict[str, Test]) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))

@@ -1,0 +1,108 @@
+"""Weights chosen by validation: what a stage hands on, what is tested and loaded; no death changes the choice."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.optimiser import OptimiserSettings
+from tests.experiments.stages import BATCH, Config, experiment, plan, play
+from tune_experiments.common.curriculum import Curriculum, Stage
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.policies import chosen_checkpoint
+from tune_experiments.common.trial import Trial
+from tune_experiments.common.trial_log import read_metrics
+
+STEPS = 6
+"""Updates of a stage; each is followed by a validation."""
+
+
+def peak(policy):
+    """Highest near the weights after some updates: the distance that they have gone, up to a limit."""
+    total = sum(float(value.abs().sum()) for value in policy.state_dict().values())
+    return {"fit": np.array([-abs(total - peak.at)])}
+
+
+def chosen_plan(**changes):
+    return plan(
+        budget_env_steps=STEPS * BATCH,
+        validate_every_env_steps=BATCH,
+        checkpoint_every_env_steps=100 * BATCH,
+        optimiser=OptimiserSettings(),
+        validate=peak,
+        chosen_by="fit",
+        **changes,
+    )
+
+
+def weights_at(folder, env_steps):
+    return load_checkpoint(path_of(folder / "checkpoints", env_steps)).tensors["weights"]
+
+
+def run(folder, declared, report=lambda row: None):
+    Trial(experiment(declared, "calm"), Config(), "walkers", 0, folder).run(report)
+
+
+def fits(folder):
+    return {row["env_steps"]: row["valid/fit"] for row in read_metrics(folder / "metrics.jsonl")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def peak_in_the_middle(tmp_path_factory):
+    """Validation is best for the weights after three updates of a stage, as a trial without a choice has them."""
+    folder = tmp_path_factory.mktemp("unchosen")
+    peak.at = 0.0
+    run(folder, plan(budget_env_steps=3 * BATCH, checkpoint_every_env_steps=BATCH, optimiser=OptimiserSettings()))
+    peak.at = sum(float(torch.as_tensor(value).abs().sum()) for value in weights_at(folder, 3 * BATCH).values())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, peak_in_the_middle):
+    folder = tmp_path_factory.mktemp("whole") / "walkers-seed0"
+    run(folder, Curriculum((Stage(name="calm", plan=chosen_plan()), Stage(name="again", plan=chosen_plan()))))
+    return folder
+
+
+def best_of(folder, first, last):
+    """Env steps of the best validation between two moments."""
+    found = {env_steps: fit for env_steps, fit in fits(folder).items() if first < env_steps <= last}
+    return max(found, key=found.__getitem__)
+
+
+def test_the_best_validated_weights_are_handed_on_and_not_the_last(whole):
+    best = best_of(whole, 0, STEPS * BATCH)
+    assert best == 3 * BATCH
+    state = load_state(newest_whole_checkpoint(whole / "checkpoints"))
+    assert [(end["env_steps"], end["chosen"]) for end in state["curriculum"]["ended"]] == [(STEPS * BATCH, best)]
+
+
+def test_the_best_validated_weights_are_tested_and_loaded(whole):
+    best = best_of(whole, STEPS * BATCH, 2 * STEPS * BATCH)
+    assert best < 2 * STEPS * BATCH
+    assert chosen_checkpoint(whole) == path_of(whole / "checkpoints", best)
+    policy = chosen_plan().build_policy()
+    policy.load_state_dict(weights_at(whole, best))
+    (line,) = outcome_of(whole)
+    assert (line.env_steps, line.value) == (best, pytest.approx(play(policy, "calm")["success"].mean()))
+
+
+def test_a_death_anywhere_leaves_the_same_choice(whole, tmp_path):
+    declared = Curriculum((Stage(name="calm", plan=chosen_plan()), Stage(name="again", plan=chosen_plan())))
+    for updates in (2, 5, 7, 10):
+
+        def dies(row, updates=updates):
+            if row["env_steps"] >= updates * BATCH:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, declared, dies)
+    run(tmp_path, declared)
+    assert fits(tmp_path) == fits(whole)
+    assert outcome_of(tmp_path) == outcome_of(whole)
+
+
+def test_a_plan_that_chooses_by_what_is_not_measured_is_told(tmp_path):
+    with pytest.raises(ValueError, match="chooses weights by 'valid/win_rate'; what is logged is valid/fit"):
+        run(tmp_path, dataclasses.replace(chosen_plan(), chosen_by="win_rate"))
