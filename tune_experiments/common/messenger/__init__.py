@@ -1,0 +1,1 @@
+"""What experiments on MESSENGER share: settings, rows, evaluation, tables and pictures."""

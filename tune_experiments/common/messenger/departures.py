@@ -1,0 +1,65 @@
+"""What a run on MESSENGER changes against the paper and its release, one sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rl_envs.messenger.corpus_file import OWN
+from rl_models.language.choice import BERT, chosen_encoder
+from tune_experiments.common.config_path import value_at
+from tune_experiments.common.messenger.config import GROUNDING, MessengerConfig
+
+_COMPARED = {
+    "network.features": "width of keys, values and symbols",
+    "network.maps": "maps of the convolution",
+    "network.hidden": "hidden units",
+    "network.averages_sentences": "values averaged over sentences",
+    "network.shares_hidden": "hidden layer shared by policy and value",
+    "encoder.padded_to": "tokens to which sentences are padded",
+    "freezes_attention": "attention frozen after the first stage",
+    "learner.learning_rate": "learning rate",
+    "learner.final_learning_rate_share": "share of the learning rate at the end",
+    "learner.clip": "clipping range",
+    "learner.epochs": "passes over a batch",
+    "learner.minibatches": "minibatches of a pass",
+    "learner.lambda_": "lambda of GAE",
+    "learner.entropy_weight": "entropy weight",
+    "learner.final_entropy_weight": "entropy weight at the end",
+    "learner.clip_gradient": "largest norm of the gradients",
+    "workers.worlds_per_runner": "worlds of a runner",
+    "workers.fragment_length": "env steps of a fragment",
+    "first_stage_env_steps": "env steps of the first stage",
+    "budget_env_steps": "env steps of each later stage",
+}
+
+
+def departures(config: MessengerConfig, reference: MessengerConfig) -> list[str]:
+    """Compare with the preset that has the release's constants."""
+    notes = [
+        "the convolution sees three moments of a cell as channels, as the paper says; the release's sees three cells",
+        "values are bootstrapped where a fragment ends and advantages standardised; the release cuts and standardises "
+        "returns",
+    ]
+    if GROUNDING in config.methods:
+        weight = config.learner.grounding_weight
+        notes.insert(0, f"row {GROUNDING}: a contrastive grounding loss of weight {weight:g}; the paper has none")
+    if config.texts == OWN:
+        notes.append("sentences are our own, from 82 templates; --texts published reads the published corpus")
+    if config.max_sentences_per_cell is not None:
+        notes.append(f"at most {config.max_sentences_per_cell} sentences of each kind; the paper has all")
+    if chosen_encoder(config.encoder.name)[0] != BERT:
+        notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
+    for path, name in _COMPARED.items():
+        if (ours := value_at(config, path)) != (theirs := value_at(reference, path)):
+            notes.append(f"{name}: {_in_words(ours)}, the release has {_in_words(theirs)}")
+    return notes
+
+
+def _encoder_in_words(config: MessengerConfig) -> str:
+    return chosen_encoder(config.encoder.name)[1]
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

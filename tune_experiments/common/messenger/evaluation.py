@@ -1,0 +1,86 @@
+"""What is tested: training games, new games in new sentences, and whether the manual is read, beside random play.
+
+As published, an evaluated team plays its likeliest actions with 5 % random ones among them, and episodes have the time
+limits of training. With permuted roles the manual tells of another game with the same three entities: whoever reads it
+falls, and whoever has learned entities by heart does not. Random play is uniform.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_models.distributions.joint_policy import JointActions, JointPolicy
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import constant_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.messenger.config import MessengerConfig, make_world
+from tune_experiments.common.plan import Episodes
+
+EVALUATION_SEED = 84
+"""Of every evaluation: with the worlds' arguments it fixes all episodes, whatever plays them."""
+RANDOM_SHARE = 0.05
+"""Of an evaluated team's actions."""
+RANDOM = "random_play_on_"
+COLUMNS: dict[str, dict[str, Any]] = {
+    "train": {"split": "train"},
+    "test": {"split": "test"},
+    "test_se": {"split": "test_se"},
+    "train_permuted": {"split": "train", "permuted_roles": True},
+    "test_permuted": {"split": "test", "permuted_roles": True},
+}
+"""Column of the table -> arguments of its worlds. `test_se` has new games and sentences and no new movements."""
+
+
+class WithRandomMoves(Evaluation):
+    """Likeliest actions, with random ones among them; all from the worlds' own uniforms."""
+
+    def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
+        actions, component = policy.likeliest()
+        assert isinstance(actions, torch.Tensor)
+        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None]
+        drawn = (uniforms / RANDOM_SHARE * self.world.action_spec).long()
+        return torch.where(uniforms < RANDOM_SHARE, drawn, actions), component
+
+
+def test(config: MessengerConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+    """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
+    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name) for name in _columns(stage)}
+    chance = random_play(config, stage, config.test_episodes)
+    return found | {f"stage_{stage}_{RANDOM}{name}": dict(episodes) for name, episodes in chance.items()}
+
+
+def validate(config: MessengerConfig, stage: int, policy: TeamPolicy) -> Episodes:
+    """Metrics in games and sentences of the validation split; weights are chosen by `win_rate`."""
+    world = make_world(config, stage, config.valid_episodes, split="val")
+    return _summed(WithRandomMoves(world, policy).run(EVALUATION_SEED))
+
+
+@functools.lru_cache(maxsize=8)
+def random_play(config: MessengerConfig, stage: int, count: int) -> dict[str, Episodes]:
+    """Column -> episodes of uniform moves; what manuals say makes no difference to them."""
+    team = constant_team(1, 1, 5)
+    for weights in team.parameters():
+        torch.nn.init.zeros_(weights)
+    play: Callable[..., Evaluation] = functools.partial(Evaluation, policy=team)
+    worlds = {name: make_world(config, stage, count, split=name) for name in _columns(stage) if "permuted" not in name}
+    return {name: _summed(play(world).run(EVALUATION_SEED)) for name, world in worlds.items()}
+
+
+def _play(config: MessengerConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
+    world = make_world(config, stage, config.test_episodes, **COLUMNS[column])
+    return _summed(WithRandomMoves(world, policy).run(EVALUATION_SEED))
+
+
+def _columns(stage: int) -> list[str]:
+    """Only in stage 2 do test games move in ways that training has not."""
+    return [name for name in COLUMNS if stage == 2 or name != "test_se"]
+
+
+def _summed(episodes: Episodes) -> Episodes:
+    """`return` is the team's sum."""
+    return episodes | {"return": np.asarray(episodes["return"]).sum(1)}

@@ -1,0 +1,51 @@
+"""What a run on MESSENGER leaves to look at: curves, and an episode of each row with its manual and attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tune_experiments.common import plots
+from tune_experiments.common.messenger.config import GROUNDING
+from tune_experiments.common.messenger.film import film
+from tune_experiments.common.policies import chosen_checkpoint, load_policy
+from tune_experiments.common.video import write_gif
+
+__all__ = ["draw", "film"]
+
+CURVES = {
+    "episode/win_rate": "win rate",
+    "policy/entropy": "entropy (nats)",
+    "loss/grounding": "contrastive grounding loss",
+}
+BINS = 40
+_FRAME_SECONDS = 1.0
+Trials = dict[str, dict[int, Path]]
+"""Method -> seed -> folder."""
+
+
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
+    """Everything of which there is something yet; returns what was written."""
+    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
+
+
+def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
+    found = {
+        _name(method): [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
+        for method, seeds in trials.items()
+    }
+    runs = {name: paths for name, paths in found.items() if paths}
+    if runs:
+        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+
+
+def _name(method: str) -> str:
+    return f"{method}, not in the paper" if method == GROUNDING else method
+
+
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+    """Of each row's first seed."""
+    for method, seeds in trials.items():
+        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
+        if checkpoint is not None:
+            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif", _FRAME_SECONDS)

@@ -1,0 +1,56 @@
+"""Win rates, a table a stage: rows as methods and random play, columns as what was played.
+
+A result's world is `stage_S_COLUMN`, or `stage_S_random_play_on_COLUMN` (after an earlier stage with its name behind).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from tune_experiments.common.messenger.config import GROUNDING
+from tune_experiments.common.messenger.evaluation import COLUMNS, RANDOM
+from tune_experiments.common.outcome import after_stage
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperTable, make_table
+
+NOT_IN_THE_PAPER = f"{GROUNDING} learns with a contrastive grounding loss, which the paper does not have."
+RANDOM_ROW = "random play"
+_WORLD = re.compile(rf"stage_(\d)_({RANDOM})?(\w+)")
+
+
+def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table for each stage that was tested."""
+    cells = [cell for line in results if line.metric == "win_rate" and (cell := _cell(line, caption))]
+    return [_table([cell for cell in cells if cell.table == title]) for title in sorted({one.table for one in cells})]
+
+
+def _table(cells: Sequence[Result]) -> PaperTable:
+    played = [cell for cell in cells if cell.method != RANDOM_ROW]
+    columns = [name for name in COLUMNS if any(cell.metric == name for cell in played)]
+    table = make_table([*played, *_random(cells)], cells[0].table, columns)
+    if any(cell.method == GROUNDING for cell in played):
+        return dataclasses.replace(table, caption=f"{table.caption} {NOT_IN_THE_PAPER}")
+    return table
+
+
+def _random(cells: Sequence[Result]) -> list[Result]:
+    """Random play knows no method and no seed: that of the first trial stands for all."""
+    first: dict[str, Result] = {}
+    for cell in cells:
+        if cell.method == RANDOM_ROW:
+            first.setdefault(cell.metric, dataclasses.replace(cell, env_steps=None))
+    return list(first.values())
+
+
+def _cell(line: Result, caption: str) -> Result | None:
+    """A line as a cell of its stage's table; None for what such tables do not show."""
+    found = _WORLD.fullmatch(line.world.partition(after_stage(""))[0])
+    if found is None:
+        return None
+    stage, is_random, column = found.groups()
+    title = f"{caption}, stage {stage}"
+    return dataclasses.replace(
+        line, table=title, method=RANDOM_ROW if is_random else line.method, metric=column, world=""
+    )

@@ -1,0 +1,106 @@
+"""From settings to a training run: MESSENGER's stages, each with its worlds, PPO, and weights chosen by validation."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from rl_envs.messenger.corpus import STILL
+from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.games import pairs_of_games
+from rl_envs.messenger.symbols import ACTIONS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
+from rl_models.emma import EmmaTeamConfig, emma_team
+from rl_models.language.choice import text_encoder
+from rl_models.language.encoder import SentenceEncoder
+from rl_models.networks.emma_body import EmmaSizes
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.grounding import GroundingLoss
+from rl_models.training.objective import Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Schedule
+from tune_experiments.common.curriculum import Curriculum, Stage
+from tune_experiments.common.messenger.config import GROUNDING, LearnerSettings, MessengerConfig, make_world
+from tune_experiments.common.messenger.evaluation import test, validate
+from tune_experiments.common.plan import TrialPlan
+
+ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
+"""What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own."""
+_NO_CLIPPING = 1e9
+
+
+def plan(config: MessengerConfig, method: str, seed: int) -> Curriculum:
+    """The stages of one row with one seed."""
+    return Curriculum(tuple(_stage(config, method, seed, stage) for stage in config.stages))
+
+
+def _stage(config: MessengerConfig, method: str, seed: int, stage: int) -> Stage:
+    is_first, is_last = stage == config.stages[0], stage == config.last_stage
+    freezes = config.freezes_attention and not is_first and method != "game_id"
+    return Stage(
+        name=f"stage_{stage}",
+        plan=_plan_of_stage(config, method, seed, stage),
+        frozen=ATTENTION if freezes else (),
+        test=None if is_last else functools.partial(test, config, stage),
+    )
+
+
+def _plan_of_stage(config: MessengerConfig, method: str, seed: int, stage: int) -> TrialPlan:
+    budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
+    return TrialPlan(
+        make_world=functools.partial(make_world, config, stage),
+        build_policy=functools.partial(build_policy, config, method, seed),
+        objective=_objective(config.learner, stage, method == GROUNDING, budget),
+        optimiser=_optimiser(config.learner, budget),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=budget,
+        validate_every_env_steps=math.ceil(budget / config.validations),
+        checkpoint_every_env_steps=math.ceil(budget / config.checkpoints),
+        validate=functools.partial(validate, config, stage),
+        chosen_by="win_rate",
+    )
+
+
+def build_policy(config: MessengerConfig, method: str, seed: int) -> TeamPolicy:
+    """The team of one row with its initial weights, the same in all stages."""
+    reads = method != "game_id"
+    team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles")
+    sizes = EmmaSizes(symbols=len(SYMBOLS), side=SIDE, moments=config.frames)
+    encoder = functools.partial(_encoder, config) if reads else None
+    return emma_team(team, sizes, len(ACTIONS), encoder, seed)
+
+
+def training_sentences(config: MessengerConfig) -> list[str]:
+    """Sentences about the games of training, of all kinds that the run's stages show."""
+    corpus, games = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    kinds = (STILL,) if config.stages == (1,) else range(len(MOVEMENTS))
+    told = pairs_of_games(games, "train")
+    if 3 in config.stages:  # decoys are told as enemies, and a false lead as anything
+        told = {(entity, role) for entity in range(len(ENTITIES)) for role in range(len(ROLES))}
+    numbers = (number for pair in sorted(told) for kind in kinds for number in corpus.cell("train", *pair, kind))
+    return [corpus.sentences[number] for number in numbers]
+
+
+def _encoder(config: MessengerConfig) -> SentenceEncoder:
+    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    return text_encoder(config.encoder, corpus.sentences, training_sentences(config))
+
+
+def _objective(learner: LearnerSettings, stage: int, is_grounded: bool, budget: int) -> Ppo:
+    grounding = GroundingLoss(Schedule.constant(learner.grounding_weight))
+    return Ppo(
+        gamma=learner.gamma[stage - 1],
+        lambda_=learner.lambda_,
+        clip=learner.clip,
+        epochs=learner.epochs,
+        minibatches=learner.minibatches,
+        value_weight=learner.value_weight,
+        entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, budget),
+        extra_losses=(grounding,) if is_grounded else (),
+    )
+
+
+def _optimiser(learner: LearnerSettings, budget: int) -> OptimiserSettings:
+    start = learner.learning_rate
+    rate = Schedule.linear(start, start * learner.final_learning_rate_share, budget)
+    return OptimiserSettings(learning_rate=rate, epsilon=1e-8, clip=learner.clip_gradient or _NO_CLIPPING)
