@@ -1,0 +1,272 @@
+"""EMMA's experiment in MESSENGER: constants as released, stages, what is tested, what is told, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
+from rl_models.language.choice import TextEncoderConfig
+from rl_models.networks.emma import Emma
+from rl_models.networks.emma_game_id import GameId
+from rl_models.teams import constant_team
+from rl_models.training.handover import matching
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tests.language.small import save_bert
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.main import main
+from tune_experiments.common.messenger.config import MessengerConfig, make_world
+from tune_experiments.common.messenger.departures import departures
+from tune_experiments.common.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, random_play, validate
+from tune_experiments.common.messenger.evaluation import test as evaluate
+from tune_experiments.common.messenger.tables import NOT_IN_THE_PAPER, tables
+from tune_experiments.common.messenger.trials import ATTENTION, plan, training_sentences
+from tune_experiments.common.results import Result
+
+EXPERIMENT = find_experiment("messenger_emma")
+PRESETS = EXPERIMENT.presets
+SMOKE, REFERENCE = PRESETS["smoke"], PRESETS["reference"]
+ROWS = PRESETS["laptop"].methods
+
+
+def small(preset, **changes):
+    """A preset's run without a large encoder."""
+    return dataclasses.replace(preset, encoder=TextEncoderConfig(word_features=4), max_sentences_per_cell=2, **changes)
+
+
+def one_update(trial, worlds=4, length=6):
+    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, length, trial.objective.needs_values)
+    collector.reset(0)
+    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
+
+
+# ---------------------------------------------------------------------------------------------- how rows are trained
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("row", ROWS)
+def test_every_row_learns_in_every_stage(row, stage):
+    told = one_update(plan(SMOKE, row, 0).stages[stage - 1].plan)
+    assert np.isfinite(float(told["loss/total"]))
+    assert ("loss/grounding" in told) == (row == "emma_grounding")
+
+
+def test_the_grounding_loss_is_its_own_row_and_no_row_of_reference_and_paper():
+    assert "emma_grounding" in PRESETS["laptop"].methods
+    for preset in ("reference", "paper"):
+        assert PRESETS[preset].methods == ("game_id", "emma")
+        for row in PRESETS[preset].methods:
+            assert all(not stage.plan.objective.extra_losses for stage in plan(PRESETS[preset], row, 0).stages)
+
+
+def test_the_reference_preset_has_the_released_constants():
+    stages = plan(REFERENCE, "emma", 0).stages
+    assert [stage.plan.objective.gamma for stage in stages] == [0.8, 0.99, 0.99]
+    assert [stage.plan.budget_env_steps for stage in stages] == [30_000_000, 50_000_000, 50_000_000]
+    for trial in (stage.plan for stage in stages):
+        objective, optimiser, workers = trial.objective, trial.optimiser, trial.workers
+        assert (objective.clip, objective.epochs, objective.minibatches, objective.lambda_) == (0.1, 4, 1, 1.0)
+        for moment in (Progress(), Progress(env_steps=trial.budget_env_steps)):
+            assert optimiser.learning_rate.at(moment) == pytest.approx(5e-5)
+            assert objective.entropy_weight.at(moment) == pytest.approx(0.01)
+        assert objective.value_weight == 0.5
+        assert workers.worlds_per_runner * workers.fragment_length == 64
+
+
+def test_the_reference_preset_has_the_released_network_but_for_symbols_that_no_world_shows():
+    """1,942,984 with tokens of 768 and a table of 25 symbols; 17 are in use, so eight rows of 256 are left out."""
+    policy = plan(small(REFERENCE), "emma", 0).stages[0].plan.build_policy()
+    words = policy.network.encoder.words.weight.numel()
+    narrow = (768 - 4) * (2 * 256 + 2)  # projections and scores see tokens of 768 in place of 4
+    assert sum(weights.numel() for weights in policy.parameters()) - words + narrow == 1_942_984 - 8 * 256
+
+
+def test_the_paper_preset_learns_from_4096_env_steps_in_minibatches_of_256():
+    trial = plan(PRESETS["paper"], "emma", 0).stages[0].plan
+    update = trial.workers.runners * trial.workers.worlds_per_runner * trial.workers.fragment_length
+    assert (update, update // trial.objective.minibatches) == (4096, 256)
+
+
+def test_attention_is_frozen_after_the_first_stage_where_that_is_asked_for():
+    way = plan(small(REFERENCE), "emma", 0).stages
+    assert [stage.frozen for stage in way] == [(), ATTENTION, ATTENTION]
+    policy = way[1].plan_at(1).build_policy()
+    frozen = [name for name, weights in policy.named_parameters() if not weights.requires_grad]
+    assert frozen == matching(ATTENTION, dict(policy.named_parameters()))
+    assert len(frozen) == 5
+    assert all(not stage.frozen for stage in plan(small(REFERENCE), "game_id", 0).stages)
+    assert all(not stage.frozen for stage in plan(SMOKE, "emma", 0).stages)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_weight_is_handed_from_stage_to_stage(row):
+    teams = [stage.plan.build_policy().state_dict() for stage in plan(SMOKE, row, 0).stages]
+    assert all({n: w.shape for n, w in team.items()} == {n: w.shape for n, w in teams[0].items()} for team in teams)
+
+
+def test_rows_read_manuals_or_are_told_roles():
+    networks = {row: plan(SMOKE, row, 0).stages[0].plan.build_policy().network for row in ROWS}
+    assert [type(network) for network in networks.values()] == [GameId, Emma, Emma]
+
+
+def test_weights_are_chosen_by_the_win_rate_in_games_of_validation():
+    trial = plan(SMOKE, "emma", 0).stages[1].plan
+    assert trial.chosen_by == "win_rate"
+    episodes = trial.validate(trial.build_policy())
+    assert len(episodes["win_rate"]) == SMOKE.valid_episodes
+    world = make_world(SMOKE, 2, SMOKE.valid_episodes, split="val")
+    wanted = WithRandomMoves(world, trial.build_policy()).run(84)
+    np.testing.assert_array_equal(episodes["length"], wanted["length"])
+
+
+@pytest.mark.parametrize("stages", [(1,), (1, 2), (1, 2, 3)])
+def test_words_are_those_of_the_sentences_that_training_shows(stages):
+    config = small(PRESETS["laptop"], stages=stages)
+    known, shown = set(training_sentences(config)), set()
+    for stage in stages:
+        world = make_world(config, stage, 400)
+        shown |= {world.sentences[number] for number in np.unique(world.reset(0)["manual"])}
+    assert shown <= known
+    held_out = make_world(config, stages[0], 400, split="test")
+    assert not known & {held_out.sentences[number] for number in np.unique(held_out.reset(0)["manual"])}
+
+
+# ---------------------------------------------------------------------------------------------- what is tested
+
+
+def test_five_of_a_hundred_actions_are_random_when_a_team_is_tested():
+    team = constant_team(1, 1, 5)
+    world = make_world(MessengerConfig(), 1, 6000)
+    tested = WithRandomMoves(world, team)
+    obs = world.reset(1)
+    output = tested._think(obs, team.initial_state(6000), np.ones(6000, bool))
+    likeliest = int(output.policy.likeliest()[0][0, 0, 0])
+    counts = np.bincount(tested._choose(output.policy)[0].flatten().numpy(), minlength=5) / 6000
+    each = RANDOM_SHARE / 5
+    for action, share in enumerate(counts):
+        wanted = each + (1 - RANDOM_SHARE) * (action == likeliest)
+        assert abs(share - wanted) < 4 * (wanted * (1 - wanted) / 6000) ** 0.5
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_a_stage_is_tested_on_training_and_new_games_with_and_without_true_manuals_beside_random_play(stage):
+    policy = plan(SMOKE, "emma", 0).stages[stage - 1].plan.build_policy()
+    played = evaluate(SMOKE, stage, policy)
+    own = ["train", "test", *["test_se"] * (stage == 2), "train_permuted", "test_permuted"]
+    chance = [f"random_play_on_{name}" for name in own if "permuted" not in name]
+    assert list(played) == [f"stage_{stage}_{name}" for name in (*own, *chance)]
+    assert all(len(episodes["win_rate"]) == SMOKE.test_episodes for episodes in played.values())
+
+
+def test_every_stage_is_tested_once():
+    stages = plan(SMOKE, "emma", 0).stages
+    assert [stage.test is not None for stage in stages] == [True, True, False]
+    policy = stages[2].plan.build_policy()
+    assert all(name.startswith("stage_3_") for name in EXPERIMENT.test(SMOKE, policy))
+
+
+def test_random_play_wins_as_often_as_is_known():
+    """8.0 % of training games in stage 1, by the authors' engine."""
+    wins = random_play(MessengerConfig(), 1, 6000)["train"]["win_rate"]
+    assert abs(wins.mean() - 0.080) < 4 * (0.08 * 0.92 / 6000) ** 0.5
+
+
+def line(method, world, value, seed=0):
+    return Result("x", "caption", method, world, "test", seed, "win_rate", value, value, value, 10, 7)
+
+
+def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
+    lines = [
+        line(row, f"stage_{stage}_{column}{behind}", value, seed)
+        for seed, shift in ((0, 0.0), (1, 0.2))
+        for row, value in (("emma", 0.3 + shift), ("emma_grounding", 0.5 + shift))
+        for stage, behind in ((1, " after stage_1"), (2, ""))
+        for column in ("train", "test", "random_play_on_train", "random_play_on_test")
+    ]
+    first, second = tables(lines, "caption")
+    assert (first.title, second.title) == ("caption, stage 1", "caption, stage 2")
+    assert first.metrics == ("train", "test")
+    rows = {label: [cell.value for cell in cells] for label, cells in first.rows}
+    assert rows == {
+        "emma": [pytest.approx(0.4)] * 2,
+        "emma_grounding": [pytest.approx(0.6)] * 2,
+        "random play": [0.3, 0.3],
+    }
+    assert NOT_IN_THE_PAPER in first.caption
+    (alone,) = tables([one for one in lines if one.method == "emma" and "stage_1" in one.world], "caption")
+    assert NOT_IN_THE_PAPER not in alone.caption
+
+
+# ------------------------------------------------------------------------------------------- what is told and refused
+
+
+def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
+    laptop = departures(PRESETS["laptop"], REFERENCE)
+    assert "row emma_grounding: a contrastive grounding loss of weight 1; the paper has none" in laptop
+    for said in ("sentences are our own", "built-in word vectors", "learning rate: 0.001, the release has 5e-05"):
+        assert any(said in note for note in laptop), said
+    paper = " ".join(departures(PRESETS["paper"], REFERENCE))
+    assert "grounding" not in paper
+    assert "word vectors" not in paper
+    assert "minibatches of a pass: 16, the release has 1" in paper
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"stages": (2, 1)}, "--stages must be some of 1, 2, 3 in this order"),
+        ({"stages": (1, 4)}, "--stages must be some of 1, 2, 3"),
+        ({"stages": ()}, "--stages must be one or more"),
+        ({"validations": 0}, "--validations must be at least 1, not 0"),
+        ({"max_sentences_per_cell": 0}, "--max-sentences-per-cell must be at least 1"),
+    ],
+)
+def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        dataclasses.replace(SMOKE, **changes)
+
+
+@pytest.fixture
+def complaint(tmp_path, capsys, monkeypatch):
+    """What the script says to flags that it refuses; it would find no cluster if it went on."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+
+    def run(*flags):
+        assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "out"), *flags]) == 2
+        assert not (tmp_path / "out").exists()
+        said = capsys.readouterr().err
+        assert said.startswith("error: ")
+        assert said.count("\n") == 1
+        return said
+
+    return run
+
+
+def test_the_published_corpus_without_its_folder_is_one_sentence(complaint, tmp_path):
+    assert f"set {FOLDER_VARIABLE} to the folder" in complaint("--texts", "published")
+    assert "text_train.json" in complaint("--texts", str(tmp_path / "nowhere"))
+
+
+def test_an_encoder_that_cannot_be_had_is_one_sentence(complaint, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("there is no network here")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    said = complaint("--encoder.name", "nobody/no-such-encoder")
+    assert "no text encoder 'nobody/no-such-encoder'" in said
+    assert "check the name and the network" in said
+
+
+def test_a_frozen_encoder_from_a_local_folder_learns_and_is_tested(tmp_path):
+    encoder = TextEncoderConfig(save_bert(tmp_path / "bert", positions=64), folder=str(tmp_path / "encodings"))
+    config = dataclasses.replace(SMOKE, encoder=encoder, max_sentences_per_cell=1, stages=(1,))
+    trial = plan(config, "emma_grounding", 0).stages[0].plan
+    assert np.isfinite(float(one_update(trial)["loss/total"]))
+    policy = trial.build_policy()
+    assert not any("encoder" in name for name, _ in policy.named_parameters())
+    assert len(validate(config, 1, policy)["win_rate"]) == config.valid_episodes

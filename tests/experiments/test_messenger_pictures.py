@@ -1,0 +1,57 @@
+"""Films of EMMA: the manual with what each sprite looks at, for teams that read one."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_envs.messenger import render
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.messenger.film import film, watch_reading
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import record_episode
+
+EXPERIMENT = find_experiment("messenger_emma")
+SMOKE = EXPERIMENT.presets["smoke"]
+
+
+def untrained(row):
+    """A team at the beginning of its last stage."""
+    made = EXPERIMENT.plan(SMOKE, row, 0)
+    names = [stage.name for stage in made.stages]
+    progress = {"env_steps": 0, "episodes": 0, "updates": 0}
+    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:-1]]
+    curriculum = {"stage": names[-1], "progress": progress, "values": [], "ended": ended}
+    state = {"seed": 0, "progress": progress, "validated_at": 0, "method": row, "curriculum": curriculum}
+    return LoadedPolicy(made.stages[-1].plan.build_policy(), EXPERIMENT, SMOKE, state)
+
+
+@pytest.mark.parametrize("row", ["emma", "game_id"])
+def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
+    policy = untrained(row)
+    moments = watch_reading(policy)
+    assert not policy.policy.network.shows_attention
+    for scene, caption in moments[:-1]:
+        assert "chooses" in caption
+        attention = np.array(scene.attention)
+        if row == "emma":
+            assert attention.shape == (len(scene.sprites), len(scene.manual))
+            np.testing.assert_allclose(attention.sum(1), 1, atol=1e-5)
+        else:
+            assert not attention.size
+    assert "the end: reward" in moments[-1][1]
+    assert len(moments) == len(record_episode(untrained(row)))
+
+
+def test_frames_are_of_one_size_and_attention_shows_in_them():
+    scene, caption = watch_reading(untrained("emma"))[0]
+    plain, shown = (
+        render.draw(dataclasses.replace(scene, attention=attention), caption=caption)
+        for attention in ((), scene.attention)
+    )
+    frames = film(untrained("emma"))
+    assert {frame.shape for frame in frames} == {plain.shape}
+    np.testing.assert_array_equal(frames[0], shown)
+    beside = slice(plain.shape[0], None)  # the grid is square, the manual stands to its right
+    assert (shown != plain)[:, beside].any()
+    assert not (shown != plain)[:, : plain.shape[0]].any()
