@@ -83,9 +83,12 @@ class Chance:
             bits = mix(moment[:, None] + number)
         return (bits >> np.uint64(11)).astype(np.float64) * _TO_UNIT
 
-    def policy_uniforms(self, draws: int) -> Float64:
-        """Uniforms with which actions are sampled at this moment, [B, D] float64 in [0, 1)."""
-        return self.uniforms(draws, first_draw=POLICY_DRAWS)
+    def policy_uniforms(self, draws: int, first_draw: int = 0) -> Float64:
+        """Uniforms with which actions are sampled at this moment, [B, D] float64 in [0, 1).
+
+        From another first draw on they are whatever else a policy draws.
+        """
+        return self.uniforms(draws, first_draw=POLICY_DRAWS + first_draw)
 
     def next_step(self) -> None:
         """Advance every world's clock by one env step."""

@@ -1,19 +1,22 @@
 """A network for every agent: nothing is shared but what each of them sees, as in EnDi's release.
 
-The members have no memory and do not talk. Texts that all agents see are looked up together, so that row numbers mean
-the same to everybody, and each member encodes them for itself.
+The members have no memory and do not talk. Texts that networks hold themselves are looked up together, so that row
+numbers mean the same to everybody; each member encodes texts for itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.networks.features import Features, State
+from rl_models.networks.noise import noise_shape
 from rl_models.networks.texts import ENCODED, TEXTS, Encoded, shown_texts
+
+_OF_ALL = TEXTS, ENCODED
 
 
 class PrivateNetworks(nn.Module):
@@ -45,6 +48,10 @@ class PrivateNetworks(nn.Module):
         """Nothing is remembered."""
         return {}
 
+    def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
+        """Noise of one agent at one step, as a member needs it."""
+        return noise_shape(self.members[0], obs)
+
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts [D, L] by every member, name -> [D, N, ...]."""
         encoded = [member.encode_text(key, tokens) for member in self._networks()]
@@ -55,7 +62,8 @@ class PrivateNetworks(nn.Module):
         obs = self._with_encodings(obs)
         seen = [member(self._of_agent(obs, agent), {}, is_first) for agent, member in enumerate(self.members)]
         extras = {name: torch.cat([one.extras[name] for one in seen], 2) for name in seen[0].extras}
-        return Features(torch.cat([one.features for one in seen], 2), {}, None, extras)
+        legal = None if seen[0].legal is None else torch.cat([one.legal for one in seen], 2)
+        return Features(torch.cat([one.features for one in seen], 2), {}, None, extras, legal)
 
     def _networks(self) -> list[Any]:
         return list(self.members)
@@ -69,8 +77,11 @@ class PrivateNetworks(nn.Module):
         return obs
 
     def _of_agent(self, obs: dict[str, Tensor], agent: int) -> dict[str, Tensor]:
-        return {
-            key: value[:, agent] if key.startswith(ENCODED) else value[:, :, agent : agent + 1]
-            for key, value in obs.items()
-            if not key.startswith(TEXTS)
-        }
+        own = {key: value[:, :, agent : agent + 1] for key, value in obs.items() if not key.startswith(_OF_ALL)}
+        encoded = {key: value[:, agent] for key, value in obs.items() if key.startswith(ENCODED)}
+        return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}
+
+
+def of_agents(build: Callable[[], nn.Module], members: int) -> Any:
+    """One network for all agents, or `members` of them, one each."""
+    return build() if members == 1 else PrivateNetworks([build() for _ in range(members)])

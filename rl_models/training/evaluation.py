@@ -24,7 +24,14 @@ Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, tor
 class Evaluation(Collector):
     """A collector that plays fixed episodes and keeps metrics instead of fragments."""
 
-    def __init__(self, world: Any, policy: TeamPolicy, probe: Probe | None = None, is_greedy: bool = False) -> None:
+    def __init__(
+        self,
+        world: Any,
+        policy: TeamPolicy,
+        probe: Probe | None = None,
+        is_greedy: bool = False,
+        draws_noise: bool = True,
+    ) -> None:
         """Prepare to play.
 
         Args:
@@ -32,7 +39,9 @@ class Evaluation(Collector):
             policy: who acts.
             probe: further metrics.
             is_greedy: take the likeliest actions instead of sampling.
+            draws_noise: False lets a network that draws something itself take what is likeliest.
         """
+        self._draws_noise = draws_noise
         super().__init__(world, policy, fragment_length=1, needs_values=False)
         self._probe = probe
         self._is_greedy = is_greedy
@@ -73,6 +82,9 @@ class Evaluation(Collector):
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
         return policy.likeliest() if self._is_greedy else super()._choose(policy)
+
+    def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
+        return super()._with_noise(obs, worlds) if self._draws_noise else obs
 
     def _think(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
         output = super()._think(obs, state, is_first)

@@ -19,7 +19,8 @@ class Fragment:
     """T consecutive steps of B worlds.
 
     Attributes:
-        obs: name -> [B, T + 1, N, ...]; the last one is what followed the last step.
+        obs: name -> [B, T + 1, N, ...]; the last one is what followed the last step. A network's own noise is among
+            them, so that all epochs see it as it was.
         is_first: [B, T + 1] bool, an episode begins with this observation.
         steps: name -> [B, T, ...]: `reward` [.., N] float32, `terminated`, `truncated` bool, `duration` [.., N],
             `log_prob`, `component`, `agent_log_prob` [.., N], `values` [.., N], `final_values` [.., N] (value of the

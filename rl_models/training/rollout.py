@@ -2,11 +2,12 @@
 
 The world is anything with the interface of `rl_envs.World`; it is never imported here. Actions are sampled by inverse
 CDF from the world's own counter-based uniforms, so what an agent does depends on its world's key alone, not on how
-many worlds or runners there are.
+many worlds or runners there are. So is the noise of a network that draws something itself (`networks/noise.py`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.networks.features import State
+from rl_models.networks.noise import FIRST_DRAW, NOISE, noise_shape
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Array, Fragment
 from rl_models.training.text_cache import TextEncodings
@@ -55,7 +57,7 @@ class Collector:
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
         self._texts = self._unread_texts()
-        self._obs = self.world.reset(seed)
+        self._obs = self._with_noise(self.world.reset(seed))
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
 
@@ -95,7 +97,7 @@ class Collector:
             for prefix, part in parts.items():
                 if name.startswith(prefix):
                     part[name.removeprefix(prefix)] = value
-        self._obs = self.world.restore(parts["world/"])
+        self._obs = self._with_noise(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
         self._is_first = np.array(snapshot["is_first"], bool)
@@ -113,7 +115,8 @@ class Collector:
         }
         for name, tensor in record.items():
             self._record(steps, name, step, _numpy(tensor[:, 0]))
-        self._obs, reward, terminated, truncated, info = self.world.step(to_numpy(actions))
+        seen, reward, terminated, truncated, info = self.world.step(to_numpy(actions))
+        self._obs = self._with_noise(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
         steps["duration"][:, step] = info["duration"]
@@ -127,6 +130,15 @@ class Collector:
         """Joint actions and component, drawn from the worlds' own uniforms."""
         uniforms = torch.from_numpy(self.world.chance.policy_uniforms(policy.num_uniforms))
         return policy.sample(uniforms[:, None].to(self.device))
+
+    def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
+        """Observations of these worlds with what their agents draw beside their actions, each for itself."""
+        shape = noise_shape(self.policy.network, obs)
+        if shape is None:
+            return obs
+        agents = self.world.num_agents
+        drawn = self.world.chance.policy_uniforms(agents * math.prod(shape), FIRST_DRAW)[worlds]
+        return obs | {NOISE: drawn.reshape(-1, agents, *shape).astype(np.float32)}
 
     def _record(self, steps: dict[str, Array], name: str, step: int, value: Array) -> None:
         """Write what the policy said; its first word tells how much room a fragment needs."""
@@ -145,7 +157,8 @@ class Collector:
         stopped = np.flatnonzero(truncated[done])
         if stopped.size:
             rows = done[stopped]
-            obs = {key: value[stopped] for key, value in info["final_obs"].items()}
+            # There, too, noise is that of the moment, which is an episode's first.
+            obs = self._with_noise({key: value[stopped] for key, value in info["final_obs"].items()}, rows)
             state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
             out[rows] = _numpy(self._think(obs, state, np.zeros(len(rows), bool)).values[:, 0])
 

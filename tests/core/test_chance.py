@@ -77,6 +77,7 @@ def test_policy_draws_are_not_the_worlds_draws():
     worlds, policies = chance.uniforms(1000)[0], chance.policy_uniforms(1000)[0]
     assert not set(worlds) & set(policies)
     np.testing.assert_array_equal(policies, chance.uniforms(1000, first_draw=POLICY_DRAWS)[0])
+    np.testing.assert_array_equal(chance.policy_uniforms(400, first_draw=600)[0], policies[600:])
 
 
 def test_the_clock_moves_one_world_to_its_next_episode_and_all_to_the_next_step():
