@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from torch import nn
 
 from rl_models.heads.towers import PolicyTower, ValueTower
 from rl_models.language.encoder import SentenceEncoder
 from rl_models.networks.emma import Emma
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.emma_game_id import GameId
-from rl_models.networks.private import PrivateNetworks
+from rl_models.networks.private import of_agents
 from rl_models.team_policy import TeamPolicy
 
 
@@ -59,7 +58,6 @@ def emma_team(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = 1 if config.shares_network else sizes.num_agents
-        network: nn.Module = member() if members == 1 else PrivateNetworks([member() for _ in range(members)])
         features = 2 * config.network.hidden
-        policy = PolicyTower(features, actions, members)
-        return TeamPolicy(network, policy, ValueTower(features, members))  # type: ignore[arg-type]
+        network, policy = of_agents(member, members), PolicyTower(features, actions, members)
+        return TeamPolicy(network, policy, ValueTower(features, members))

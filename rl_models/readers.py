@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
+from rl_models.networks.private import of_agents
 from rl_models.networks.reading import Sizes
 from rl_models.networks.txt2pi import PAPER, ReadingConfig, Txt2PiConfig, reading_network
 from rl_models.team_policy import TeamPolicy
@@ -21,6 +22,8 @@ class ReadingTeamConfig:
     """Width between the two layers of each head (eqs. 21-22); 0: one layer, as in the released code."""
     only_legal_moves: bool = True
     """Moves into walls are never drawn, as in the released code; the paper does not mention it."""
+    shares_network: bool = True
+    """One network for all agents. False: one each, with nothing shared, as EnDi trains its baselines."""
 
 
 PAPER_TEAM = ReadingTeamConfig(PAPER, head_hidden=400, only_legal_moves=False)
@@ -38,6 +41,7 @@ def reading_team(config: ReadingTeamConfig, sizes: Sizes, actions: int, seed: in
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = reading_network(config.network, sizes)
-        policy = LegalPolicyHead(network.features, actions, config.head_hidden, config.only_legal_moves)
-        return TeamPolicy(network, policy, LayeredValueHead(network.features, config.head_hidden))
+        members = 1 if config.shares_network else sizes.num_agents
+        network = of_agents(lambda: reading_network(config.network, sizes), members)
+        policy = LegalPolicyHead(network.features, actions, config.head_hidden, config.only_legal_moves, members)
+        return TeamPolicy(network, policy, LayeredValueHead(network.features, config.head_hidden, members))

@@ -1,6 +1,8 @@
-"""A linear layer that all agents share, or one for each."""
+"""Layers that all agents share, or one for each."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +10,28 @@ from torch import Tensor, nn
 from rl_models.layers.initialisation import glorot_matrices_
 
 
-class AgentLinear(nn.Module):
+class AgentLayers(nn.Module):
+    """The same kind of layer for agents' features, with weights of all or of each."""
+
+    def __init__(self, members: Iterable[nn.Module]) -> None:
+        """Keep the layers.
+
+        Args:
+            members: one, shared by all agents, or N, one each.
+        """
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """[..., N, F] -> [..., N, outputs]."""
+        if len(self.members) == 1:
+            shared: Tensor = self.members[0](features)
+            return shared
+        own = zip(self.members, features.unbind(-2), strict=True)
+        return torch.stack([layer(part) for layer, part in own], -2)
+
+
+class AgentLinear(AgentLayers):
     """Linear map of agents' features with Glorot-uniform weights."""
 
     def __init__(self, inputs: int, outputs: int, members: int = 1) -> None:
@@ -19,14 +42,5 @@ class AgentLinear(nn.Module):
             outputs: features of the result.
             members: 1, shared by all agents, or N, one each.
         """
-        super().__init__()
-        self.members = nn.ModuleList(nn.Linear(inputs, outputs) for _ in range(members))
+        super().__init__(nn.Linear(inputs, outputs) for _ in range(members))
         glorot_matrices_(self)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """[..., N, F] -> [..., N, outputs]."""
-        if len(self.members) == 1:
-            shared: Tensor = self.members[0](features)
-            return shared
-        own = zip(self.members, features.unbind(-2), strict=True)
-        return torch.stack([layer(part) for layer, part in own], -2)

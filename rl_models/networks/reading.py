@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rl_models.networks.features import Features, State
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack
-from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, Reading, SummaryReader, Txt2PiReader
+from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, Look, Reading, SummaryReader, Txt2PiReader
 from rl_models.networks.texts import Encoded, Shown, shown_texts
 
 Activation = Literal["tanh", "relu"]
@@ -58,15 +58,26 @@ class ReadingNetwork(nn.Module):
         features: int,
         activation: Activation,
     ) -> None:
+        """Put the parts together.
+
+        Args:
+            sizes: of the world.
+            words: embedding of all words.
+            reader: of the texts.
+            stack: over the grid.
+            features: F of the output layer; 0: there is none, and features are what the stack leaves.
+            activation: of the output layer.
+        """
         super().__init__()
         self.num_agents = sizes.num_agents
-        self.features = features
+        self.features = features or stack.features
         self.shows_attention = False
         self.words = words
         self.reader = reader
         self.stack = stack
-        self.output = nn.Linear(stack.features, features)
-        self._activation: Callable[[Tensor], Tensor] = {"tanh": torch.tanh, "relu": torch.relu}[activation]
+        self.output = nn.Linear(stack.features, features) if features else nn.Identity()
+        functions: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+        self._activation = functions[activation] if features else nn.Identity()
         self.names: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
 
@@ -89,12 +100,10 @@ class ReadingNetwork(nn.Module):
             is_first: an episode begins at this step.
         """
         lead = obs["grid"].shape[:3]
-        reading = self.read(obs)
-        pooled, maps = self._look(obs["grid"].flatten(0, 2), obs["position"].flatten(0, 2)[:, 0], reading)
-        features = self._activation(self.output(pooled)).unflatten(0, lead)
-        extras = {name: value.unflatten(0, lead) for name, value in maps.items()}
+        pooled, found = self._look(obs, self.read(obs))
+        extras = {name: value.unflatten(0, lead) for name, value in found.items()}
         legal = obs["legal"].bool() if "legal" in obs else None
-        return Features(features, {}, None, extras, legal)
+        return Features(self._finished(pooled).unflatten(0, lead), {}, None, extras, legal)
 
     def read(self, obs: dict[str, Tensor]) -> Reading:
         """What the texts say to K = B T N frames."""
@@ -105,25 +114,51 @@ class ReadingNetwork(nn.Module):
         reading: Reading = self.reader(document, goal, of_frames)
         return reading
 
-    def cells(self, grid: Tensor) -> Tensor:
-        """Bags of words, [K, H, W, P] uint8 -> [K, H, W, F]: the sum of the words of all names in a cell."""
-        bags = self.words(self.names).sum(1)
-        return nn.functional.embedding(grid.long(), bags).sum(-2)
+    def cells(self, grid: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Bags of words: the sum of the words of all names in a cell.
 
-    def _look(self, grid: Tensor, position: Tensor, reading: Reading) -> tuple[Tensor, dict[str, Tensor]]:
-        """Maximum of the last layer over the grid [K, F] and attention maps, some frames at a time."""
-        size = _FRAMES_AT_ONCE if grid.device.type == "cpu" else len(grid)
-        pooled, weights = [], []
-        parts = zip(grid.split(size), position.split(size), reading.split(size), strict=True)
-        for names, place, (fixed, look) in parts:
-            cells = self.cells(names)
-            pooled.append(self.stack(cells, offsets_to(place, cells), fixed, look)[1])
-            if self.shows_attention and look is not None:
-                weights.append(torch.stack(look.weights, 1))
-        maps = {"attention/grid": torch.cat(weights)} if weights else {}
+        Args:
+            grid: [K, H, W, P] uint8.
+            weights: [K, H, W, P] float, how much each name counts; 1 if left out.
+
+        Returns:
+            [K, H, W, F].
+        """
+        bags = nn.functional.embedding(grid.long(), self.words(self.names).sum(1))
+        return (bags if weights is None else bags * weights[..., None]).sum(-2)
+
+    def _finished(self, pooled: Tensor) -> Tensor:
+        """Through the output layer, [K, F]."""
+        features: Tensor = self._activation(self.output(pooled))
+        return features
+
+    def _look(self, obs: dict[str, Tensor], reading: Reading) -> tuple[Tensor, dict[str, Tensor]]:
+        """What the stack makes of K = B T N frames [K, F], and extras, name -> [K, ...]; some frames at a time."""
+        grid = obs["grid"]
+        size = _FRAMES_AT_ONCE if grid.device.type == "cpu" else grid[..., 0, 0, 0].numel()
+        seen = {key: obs[key].flatten(0, 2).split(size) for key in self._seen_keys(obs)}
+        parts = [
+            self._look_at({key: value[part] for key, value in seen.items()}, fixed, look)
+            for part, (fixed, look) in enumerate(reading.split(size))
+        ]
+        extras = {name: torch.cat([found[name] for _, found in parts]) for name in parts[0][1]}
         if self.shows_attention and reading.goal_attention is not None:
-            maps["attention/goal"] = reading.goal_attention
-        return torch.cat(pooled), maps
+            extras["attention/goal"] = reading.goal_attention
+        return torch.cat([pooled for pooled, _ in parts]), extras
+
+    def _seen_keys(self, obs: dict[str, Tensor]) -> tuple[str, ...]:
+        """What `_look_at` needs of the observations."""
+        return "grid", "position"
+
+    def _look_at(self, seen: dict[str, Tensor], fixed: Tensor, look: Look | None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Maximum of the last layer over the grid [K, F] and attention maps, for a part of the frames."""
+        cells = self.cells(seen["grid"])
+        pooled = self.stack(cells, offsets_to(seen["position"][:, 0], cells), fixed, look)[1]
+        return pooled, self._maps(look)
+
+    def _maps(self, look: Look | None) -> dict[str, Tensor]:
+        """Attention of all looks so far, if it is shown."""
+        return {"attention/grid": torch.stack(look.weights, 1)} if self.shows_attention and look is not None else {}
 
 
 def offsets_to(position: Tensor, cells: Tensor) -> Tensor:

@@ -41,6 +41,7 @@ class Txt2PiConfig:
     first_summary: FirstSummary = "linear_of_max"
     """The paper says max_of_linear."""
     features: int = 400
+    """0 leaves the output layer out, as EnDi does."""
     activation: Activation = "tanh"
     """The paper says relu (eq. 20)."""
 

@@ -26,10 +26,10 @@ def world(num_worlds=6, first_world=0, **arguments):
     return Rtfm(num_worlds, first_world, **(FULL | arguments))
 
 
-def team(place, name="released"):
+def team(place, name="released", **arguments):
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
     sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
-    return reading_team(ReadingTeamConfig(narrow(NETWORKS[name])), sizes, place.action_spec)
+    return reading_team(ReadingTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
 
 
 def collector(place, policy=None, length=20, **arguments):
@@ -64,12 +64,32 @@ def test_rollout_equals_train(name, objective):
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
-def test_rollout_equals_train_for_a_team_that_reads():
+@pytest.mark.parametrize("shares_network", [True, False])
+def test_rollout_equals_train_for_a_team_that_reads(shares_network):
     place = world(num_agents=2)
-    one = collector(place, length=30)
+    one = collector(place, team(place, shares_network=shares_network), length=30)
     fragment = one.collect()
     values = think(one.policy, to_batch(fragment)).values.detach().numpy()
     np.testing.assert_allclose(fragment.steps["values"], values[:, :-1], atol=1e-5)
+
+
+def test_private_readers_are_the_shared_network_with_weights_of_each_agent():
+    """Each agent of a private team acts as it would in a team that shares its weights; walls stay illegal."""
+    place = world(num_agents=2)
+    obs = collector(place).collect()
+    private, shared = team(place, shares_network=False), team(place)
+    for agent in (0, 1):
+        of_agent = {}
+        for name in shared.state_dict():
+            part, layer, weight = name.split(".", 2)
+            own = f"network.members.{agent}.{layer}" if part == "network" else f"{part}.{layer}.members.{agent}"
+            of_agent[name] = private.state_dict()[f"{own}.{weight}"]
+        shared.load_state_dict(of_agent)
+        ours, theirs = (think(policy, to_batch(obs)) for policy in (private, shared))
+        torch.testing.assert_close(ours.values[:, :, agent], theirs.values[:, :, agent])
+        torch.testing.assert_close(
+            ours.policy.log_marginals[:, :, agent], theirs.policy.log_marginals[:, :, agent], atol=1e-5, rtol=0
+        )
 
 
 @pytest.mark.parametrize("arguments", [{}, {"resample_text": "step"}, {"nl": False, "max_episode_steps": 7}])
