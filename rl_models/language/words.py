@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+_FIRST_SPREAD = 0.1
+"""Standard deviation of word vectors before they are learned."""
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
@@ -84,6 +86,8 @@ class WordEncoder(nn.Module):
         self.num_sentences, self.length = tokens.shape
         self.features = features
         self.words = nn.Embedding(len(vocabulary), features, padding_idx=0)
+        with torch.no_grad():  # rare words keep much of what they begin with, so begin with little
+            self.words.weight *= _FIRST_SPREAD
         self.tokens: Tensor
         self.lengths: Tensor
         self.register_buffer("tokens", tokens, persistent=False)
