@@ -209,6 +209,9 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     assert "row emma_grounding: a contrastive grounding loss of weight 1; the paper has none" in laptop
     for said in ("sentences are our own", "built-in word vectors", "learning rate: 0.001, the release has 5e-05"):
         assert any(said in note for note in laptop), said
+    assert "stages: 1, the release has 1 2 3" in laptop
+    assert not any("later stage" in note for note in laptop)
+    assert any("later stage: 128, the" in note for note in departures(SMOKE, REFERENCE))
     paper = " ".join(departures(PRESETS["paper"], REFERENCE))
     assert "grounding" not in paper
     assert "word vectors" not in paper

@@ -10,6 +10,7 @@ from tune_experiments.common.config_path import value_at
 from tune_experiments.common.messenger.config import GROUNDING, MessengerConfig
 
 _COMPARED = {
+    "stages": "stages",
     "network.features": "width of keys, values and symbols",
     "network.maps": "maps of the convolution",
     "network.hidden": "hidden units",
@@ -25,7 +26,7 @@ _COMPARED = {
     "learner.lambda_": "lambda of GAE",
     "learner.entropy_weight": "entropy weight",
     "learner.final_entropy_weight": "entropy weight at the end",
-    "learner.clip_gradient": "largest norm of the gradients",
+    "learner.clip_gradient": "largest norm of the gradients (0: any)",
     "workers.worlds_per_runner": "worlds of a runner",
     "workers.fragment_length": "env steps of a fragment",
     "first_stage_env_steps": "env steps of the first stage",
@@ -49,8 +50,9 @@ def departures(config: MessengerConfig, reference: MessengerConfig) -> list[str]
         notes.append(f"at most {config.max_sentences_per_cell} sentences of each kind; the paper has all")
     if chosen_encoder(config.encoder.name)[0] != BERT:
         notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
+    later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
     for path, name in _COMPARED.items():
-        if (ours := value_at(config, path)) != (theirs := value_at(reference, path)):
+        if path not in later and (ours := value_at(config, path)) != (theirs := value_at(reference, path)):
             notes.append(f"{name}: {_in_words(ours)}, the release has {_in_words(theirs)}")
     return notes
 
@@ -62,4 +64,6 @@ def _encoder_in_words(config: MessengerConfig) -> str:
 def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
