@@ -1,0 +1,107 @@
+"""Regularisers of an entity divider and measures of a division against hand numbers."""
+
+import math
+
+import pytest
+import torch
+
+from rl_models.losses.division import (
+    count_distribution,
+    count_divergence,
+    coverage,
+    distance_gap,
+    distance_sum,
+    has_conflict,
+    number_gap,
+    overlap,
+)
+
+HERE = torch.tensor([True, True, True, True, True, False])
+MASK = torch.tensor([1.0, 1, 0, 1, 0, 0])
+"""Three of five entities are one's own; the last place holds none."""
+OFFSETS = torch.tensor(
+    [
+        [[0.1, -0.3], [0.0, 0.0]],
+        [[-0.2, 0.0], [0.5, 0.5]],
+        [[0.9, 0.9], [0.4, 0.0]],
+        [[0.0, 0.2], [0.7, 0.7]],
+        [[0.9, 0.9], [-0.1, 0.1]],
+        [[0.8, 0.8], [0.8, 0.8]],
+    ]
+)
+"""From oneself and from the nearest other."""
+
+
+def test_num_compares_ones_own_with_the_others_average():
+    assert number_gap(MASK, HERE, 2).item() == 1  # 3 and 2
+    assert number_gap(MASK, HERE, 3).item() == 2  # 3, and 2 for two others
+    assert number_gap(torch.zeros(6), HERE, 2).item() == 5
+
+
+def test_dis_adds_manhattan_distances_of_both_sides():
+    """(0.4 + 0.2 + 0.2) of one's own and (0.4 + 0.2) of the others', halved: in widths plus heights."""
+    assert distance_sum(MASK, HERE, OFFSETS).item() == pytest.approx((0.8 + 0.6) / 2)
+
+
+def test_in_a_square_grid_dis_is_a_number_of_cells_over_width_plus_height():
+    cells = torch.tensor([[[3.0, -2.0], [0.0, 0.0]]])
+    assert distance_sum(torch.ones(1), torch.ones(1).bool(), cells / 8).item() == pytest.approx(5 / 16)
+
+
+def test_dis_is_least_where_everything_goes_to_whoever_is_nearer():
+    masks = torch.tensor([[int(bit) for bit in f"{number:05b}"] + [0] for number in range(32)]).float()
+    sums = distance_sum(masks, HERE, OFFSETS)
+    nearer = OFFSETS.abs().sum(-1)
+    assert masks[sums.argmin()].bool().tolist() == ((nearer[:, 0] < nearer[:, 1]) & HERE).tolist()
+
+
+def test_the_releases_dis_squares_the_difference_of_squared_distances():
+    """0.10 + 0.04 + 0.04 of one's own against 0.16 + 0.02."""
+    assert distance_gap(MASK, HERE, OFFSETS).item() == pytest.approx((0.18 - 0.18) ** 2, abs=1e-7)
+    other = MASK.clone()
+    other[0] = 0
+    assert distance_gap(other, HERE, OFFSETS).item() == pytest.approx((0.08 - 0.18) ** 2)
+
+
+def test_numbers_of_own_entities_have_the_distribution_of_single_draws():
+    """Chances 1/2 and 1/5, and a place without an entity in between."""
+    chance, here = torch.tensor([[0.5, 0.0, 0.2], [0.9, 0.0, 0.0]]), torch.tensor([[1, 0, 1], [1, 0, 0]]).bool()
+    rho = count_distribution(chance, here)
+    torch.testing.assert_close(rho, torch.tensor([[0.4, 0.5, 0.1], [0.1, 0.9, 0.0]]))
+
+
+def test_kl_by_hand():
+    """Two entities of chance 1/2 between two agents: rho = 1/4 1/2 1/4; heights of the target e^-2 1 e^-2."""
+    total = 1 + 2 * math.exp(-2)
+    target = [math.exp(-2) / total, 1 / total, math.exp(-2) / total]
+    wanted = sum(rho * math.log(rho / p) for rho, p in zip((0.25, 0.5, 0.25), target, strict=True))
+    both = torch.ones(1, 2).bool()
+    assert count_divergence(torch.full((1, 2), 0.5), both, 2, 0.5).item() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_kl_counts_only_what_is_there_and_has_a_finite_gradient_at_certainty():
+    """A frame of one entity beside one of two; three agents; chances of 0 and 1."""
+    chance = torch.tensor([[0.3, 0.0], [1.0, 0.0]], requires_grad=True)
+    here = torch.tensor([[True, False], [True, True]])
+    kl = count_divergence(chance, here, 3, 1.0)
+    heights = [math.exp(-0.5 * (count - 1 / 3) ** 2) for count in (0, 1)]
+    wanted = 0.7 * math.log(0.7 * sum(heights) / heights[0]) + 0.3 * math.log(0.3 * sum(heights) / heights[1])
+    assert kl[0].item() == pytest.approx(wanted, abs=1e-6)
+    (gradient,) = torch.autograd.grad(kl.sum(), chance)
+    assert gradient.isfinite().all()
+
+
+def test_overlap_and_coverage_by_hand():
+    """Two of four taken entities are taken twice; the agents take two, three and one of five."""
+    masks = torch.tensor([[1.0, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 1, 0, 0, 0]])
+    assert overlap(masks).item() == 0.5
+    assert coverage(masks, HERE.expand(3, -1)).tolist() == pytest.approx([0.4, 0.6, 0.2])
+    assert overlap(torch.zeros(2, 4)).item() == 0
+    assert coverage(torch.zeros(2, 4), torch.zeros(2, 4).bool()).tolist() == [0, 0]
+
+
+def test_a_conflict_is_one_nearest_entity_of_two_agents():
+    offsets = torch.zeros(2, 3, 2, 2)
+    offsets[:, :, 0, 0] = torch.tensor([[0.1, 0.2, 0.3], [-0.3, 0.2, 0.1]])
+    masks = torch.tensor([[[1.0, 1, 1], [1, 1, 1]], [[0, 1, 1], [1, 1, 0]], [[0, 0, 0], [0, 0, 0]]])
+    assert has_conflict(masks, offsets.expand(3, -1, -1, -1, -1)).tolist() == [False, True, False]

@@ -1,0 +1,99 @@
+"""Parts of entity dividers: Gumbel-softmax, convolutions read where something stands, sprites followed in time."""
+
+import pytest
+import torch
+
+from rl_models.layers.gumbel import choose_first
+from rl_models.layers.neighbour_convolution import NeighbourConvolution
+from rl_models.layers.sprite_tracks import tracks
+from rl_models.networks.entity_divider import divide, sides_of
+
+
+def test_the_first_class_is_drawn_as_often_as_softmax_says():
+    logits = torch.tensor([0.7, -0.5]).expand(20_000, 2)
+    drawn = choose_first(logits, torch.rand(20_000, generator=torch.Generator().manual_seed(0)))
+    assert set(drawn.tolist()) == {0.0, 1.0}
+    assert drawn.mean().item() == pytest.approx(logits[0].softmax(-1)[0].item(), abs=0.01)
+
+
+def test_one_uniform_draws_what_two_gumbel_variables_draw():
+    """A difference of Gumbel variables below x has probability sigmoid(x), which inverts to the uniform's logit."""
+    generator = torch.Generator().manual_seed(1)
+    gumbels = -(-torch.rand(40_000, 2, generator=generator).log()).log()
+    difference = gumbels[:, 0] - gumbels[:, 1]
+    for quantile in (0.1, 0.5, 0.9):
+        assert (difference < torch.tensor(quantile).logit()).float().mean().item() == pytest.approx(quantile, abs=0.01)
+
+
+def test_the_gradient_is_that_of_the_soft_sample():
+    logits = torch.tensor([[0.2, 0.1], [-1.0, 0.4]], dtype=torch.double, requires_grad=True)
+    uniforms, temperature = torch.tensor([0.3, 0.8], dtype=torch.double), 0.7
+    (hard,) = torch.autograd.grad(choose_first(logits, uniforms, temperature).sum(), logits)
+    soft = ((logits + torch.stack([uniforms.logit(), torch.zeros(2)], -1)) / temperature).softmax(-1)[:, 0]
+    torch.testing.assert_close(hard, torch.autograd.grad(soft.sum(), logits)[0])
+
+
+def test_uniforms_at_the_ends_are_finite_and_without_uniforms_the_likelier_class_is_taken():
+    logits = torch.tensor([[3.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    drawn = choose_first(logits, torch.tensor([0.0, 1.0]))
+    assert drawn.tolist() == [0, 1]
+    drawn.sum().backward()
+    assert logits.grad.isfinite().all()
+    assert choose_first(logits, None).tolist() == [1, 0]
+
+
+def test_a_division_masks_entities_alone():
+    entities = torch.tensor([[True, False, True]])
+    division = divide(torch.zeros(1, 3, 2), entities, torch.zeros(1, 3, 2, 2), torch.tensor([[0.9, 0.9, 0.1]]))
+    assert division.mask.tolist() == [[1, 0, 0]]
+    assert division.probability.tolist() == [[0.5, 0, 0.5]]
+    own, left = division.own_and_others()
+    assert own.tolist() == [[1, 1, 0]]
+    assert left.tolist() == [[0, 1, 1]]
+
+
+def test_every_cell_has_a_nearest_other_of_its_own():
+    """Three agents in a row of cells: at columns 4, 0 and 9."""
+    offsets = torch.arange(10)[:, None] - torch.tensor([4, 0, 9])
+    sides = sides_of(torch.stack([offsets, torch.zeros_like(offsets)], -1))
+    assert (sides[:, 0] == 0).all()
+    assert sides[:, 1].tolist() == [1] * 5 + [2] * 5
+
+
+def test_a_convolution_read_where_something_stands_is_the_dense_one_there():
+    torch.manual_seed(0)
+    layer, side = NeighbourConvolution(5, 2).double(), 6
+    cells = torch.cat([torch.randint(side * side, (7, 4)), torch.tensor([[0, 1, 6, 7], [35, 34, 35, 29]])])
+    features = torch.randn(9, 4, 5).double()
+    features[:, 3] *= torch.arange(9)[:, None] % 2  # some are gone
+    dense = torch.zeros(9, side * side, 5).double()
+    for frame in range(9):
+        dense[frame].index_add_(0, cells[frame], features[frame])
+    wanted = layer.convolution(dense.view(9, side, side, 5).permute(0, 3, 1, 2)).flatten(2).mT
+    wanted = torch.take_along_dim(wanted, cells[..., None], 1)
+    torch.testing.assert_close(layer(features, cells, side), wanted, atol=1e-12, rtol=0)
+
+
+def follow(*moments, side=10):
+    """Tracks of one frame; a moment is a list of (symbol, row, column), and sprites in a moment that are gone are 0."""
+    symbols = torch.tensor([[sprite[0] for sprite in moment] for moment in moments])[None]
+    cells = torch.tensor([[sprite[1] * side + sprite[2] for sprite in moment] for moment in moments])[None]
+    return tracks(symbols, cells, side)[0].tolist()
+
+
+def test_sprites_are_followed_through_other_orders():
+    assert follow([(7, 3, 3), (5, 1, 1)], [(5, 1, 2), (7, 3, 3)], [(7, 4, 3), (5, 2, 2)]) == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_of_two_that_look_alike_the_nearer_is_meant():
+    assert follow([(5, 1, 1), (5, 6, 6)], [(5, 5, 6), (5, 1, 2)]) == [[1, 0], [0, 1]]
+
+
+def test_each_is_at_most_one_even_where_one_is_nearest_to_both():
+    assert follow([(5, 4, 4), (5, 4, 6)], [(5, 4, 5), (5, 0, 6)]) == [[0, 1], [0, 1]]
+
+
+def test_what_is_gone_now_or_was_not_there_is_nobody():
+    assert follow([(5, 1, 1), (7, 2, 2)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
+    assert follow([(5, 1, 1), (0, 0, 0)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
+    assert follow([(5, 1, 1)], [(0, 0, 0)], [(5, 1, 1)]) == [[1], [1], [0]]
