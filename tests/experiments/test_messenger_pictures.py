@@ -4,9 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from rl_envs.messenger import render
+from rl_envs.messenger.corpus import split_words
+from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.symbols import ENTITIES
+from rl_envs.messenger.words import ENTITY_WORDS
 from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.messenger.attention import draw_attention, entities_of_sentences, mean_attention
 from tune_experiments.common.messenger.film import film, watch_reading
 from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import record_episode
@@ -41,6 +47,32 @@ def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
             assert not attention.size
     assert "the end: reward" in moments[-1][1]
     assert len(moments) == len(record_episode(untrained(row)))
+
+
+def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():
+    """Before training attention is nearly even over three sentences or six, and training games share few entities."""
+    policy = untrained("emma")
+    seen, new = (mean_attention(policy, split) for split in ("train", "test"))
+    for attention in (seen, new):
+        assert attention.shape == (12, 12)
+        np.testing.assert_allclose(attention[~np.isnan(attention)], 1 / 6, atol=0.1)
+        assert not np.isnan(np.diag(attention)).any()
+    dog, fish = ENTITIES.index("dog"), ENTITIES.index("fish")
+    robot = ENTITIES.index("robot")
+    assert not np.isnan(seen[dog, fish])
+    assert np.isnan(seen[dog, robot])
+
+
+def test_every_sentence_tells_of_the_entity_whose_words_it_has():
+    corpus, _ = corpus_of("own", False, SMOKE.max_sentences_per_cell)
+    told = entities_of_sentences(SMOKE)
+    for sentence, entity in zip(corpus.sentences, told, strict=True):
+        assert set(split_words(sentence)) & set(ENTITY_WORDS[ENTITIES[entity]]), sentence
+
+
+def test_attention_is_a_picture(tmp_path):
+    with Image.open(draw_attention(untrained("emma"), tmp_path / "plots/attention.png")) as picture:
+        assert min(picture.size) > 300
 
 
 def test_frames_are_of_one_size_and_attention_shows_in_them():

@@ -1,4 +1,4 @@
-"""What a run on MESSENGER leaves to look at: curves, and an episode of each row with its manual and attention."""
+"""What a run on MESSENGER leaves to look at: curves, and attention, and an episode of each row with its manual."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tune_experiments.common import plots
+from tune_experiments.common.messenger.attention import draw_attention
 from tune_experiments.common.messenger.config import GROUNDING
 from tune_experiments.common.messenger.film import film
 from tune_experiments.common.policies import chosen_checkpoint, load_policy
@@ -44,8 +45,12 @@ def _name(method: str) -> str:
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Of each row's first seed."""
+    """Of each row's first seed, and whom its sprites look at if it reads."""
     for method, seeds in trials.items():
         checkpoint = chosen_checkpoint(next(iter(seeds.values())))
-        if checkpoint is not None:
-            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif", _FRAME_SECONDS)
+        if checkpoint is None:
+            continue
+        policy = load_policy(checkpoint)
+        yield write_gif(film(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+        if method != "game_id":
+            yield draw_attention(policy, out / f"plots/attention_{method}.png")
