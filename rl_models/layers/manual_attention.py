@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 
-def shares_of_cells(symbols: Tensor, cells: Tensor, dtype: torch.dtype) -> Tensor:
+def shares_of_cells(symbols: Tensor, cells: Tensor, dtype: torch.dtype, shown: Tensor | None = None) -> Tensor:
     """How sprites make up the cells that they stand in.
 
     Args:
         symbols: [..., S] int, 0 for a sprite that is gone.
         cells: [..., S] int.
         dtype: of the result.
+        shown: [..., S] bool, sprites that others see; all by default. A hidden one's own row is as if it were shown.
 
     Returns:
         [..., S, S]: row s holds 1 / n for each of the n sprites in the cell of sprite s, itself among them, and
@@ -26,6 +27,8 @@ def shares_of_cells(symbols: Tensor, cells: Tensor, dtype: torch.dtype) -> Tenso
     """
     is_here = symbols != 0
     together = (cells[..., :, None] == cells[..., None, :]) & is_here[..., :, None] & is_here[..., None, :]
+    if shown is not None:
+        together &= shown[..., None, :] | torch.eye(shown.shape[-1], dtype=torch.bool, device=shown.device)
     return together.to(dtype) / together.sum(-1, keepdim=True).clamp(min=1)
 
 

@@ -48,6 +48,37 @@ class SentenceNumbers:
         return self.table[rows]
 
 
+@dataclass(frozen=True)
+class Sprites:
+    """Entities of K frames, and what each frame's manual is made of.
+
+    Attributes:
+        symbols, cells: [K, T, E] uint8.
+        manual: [K, n] int64, sentences among those that were encoded.
+    """
+
+    symbols: Tensor
+    cells: Tensor
+    manual: Tensor
+
+
+def attend(table: Tensor, sprites: Sprites, shown: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Attention of sprites over the sentences of their frame's manual.
+
+    Args:
+        table: [V, U], scores of symbols and sentences.
+        sprites: who asks.
+        shown: [K, T, E] bool, as `shares_of_cells` has it.
+
+    Returns:
+        attention [K, T, E, n]; each sprite's part in its cell [K, T, E, 1]. What a cell adds is added once, in parts by
+        all who stand in it; nothing is added for those that are gone.
+    """
+    shares = shares_of_cells(sprites.symbols, sprites.cells, table.dtype, shown)
+    attention = attend_to_manual(table, sprites.symbols, shares, sprites.manual)
+    return attention, shares.diagonal(dim1=-2, dim2=-1)[..., None]
+
+
 class Emma(EntityNetwork):
     """Entity-conditioned attention over a manual.
 
@@ -75,31 +106,41 @@ class Emma(EntityNetwork):
         """
         states, lengths = self.encoder(tokens[:, 0])
         read = self.reader(states, lengths)
-        encoded = {"keys": read.keys, "shares": self.body.convolution.project(read.values)}
+        encoded = {"keys": read.keys} | self._of_values(read.values)
         if self.shows_attention:
             behind = (0, self.encoder.length - states.shape[1])
             words = {"key_words": read.key_words, "value_words": read.value_words}
             encoded |= {name: nn.functional.pad(weights, behind) for name, weights in words.items()}
         return encoded
 
+    def _of_values(self, values: Tensor) -> Encoded:
+        """What becomes of the values of D sentences [D, d]."""
+        return {"shares": self.body.convolution.project(values)}
+
     def _look(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         told = shown_texts(obs | {f"{TEXTS}{MANUAL}": self.numbers}, MANUAL, self.encode_text)
         manual = told.rows.unflatten(0, (-1, obs[MANUAL].shape[-1]))
-        symbols, cells = obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2)
+        sprites = Sprites(obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2), manual)
         table = score_table(self.body.symbol_vectors(), told.encoded["keys"])
-        shares = shares_of_cells(symbols, cells, table.dtype)
-        attention = attend_to_manual(table, symbols, shares, manual)
-        # What a cell adds is added once, in parts by all who stand in it; nothing is added for those that are gone.
-        part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
-        read = self._read(attention * part, told, manual.shape)
-        features = self.body((read, cells), self.body.avatars(obs))
-        return features, self._extras(table, symbols[:, -1], manual, attention[:, -1], told)
+        features, attention, more = self._see(obs, sprites, table, told)
+        return features, self._extras(table, sprites.symbols[:, -1], manual, attention[:, -1], told) | more
 
-    def _read(self, attention: Tensor, told: Shown, shape: torch.Size) -> Tensor:
+    def _see(
+        self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, told: Shown
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Features [K, F], attention to the manual [K, T, E, n], and extras, name -> [K, ...]."""
+        attention, part = attend(table, sprites)
+        read = self._read(attention * part, self._shares(told, sprites.manual.shape))
+        return self.body((read, sprites.cells), self.body.avatars(obs)), attention, {}
+
+    def _shares(self, told: Shown, shape: torch.Size) -> Tensor:
+        """What each frame's sentences, `shape` [K, n], add to the convolution, [K, T, n, window M]."""
+        return self.body.convolution.by_moment(told.of_frames("shares")).unflatten(0, shape).transpose(1, 2)
+
+    def _read(self, attention: Tensor, shares: Tensor) -> Tensor:
         """What sprites add to the convolution, [K, T, E, window M], by their attention [K, T, E, n]."""
-        shares = self.body.convolution.by_moment(told.of_frames("shares")).unflatten(0, shape)
-        read = attention @ shares.transpose(1, 2)
-        return read / shape[1] if self._averages else read
+        read = attention @ shares
+        return read / shares.shape[2] if self._averages else read
 
     def _extras(
         self, table: Tensor, symbols: Tensor, manual: Tensor, attention: Tensor, told: Shown

@@ -106,19 +106,22 @@ class EmmaBody(nn.Module):
         moment = torch.arange(moments, device=symbols.device)[:, None]
         return nn.functional.embedding(symbols * moments + moment, shares.flatten(0, 1))
 
-    def forward(
-        self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor], more: Tensor | None = None
-    ) -> Tensor:
-        """Features [K, 2 hidden] of K frames.
+    def grid(self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor]) -> Tensor:
+        """The convolution of K frames, [K, `positions` M].
 
         Args:
             entities: what they add to the convolution [K, T, S, window M], and their cells [K, T, S].
             avatars: the same of the N avatars.
-            more: [K, more_inputs].
         """
         shares, cells = (torch.cat([one, other], 2).flatten(1, 2) for one, other in zip(entities, avatars, strict=True))
         seen = self.convolution.lay_out(shares / (1 + self._sizes.num_agents), cells)
-        grid = nn.functional.leaky_relu(seen).flatten(1)
+        return nn.functional.leaky_relu(seen).flatten(1)
+
+    def forward(
+        self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor], more: Tensor | None = None
+    ) -> Tensor:
+        """Features [K, 2 hidden] of K frames; arguments as for `grid`, and `more` [K, more_inputs]."""
+        grid = self.grid(entities, avatars)
         hidden = nn.functional.leaky_relu(self.first(grid if more is None else torch.cat([grid, more], -1)))
         towers = hidden.chunk(2, -1)
         above = [layer(tower) for layer, tower in zip((self.second[0], self.second[-1]), towers, strict=True)]

@@ -85,14 +85,7 @@ def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
     words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
     if isinstance(config, Txt2PiConfig):
         reader = Txt2PiReader(config.reader, words, sizes.num_agents)
-        stack: Film2Stack | ConvolutionStack = Film2Stack(
-            config.word_features,
-            reader.features,
-            reader.look_features,
-            config.channels,
-            config.modulates_text,
-            config.first_summary,
-        )
+        stack: Film2Stack | ConvolutionStack = film2_stack(config, reader, config.channels)
         return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)
     hidden = {DOCUMENT: config.document_hidden, GOAL: config.goal_hidden, INVENTORY: config.inventory_hidden}
     summaries = SummaryReader(hidden, config.cell, words, sizes.num_agents)
@@ -101,3 +94,15 @@ def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
     else:
         stack = ConvolutionStack(config.word_features, summaries.features, config.channels)
     return ReadingNetwork(sizes, words, summaries, stack, config.features, config.activation)
+
+
+def film2_stack(config: Txt2PiConfig, reader: Txt2PiReader, channels: tuple[int, ...]) -> Film2Stack:
+    """Layers of txt2π, as many as there are channels, on what this reader says."""
+    return Film2Stack(
+        config.word_features,
+        reader.features,
+        reader.look_features,
+        channels,
+        config.modulates_text,
+        config.first_summary,
+    )

@@ -1,0 +1,101 @@
+"""Divided teams a few units wide, for made-up observations and for worlds, and masks of one's choice."""
+
+import dataclasses
+
+import numpy as np
+import torch
+
+from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.world import Messenger
+from rl_envs.rtfm.lexicon import KIND_MONSTER
+from rl_envs.rtfm.world import Rtfm
+from rl_models.endi import (
+    DividedEmmaTeamConfig,
+    DividedReadingTeamConfig,
+    divided_emma_team,
+    divided_reading_team,
+)
+from rl_models.language.choice import TextEncoderConfig, text_encoder
+from rl_models.networks import entity_divider_emma, entity_divider_reading
+from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.networks.entity_divider import Division
+from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.reading import Sizes
+from rl_models.networks.txt2pi import Txt2PiConfig
+from tests.networks import small, small_emma
+
+BACKBONES = ("reading", "emma")
+READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))
+READING = dataclasses.replace(READING, backbone=dataclasses.replace(READING.backbone, features=0))
+EMMA = DividedEmmaConfig(EmmaConfig(features=7, maps=3, hidden=4), 5)
+IS_ENTITY = torch.arange(small.NAMES) >= 6
+"""Of the made-up names."""
+
+
+def team(backbone, agents=2, shares_network=True, **arguments):
+    """A divided team for made-up observations, in double precision."""
+    if backbone == "reading":
+        config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
+        policy = divided_reading_team(config, small.sizes(agents), IS_ENTITY, small.ACTIONS)
+    else:
+        config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
+        policy = divided_emma_team(config, EmmaSizes(agents), small_emma.ACTIONS, small_emma.words)
+    return policy.double()
+
+
+def observations(backbone, agents=2, batch=3, time=4, noise=True):
+    """Made-up observations, with noise for the masks."""
+    of_backbone = small if backbone == "reading" else small_emma
+    obs = of_backbone.observations(agents, batch=batch, time=time)
+    shape = obs["grid"].shape if backbone == "reading" else obs["symbols"][..., 0, :].shape
+    uniforms = torch.rand(shape, generator=torch.Generator().manual_seed(7))
+    return obs | ({"noise": uniforms} if noise else {})
+
+
+def run(policy, obs):
+    """The team's output at every step."""
+    batch, time = next(value for name, value in obs.items() if name in ("grid", "symbols")).shape[:2]
+    return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
+
+
+def with_masks(monkeypatch, change):
+    """Lets `change` turn every division's mask [K, E] into another."""
+    for module in (entity_divider_emma, entity_divider_reading):
+
+        def divide(*arguments, original=module.divide):
+            division = original(*arguments)
+            return Division(change(division) * division.entities, *vars_of(division)[1:])
+
+        monkeypatch.setattr(module, "divide", divide)
+
+
+def vars_of(division):
+    return tuple(getattr(division, field.name) for field in dataclasses.fields(division))
+
+
+def world(backbone, num_worlds=6, agents=2, **arguments):
+    """Worlds whose episodes end inside a fragment of 20 steps."""
+    if backbone == "reading":
+        stage = {"group": True, "dyna": True, "nl": True, "max_episode_steps": 9}
+        return Rtfm(num_worlds, **(stage | arguments), num_agents=agents)
+    return Messenger(
+        num_worlds, **({"stage": 2, "max_sentences_per_cell": 2, "max_episode_steps": 9} | arguments), num_agents=agents
+    )
+
+
+def team_for(place, shares_network=False, **arguments):
+    """A narrow divided team for a world."""
+    if isinstance(place, Rtfm):
+        names = torch.from_numpy(place.tables["name_words"].astype(np.int64))
+        sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, names)
+        config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
+        is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
+        return divided_reading_team(config, sizes, is_entity, place.action_spec)
+    config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
+    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), side=SIDE)
+
+    def build():
+        return text_encoder(TextEncoderConfig("words", 10, folder=""), place.sentences, place.sentences)
+
+    return divided_emma_team(config, sizes, place.action_spec, build)

@@ -1,0 +1,193 @@
+"""Divided teams act in their worlds as they learn from it: the noise that acted is the noise of every epoch."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.endi import VARIANTS
+from rl_models.layers.sprite_tracks import tracks
+from rl_models.networks.entity_divider import ENTITIES, MASK
+from rl_models.training.batch import think, to_batch
+from rl_models.training.division import division_probe
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.fragment import Fragment
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tests.networks.small_endi import BACKBONES, team_for, world
+from tests.training.small import assert_equal_fragments
+
+both = pytest.mark.parametrize("backbone", BACKBONES)
+TEAMS = [("reading", 2), ("reading", 3), ("emma", 2)]
+ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values")
+
+
+def collector(place, policy=None, length=20, **arguments):
+    one = Collector(place, policy or team_for(place), length, **arguments)
+    one.reset(3)
+    return one
+
+
+def ratio_error(objective, policy, fragment):
+    batch = objective.prepare(to_batch(fragment))
+    return float(objective.loss(think(policy, batch), batch, Progress())[1]["policy/ratio_error"])
+
+
+@pytest.mark.parametrize("objective", [Ppo(), Ppo(is_joint=False), Impala()])
+@pytest.mark.parametrize("shares_network", [True, False])
+@pytest.mark.parametrize(("backbone", "agents"), TEAMS)
+def test_rollout_equals_train(backbone, agents, shares_network, objective):
+    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
+    place = world(backbone, agents=agents)
+    one = collector(place, team_for(place, shares_network))
+    one.collect()
+    fragment = one.collect()
+    assert fragment.is_first[:, 1:-1].any()
+    assert not fragment.is_first[:, 0].all()
+    assert ratio_error(objective, one.policy, fragment) < 1e-5
+
+
+@both
+def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone):
+    one, acted = collector(world(backbone)), []
+    hook = one.policy.register_forward_hook(lambda _, __, output: acted.append(output.extras[MASK]))
+    fragment = one.collect()
+    hook.remove()
+    learned = think(one.policy, to_batch(fragment)).extras
+    masks = torch.cat(acted[:20], 1)
+    assert torch.equal(learned[MASK][:, :20], masks)
+    assert 0.2 < masks[learned[ENTITIES][:, :20]].mean() < 0.8
+
+
+@both
+def test_another_noise_would_be_another_policy(backbone):
+    one = collector(world(backbone))
+    fragment = one.collect()
+    fragment.obs["noise"] = 1 - fragment.obs["noise"]
+    assert ratio_error(Ppo(), one.policy, fragment) > 1e-3
+
+
+@both
+def test_noise_is_the_worlds_and_each_agents_own(backbone):
+    """It is uniform, differs between agents, worlds and steps, and disturbs no action's draw."""
+    one = collector(world(backbone))
+    noise = one.collect().obs["noise"]
+    assert noise.dtype == np.float32
+    assert noise.mean() == pytest.approx(0.5, abs=0.03)
+    assert noise.std() == pytest.approx(12**-0.5, abs=0.03)
+    assert len(np.unique(noise)) > 0.99 * noise.size
+    uniforms = one.world.chance.policy_uniforms(3)
+    assert not np.isin(uniforms.astype(np.float32), one._obs["noise"]).any()
+
+
+@both
+def test_how_worlds_are_spread_changes_no_mask_and_no_action(backbone):
+    whole = collector(world(backbone, 6))
+    halves = [collector(world(backbone, 3, first_world=first)) for first in (0, 3)]
+    for _ in range(2):
+        parts = [half.collect() for half in halves]
+        ours, theirs = whole.collect(), Fragment.join(parts)
+        np.testing.assert_array_equal(ours.obs["noise"], theirs.obs["noise"])
+        np.testing.assert_array_equal(ours.steps["actions"], theirs.steps["actions"])
+        np.testing.assert_array_equal(ours.steps["reward"], theirs.steps["reward"])
+        np.testing.assert_allclose(ours.steps["log_prob"], theirs.steps["log_prob"], atol=1e-5)
+
+
+@both
+def test_a_restored_collector_draws_the_same_noise(backbone):
+    unbroken = collector(world(backbone))
+    unbroken.collect()
+    snapshot = {name: value.copy() for name, value in unbroken.snapshot().items()}
+    fresh = collector(world(backbone))
+    fresh.restore(snapshot)
+    assert_equal_fragments(fresh.collect(), unbroken.collect())
+
+
+@both
+def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone):
+    """A world that stops where it would end: there noise is that of the next episode's first moment."""
+    place, final = world(backbone), []
+    one, step = collector(place), place.step
+
+    def stop(actions):
+        seen, reward, terminated, truncated, info = step(actions)
+        final.append(info)
+        return seen, reward, np.zeros_like(terminated), terminated | truncated, info
+
+    place.step = stop
+    fragment = one.collect()
+    world_row, moment = (axis[0] for axis in fragment.steps["truncated"].nonzero())
+    info = final[moment]
+    row = int(np.flatnonzero(info["done_worlds"] == world_row)[0])
+    obs = {name: torch.from_numpy(value[row : row + 1])[:, None] for name, value in info["final_obs"].items()}
+    obs["noise"] = torch.from_numpy(fragment.obs["noise"][world_row : world_row + 1, moment + 1])[:, None]
+    obs |= {f"texts/{key}": torch.from_numpy(texts.table) for key, texts in place.texts.items()}
+    with torch.no_grad():
+        values = one.policy(obs, {}, torch.zeros(1, 1, dtype=torch.bool)).values[0, 0]
+    np.testing.assert_allclose(fragment.steps["final_values"][world_row, moment], values, atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", [Ppo, Impala])
+@pytest.mark.parametrize("variant", sorted(VARIANTS))
+@pytest.mark.parametrize(("backbone", "agents"), TEAMS)
+def test_every_variant_trains(backbone, agents, variant, objective):
+    losses = VARIANTS[variant]
+    place = world(backbone, 4, agents)
+    one = collector(place, team_for(place, models_others=losses.modelling_weight > 0), 8)
+    learner = Learner(one.policy, objective(extra_losses=losses.extra_losses()), OptimiserSettings())
+    before = {name: weight.clone() for name, weight in one.policy.named_parameters()}
+    statistics = learner.update([one.collect()])
+    changed = {name for name, weight in one.policy.named_parameters() if not torch.equal(weight, before[name])}
+    for part in ("division", "goal_", "policy_head") + (("others",) if losses.modelling_weight else ()):
+        assert any(part in name for name in changed)
+    assert statistics["learner/skipped_update"] == 0
+    assert {"division/overlap", "division/coverage", "division/taken", "division/conflicts"} <= statistics.keys()
+    assert ("division/others_accuracy" in statistics) == (variant != "endi_sup")
+    assert (f"loss/{losses.regulariser}" in statistics) == (variant != "endi_reg")
+    assert ratio_error(objective(), one.policy, one.collect()) < 1e-5
+
+
+@both
+def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
+    policy = team_for(world(backbone))
+    seen = []
+    policy.network.register_forward_hook(lambda _, inputs, __: seen.append("noise" in inputs[0]))
+    drawn = Evaluation(world(backbone), policy, division_probe, is_greedy=True).run(3)
+    assert all(seen)
+    seen.clear()
+    likeliest = Evaluation(world(backbone), policy, division_probe, is_greedy=True, draws_noise=False).run(3)
+    assert not any(seen)
+    for metrics in (drawn, likeliest):
+        assert metrics["own_entities"].shape == (6, 2)
+        assert all((metrics[name] >= 0).all() and (metrics[name] <= 1).all() for name in ("overlap", "coverage"))
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_entities_are_followed_as_the_engine_moves_them(stage):
+    """Of every sprite of the last two moments the place of the entity that it was; two of a kind may be confused."""
+    place = world("emma", 32, stage=stage, max_episode_steps=64)
+    obs, was = place.reset(5), []
+    generator, right, total = np.random.default_rng(0), 0, 0
+    for _ in range(30):
+        was.append(cells_now(place))
+        length = place.state["episode_length"]
+        seen = {name: torch.from_numpy(obs[name][:, 0]) for name in ("symbols", "cells")}
+        track = tracks(seen["symbols"], seen["cells"], 10)
+        for row in np.flatnonzero(length >= 2):
+            for moment in (0, 1):
+                then, now = was[moment - 3][row], was[-1][row]
+                for slot in range(5):
+                    found = int(track[row, moment, slot])
+                    pairs = {(int(a), int(b)) for a, b in zip(then, now, strict=True)}
+                    pair = int(seen["cells"][row, moment, slot]), int(seen["cells"][row, -1, found])
+                    right, total = right + (pair in pairs), total + 1
+        obs = place.step(generator.integers(5, size=(32, 2)))[0]
+    assert total > 1000
+    assert right >= 0.99 * total
+
+
+def cells_now(place):
+    places = place.state["entity_places"]
+    return (places[..., 0] >> 1) * 10 + (places[..., 1] >> 1)

@@ -1,0 +1,341 @@
+"""EnDi around both backbones: a mask hides what it masks and nothing else; gradients go where they should."""
+
+import pytest
+import torch
+
+from rl_models.emma import EmmaTeamConfig, emma_team
+from rl_models.endi import VARIANTS, DividedReadingTeamConfig, divided_reading_team
+from rl_models.layers.sprite_tracks import tracks
+from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
+from rl_models.networks.reading import Sizes
+from rl_models.readers import ReadingTeamConfig, reading_team
+from rl_models.training.division import AgentModellingLoss, Divided, DivisionLoss, division_probe
+from rl_models.training.schedule import Progress
+from tests.networks import small, small_emma
+from tests.networks.small_endi import BACKBONES, EMMA, IS_ENTITY, READING, observations, run, team, with_masks
+
+both = pytest.mark.parametrize("backbone", BACKBONES)
+
+
+def plain(backbone, policy, agents=2):
+    """The backbone without a divider, with this divided team's weights."""
+    if backbone == "reading":
+        one = reading_team(ReadingTeamConfig(READING.backbone), small.sizes(agents), small.ACTIONS)
+    else:
+        sizes = EmmaSizes(agents)
+        one = emma_team(EmmaTeamConfig(EMMA.backbone), sizes, small_emma.ACTIONS, small_emma.words)
+    one.load_state_dict({name: policy.state_dict()[name] for name in one.state_dict()})
+    return one.double()
+
+
+def without(backbone, obs, gone):
+    """Observations in which some entities, [B, T, N, E] bool, are not there at all: nothing else is changed."""
+    if backbone == "reading":
+        return obs | {"grid": obs["grid"].masked_fill(gone.view(obs["grid"].shape), 0)}
+    track = tracks(obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2), 10).view(obs["symbols"].shape)
+    is_gone = torch.nn.functional.pad(gone, (0, 1))[..., None, :].expand(*track.shape[:-1], -1).gather(-1, track)
+    return obs | {name: obs[name].masked_fill(is_gone, 0) for name in ("symbols", "cells")}
+
+
+def expectations(policy, backbone, network, obs):
+    """What a divided team expects of the others from these observations, as they are."""
+    if backbone == "reading":
+        return policy.network.others(network(obs, {}, None).features)
+    seen = []
+    network.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
+    network(obs, {}, None)
+    return policy.network.others(network.body.grid(*seen[0])).unflatten(0, obs["symbols"].shape[:3])
+
+
+# ------------------------------------------------------------------------------------------- masks
+
+
+def masks_of(case, entities, seed=0):
+    """Masks [K, E] of one kind: any, everything but one entity, all, none."""
+    if case == "any":
+        return torch.randint(2, entities.shape, generator=torch.Generator().manual_seed(seed)).double()
+    mask = torch.full(entities.shape, float(case != "none"), dtype=torch.double)
+    if case == "all but one":
+        first = entities.int().argmax(-1, keepdim=True)
+        mask.scatter_(-1, first, 0.0)
+    return mask
+
+
+@both
+@pytest.mark.parametrize("case", ["any", "all but one", "all", "none"])
+def test_a_mask_hides_exactly_what_it_masks(backbone, case, monkeypatch):
+    """The policy sees a world without the others' entities; what is expected of them, one without one's own."""
+    policy, obs = team(backbone), observations(backbone)
+    with_masks(monkeypatch, lambda division: masks_of(case, division.entities))
+    output = run(policy, obs)
+    mask, entities = output.extras[MASK] > 0, output.extras[ENTITIES]
+    alone = plain(backbone, policy)
+    seen = run(alone, without(backbone, obs, entities & ~mask))
+    torch.testing.assert_close(output.policy.log_marginals, seen.policy.log_marginals, atol=1e-12, rtol=0)
+    torch.testing.assert_close(output.values, seen.values, atol=1e-12, rtol=0)
+    expected = expectations(policy, backbone, alone.network, without(backbone, obs, mask))
+    torch.testing.assert_close(output.extras[OTHERS], expected, atol=1e-12, rtol=0)
+    if case == "all but one":
+        assert not torch.allclose(output.values, run(alone, obs).values)
+
+
+@both
+def test_only_entities_have_a_mask(backbone):
+    obs = observations(backbone)
+    extras = run(team(backbone), obs).extras
+    wanted = IS_ENTITY[obs["grid"].long()].flatten(3) if backbone == "reading" else obs["symbols"][..., -1, :] > 0
+    assert torch.equal(extras[ENTITIES], wanted)
+    assert 0 < extras[MASK][wanted].mean() < 1
+    assert not extras[MASK][~wanted].any()
+    assert not extras[PROBABILITY][~wanted].any()
+
+
+@both
+def test_noise_decides_the_mask_and_without_it_the_likelier_side_is_taken(backbone):
+    policy, obs = team(backbone), observations(backbone)
+    likely = run(policy, observations(backbone, noise=False)).extras
+    assert torch.equal(likely[MASK] > 0, likely[PROBABILITY] > 0.5)
+    again, other = (run(policy, obs | {"noise": noise}).extras for noise in (obs["noise"], 1 - obs["noise"]))
+    assert torch.equal(run(policy, obs).extras[MASK], again[MASK])
+    assert not torch.equal(other[MASK], again[MASK])
+    torch.testing.assert_close(other[PROBABILITY], likely[PROBABILITY])
+    never = run(policy, obs | {"noise": torch.full_like(obs["noise"], 1e-6)}).extras
+    assert never[MASK].sum() == 0
+
+
+@both
+def test_an_agents_noise_is_its_own(backbone):
+    policy, obs = team(backbone, agents=3), observations(backbone, agents=3)
+    other = obs["noise"].clone()
+    other[:, :, 1] = 1 - other[:, :, 1]
+    ours, theirs = (run(policy, obs | {"noise": noise}).extras[MASK] for noise in (obs["noise"], other))
+    for agent in range(3):
+        assert torch.equal(ours[:, :, agent], theirs[:, :, agent]) == (agent != 1)
+
+
+@both
+@pytest.mark.parametrize("agents", [2, 3])
+def test_offsets_are_from_oneself_and_from_the_nearest_other(backbone, agents):
+    obs = observations(backbone, agents, batch=2, time=2)
+    extras = run(team(backbone, agents), obs).extras
+    height, width = (4, 5) if backbone == "reading" else (10, 10)
+    for b, t, n, e in (extras[ENTITIES]).nonzero().tolist():
+        cell = e // 2 if backbone == "reading" else int(obs["cells"][b, t, n, -1, e])
+        if backbone == "reading":
+            places = obs["position"][b, t, n].tolist()
+        else:
+            places = [divmod(avatar, 10) for avatar in obs["avatar_cells"][b, t, n, -1].tolist()]
+        row, column = divmod(cell, width)
+        offsets = [((column - x) / width, (row - y) / height) for y, x in places]
+        found = extras[OFFSETS][b, t, n, e]
+        torch.testing.assert_close(found[0].double(), torch.tensor(offsets[0]).double())
+        nearest = min(abs(x) + abs(y) for x, y in offsets[1:])
+        assert found[1].abs().sum().item() == pytest.approx(nearest, abs=1e-6)
+
+
+# --------------------------------------------------------------------------------------- gradients
+
+
+def batch_of(obs):
+    shape = obs["noise"].shape[:3]
+    actions = torch.randint(5, shape, generator=torch.Generator().manual_seed(3))
+    return {"reward": torch.zeros(shape), "actions": actions}
+
+
+def gradients(policy, loss):
+    policy.zero_grad(set_to_none=True)
+    loss.backward()
+    return {name for name, weight in policy.named_parameters() if weight.grad is not None and weight.grad.any()}
+
+
+DIVIDER = {
+    "reading": {"network.goal_stack", "network.division"},
+    "emma": {"network.goal_symbols", "network.goal_values", "network.goal_offsets", "network.goal_avatars"}
+    | {"network.division"},
+}
+
+
+def parts_in(names, backbone):
+    return {part for part in DIVIDER[backbone] if any(name.startswith(part) for name in names)}
+
+
+@both
+def test_agent_modelling_reaches_the_divider_through_the_mask_and_no_other_way(backbone, monkeypatch):
+    policy, obs = team(backbone), observations(backbone)
+    loss, statistics = AgentModellingLoss()(run(policy, obs), batch_of(obs), Progress())
+    reached = gradients(policy, loss)
+    assert parts_in(reached, backbone) == DIVIDER[backbone]
+    assert not any(name.startswith(("policy_head", "value_head")) for name in reached)
+    with_masks(monkeypatch, lambda division: division.mask.detach())
+    loss, same = AgentModellingLoss()(run(policy, obs), batch_of(obs), Progress())
+    reached = gradients(policy, loss)
+    assert parts_in(reached, backbone) == set()
+    assert any(name.startswith("network.others") for name in reached)
+    assert same["loss/agent_modelling"] == statistics["loss/agent_modelling"]
+
+
+@both
+def test_the_policys_own_loss_reaches_the_divider_too(backbone):
+    policy, obs = team(backbone), observations(backbone)
+    output = run(policy, obs)
+    reached = gradients(policy, output.policy.log_prob(batch_of(obs)["actions"]).clamp(min=-50).sum())
+    assert parts_in(reached, backbone) == DIVIDER[backbone]
+    assert not any(name.startswith("network.others") for name in reached)
+
+
+@both
+@pytest.mark.parametrize("regulariser", ["num", "dis", "dis_balance", "kl"])
+def test_every_regulariser_trains_the_divider_and_none_trains_nothing(backbone, regulariser):
+    policy, obs = team(backbone), observations(backbone)
+    loss, statistics = DivisionLoss(regulariser)(run(policy, obs), batch_of(obs), Progress())
+    reached = gradients(policy, loss)
+    assert parts_in(reached, backbone) == DIVIDER[backbone]
+    assert not any(name.startswith(("network.others", "policy_head")) for name in reached)
+    half, _ = DivisionLoss(regulariser, 0.5)(run(policy, obs), batch_of(obs), Progress())
+    torch.testing.assert_close(half, 0.5 * loss)
+    nothing, logged = DivisionLoss("none")(run(policy, obs), batch_of(obs), Progress())
+    assert not nothing.requires_grad
+    assert logged.keys() == statistics.keys() - {f"loss/{regulariser}"}
+
+
+@both
+@pytest.mark.parametrize("agents", [2, 3])
+def test_no_gradient_crosses_between_private_agents(backbone, agents):
+    policy, obs = team(backbone, agents, shares_network=False), observations(backbone, agents)
+    for agent in range(agents):
+        output = run(policy, obs)
+        own = [output.extras[name][:, :, agent].sum() for name in (MASK, PROBABILITY)]
+        own += [output.extras[OTHERS][:, :, agent].log_softmax(-1)[..., 0].sum(), output.values[:, :, agent].sum()]
+        own += [output.policy.log_marginals[:, :, agent].clamp(min=-50)[..., 0].sum()]
+        reached = gradients(policy, sum(own))
+        assert len(reached) > 15
+        assert all(f"members.{agent}." in name for name in reached)
+
+
+@both
+def test_agents_that_share_a_network_have_one_set_of_weights(backbone):
+    private, shared = (team(backbone, 3, shares_network=shares) for shares in (False, True))
+    counts = [sum(weight.numel() for weight in policy.parameters()) for policy in (private, shared)]
+    assert counts[0] == 3 * counts[1]
+
+
+@both
+def test_every_parameter_gets_gradient(backbone):
+    policy, obs = team(backbone), observations(backbone, batch=12)
+    output, batch = run(policy, obs), batch_of(obs)
+    loss = AgentModellingLoss()(output, batch, Progress())[0] + output.values.sum()
+    loss = loss + (output.policy.log_marginals.clamp(min=-50) * torch.randn(output.policy.log_marginals.shape)).sum()
+    reached = gradients(policy, loss)
+    silent = {name for name, _ in policy.named_parameters()} - reached
+    # A softmax ignores the biases of scores and of keys.
+    assert all(name.endswith(("score.bias", "key_projection.bias")) for name in silent)
+
+
+@both
+def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
+    policy, obs = team(backbone, models_others=False), observations(backbone)
+    assert OTHERS not in run(policy, obs).extras
+    assert not any("others" in name for name, _ in policy.named_parameters())
+    with pytest.raises(ValueError, match="models_others=True"):
+        AgentModellingLoss()(run(policy, obs), batch_of(obs), Progress())
+
+
+@both
+def test_while_acting_nobody_works_out_what_the_others_do(backbone):
+    with torch.no_grad():
+        extras = run(team(backbone), observations(backbone)).extras
+    assert OTHERS not in extras
+    assert MASK in extras
+
+
+# ------------------------------------------------------------------------------------------- losses
+
+
+def test_agents_and_others_are_summed_and_steps_averaged():
+    """Untrained heads of zeros expect every action alike: log 5 for each of two others of each of three agents."""
+    policy, obs = team("emma", agents=3), observations("emma", agents=3)
+    for weight in policy.network.others[-1].parameters():
+        weight.data.zero_()
+    loss, statistics = AgentModellingLoss(2.0)(run(policy, obs), batch_of(obs), Progress())
+    assert loss.item() == pytest.approx(2 * 6 * torch.tensor(5.0).log().item(), abs=1e-6)
+    assert statistics["loss/agent_modelling"].item() == pytest.approx(loss.item() / 2)
+
+
+def test_what_agents_do_that_choose_nothing_is_not_learned():
+    policy, obs = team("emma"), observations("emma")
+    batch = batch_of(obs)
+    decides = torch.ones_like(batch["actions"], dtype=torch.bool)
+    decides[:, 1:, 0] = False
+    batch["obs/decides"] = decides
+    losses = []
+    for actions in (batch["actions"], torch.where(decides, batch["actions"], 4 - batch["actions"])):
+        loss, statistics = AgentModellingLoss()(run(policy, obs), batch | {"actions": actions}, Progress())
+        losses.append((loss.item(), statistics["division/others_accuracy"].item()))
+    assert losses[0] == losses[1]
+
+
+def test_the_observation_after_the_last_step_counts_in_no_loss():
+    policy, obs = team("reading"), observations("reading")
+    batch = {name: value[:, :3] for name, value in batch_of(obs).items()}
+    other = obs | {"grid": torch.cat([obs["grid"][:, :3], obs["grid"][:, 3:].flip(0)], 1)}
+    for loss in (AgentModellingLoss(), DivisionLoss("dis")):
+        ours, theirs = (loss(run(policy, one), batch, Progress())[0] for one in (obs, other))
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_measures_of_a_division_by_hand(monkeypatch):
+    """Agent 0 takes everything and agent 1 nothing, and the other way round: no overlap, all is taken."""
+    policy, obs = team("emma"), observations("emma", batch=1, time=2)
+    obs["symbols"][..., -1, :] = 5
+    masks = torch.tensor([[1.0], [0], [0], [1]]).expand(-1, 4)
+    with_masks(monkeypatch, lambda _: masks)
+    output = run(policy, obs)
+    _, logged = DivisionLoss("none")(output, batch_of(obs), Progress())
+    wanted = {"overlap": 0, "coverage": 0.5, "taken": 1, "conflicts": 0, "own_entities_0": 2, "own_entities_1": 2}
+    assert {name: float(value) for name, value in logged.items()} == {f"division/{n}": v for n, v in wanted.items()}
+    step = division_probe(output, obs)
+    assert step["own_entities"].tolist() == [[[4, 0], [0, 4]]]
+    masks = torch.ones(4, 4)
+    output = run(policy, obs)
+    assert (Divided.of(output).measures()["overlap"] == 1).all()
+    assert (Divided.of(output).measures()["coverage"] == 1).all()
+
+
+def test_the_papers_variants_are_their_losses():
+    def described(name):
+        return [(type(loss), getattr(loss, "regulariser", None)) for loss in VARIANTS[name].extra_losses()]
+
+    division, modelling = DivisionLoss, AgentModellingLoss
+    assert described("endi_num") == [(division, "num"), (modelling, None)]
+    assert described("endi_dis") == [(division, "dis"), (modelling, None)]
+    assert described("endi_sup") == [(division, "dis")]
+    assert described("endi_reg") == [(division, "none"), (modelling, None)]
+
+
+# ------------------------------------------------------------------------------------------- refusals
+
+
+@both
+def test_one_agent_is_refused(backbone):
+    with pytest.raises(ValueError, match="at least 2"):
+        team(backbone, agents=1)
+
+
+def test_a_team_without_a_divider_has_no_division():
+    policy, obs = small_emma.team("paper", 2), observations("emma")
+    with pytest.raises(ValueError, match="divided team"):
+        DivisionLoss()(run(policy, obs), batch_of(obs), Progress())
+
+
+def test_a_divided_txt2pi_has_the_papers_size():
+    """Of each agent: txt2π without its output layer, two layers for the goal, a convolution, a head for the other."""
+    size, config = Sizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()
+    policy = divided_reading_team(config, size, IS_ENTITY, 5)
+    one = reading_team(ReadingTeamConfig(config.network.backbone), size, 5)
+    text = 200 + 2 * 20 + 200
+    goal = 16 * 3 * (32 * 9 + 1 + text + 1) + 4 * 3 * (18 * 9 + 1 + text + 1) + 33 * 200 + 17 * 200
+    backbone = sum(weight.numel() for weight in one.parameters())
+    others = 64 * 5 + 5
+    wanted = backbone + goal + 8 * 9 * 2 + 2 + others
+    assert sum(weight.numel() for weight in policy.parameters()) == 2 * wanted
