@@ -1,8 +1,9 @@
 """A network that reads: words, a reader of the texts, a stack over the grid, one output layer (RTFM, section 4.2).
 
-It joins any reader of `readers.py` with any stack of `film2_stack.py`; txt2π, FiLM and CNN are three choices. Agents
-share all weights and differ by what they see. Input keys: `grid`, `position`, `inventory`, `document`, `goal` and, if
-the policy may only take legal moves, `legal`. It knows no world: the words of the names in the grid are handed in.
+It joins any reader of `readers.py` or `silg_reader.py` with any stack of `film2_stack.py`; txt2π, FiLM, CNN and SILG
+are four choices. Agents share all weights and differ by what they see. Input keys: `grid`, `position`, `inventory`,
+`document`, `goal` and, if the policy may only take legal moves, `legal`. It knows no world: the words of the names in
+the grid are handed in.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from rl_models.networks.features import Features, State
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, Look, Reading, SummaryReader, Txt2PiReader
+from rl_models.networks.silg_reader import SilgReader
 from rl_models.networks.texts import Encoded, Shown, shown_texts
 
 Activation = Literal["tanh", "relu"]
@@ -53,7 +55,7 @@ class ReadingNetwork(nn.Module):
         self,
         sizes: Sizes,
         words: nn.Embedding,
-        reader: Txt2PiReader | SummaryReader,
+        reader: Txt2PiReader | SummaryReader | SilgReader,
         stack: Film2Stack | ConvolutionStack,
         features: int,
         activation: Activation,

@@ -1,4 +1,4 @@
-"""txt2π (RTFM, section 4), its ablations, and the baselines of RTFM's appendix C, by configuration.
+"""txt2π (RTFM, section 4), its ablations, the baselines of RTFM's appendix C, and SILG's model, by configuration.
 
 Defaults are those of the released code; `PAPER` is the paper's text where the two differ. Equations stand where they
 are computed: FiLM² in `layers/film2.py` (1-8), attention in `layers/attention.py` (10-16), texts in `readers.py` (9-16,
@@ -25,6 +25,7 @@ from rl_models.networks.readers import (
     Txt2PiReader,
 )
 from rl_models.networks.reading import Activation, ReadingNetwork, Sizes
+from rl_models.networks.silg_reader import SilgReader
 
 CHANNELS = (16, 32, 64, 64, 64)
 
@@ -77,7 +78,21 @@ class CnnConfig:
     activation: Activation = "tanh"
 
 
-ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig
+@dataclass(frozen=True)
+class SilgConfig:
+    """SILG's shared model (Zhong et al., 2021), wider and with one reader for all texts.
+
+    With RTFM's texts and the 30,522 word pieces of its release it has 4,890,514 parameters, none unused.
+    """
+
+    hidden: int = 200
+    word_features: int = 100
+    channels: tuple[int, ...] = CHANNELS
+    features: int = 400
+    activation: Activation = "tanh"
+
+
+ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 
 
 def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
@@ -87,6 +102,10 @@ def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
         reader = Txt2PiReader(config.reader, words, sizes.num_agents)
         stack: Film2Stack | ConvolutionStack = film2_stack(config, reader, config.channels)
         return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)
+    if isinstance(config, SilgConfig):
+        silg = SilgReader(config.hidden, words)
+        stack = Film2Stack(config.word_features, silg.features, silg.look_features, config.channels)
+        return ReadingNetwork(sizes, words, silg, stack, config.features, config.activation)
     hidden = {DOCUMENT: config.document_hidden, GOAL: config.goal_hidden, INVENTORY: config.inventory_hidden}
     summaries = SummaryReader(hidden, config.cell, words, sizes.num_agents)
     if isinstance(config, FilmConfig):

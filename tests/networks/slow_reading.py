@@ -68,6 +68,8 @@ class SlowReading:
         if hasattr(self.reader, "readers"):
             parts = [self.summary(key, tokens[key]) for key in ("document", "goal")]
             return torch.cat([*parts, *[self.summary("inventory", name) for name in names]]), None
+        if hasattr(self.reader, "mixed_fields"):
+            return self.texts_of_silg(tokens, names)
         reader, config = self.reader, self.reader.config
         inventories = [
             self_attention(reader.inventory_summary, self.read(reader.inventory_reader, name)) for name in names
@@ -82,6 +84,16 @@ class SlowReading:
         if config.attends_to_grid:
             return torch.cat(parts), document
         return torch.cat([*parts, self_attention(reader.document_summary, document)]), None
+
+    def texts_of_silg(self, tokens, names):
+        """One reader for all; goal and inventories are fields, and each asks the document."""
+        layer, summaries = self.reader.reader, self.reader.summaries
+        document = self.read(layer, tokens["document"])
+        fields = [self_attention(summaries["goal"], self.read(layer, tokens["goal"]))]
+        fields += [self_attention(summaries["inventory"], self.read(layer, name)) for name in names]
+        answers = torch.stack([attend(document, field) for field in fields])
+        mixed = self_attention(self.reader.mixed_fields, torch.stack(fields))
+        return torch.cat([mixed, self_attention(self.reader.mixed_answers, answers)]), document
 
     def summary(self, key, tokens):
         return self_attention(self.reader.summaries[key], self.read(self.reader.readers[key], tokens))

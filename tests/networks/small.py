@@ -6,7 +6,7 @@ import torch
 
 from rl_models.networks.readers import ReaderConfig
 from rl_models.networks.reading import Sizes
-from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
+from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
 from rl_models.readers import ReadingTeamConfig, reading_team
 
 WORDS, NAMES, ACTIONS = 40, 12, 5
@@ -23,6 +23,7 @@ NETWORKS = {
     "film": FilmConfig(),
     "film_lstm": FilmConfig(cell="lstm"),
     "cnn": CnnConfig(),
+    "silg": SilgConfig(),
 }
 
 
@@ -40,6 +41,8 @@ def narrow(config):
     if isinstance(config, Txt2PiConfig):
         reader = dataclasses.replace(config.reader, document_hidden=4, goal_hidden=5, inventory_hidden=3)
         return dataclasses.replace(config, reader=reader, **width)
+    if isinstance(config, SilgConfig):
+        return dataclasses.replace(config, hidden=4, **width)
     return dataclasses.replace(config, document_hidden=4, goal_hidden=5, inventory_hidden=3, **width)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rl_models.networks.reading import offsets_to
-from rl_models.networks.txt2pi import CnnConfig, FilmConfig, Txt2PiConfig
+from rl_models.networks.txt2pi import CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
 from rl_models.readers import PAPER_TEAM, ReadingTeamConfig, reading_team
 from tests.networks.slow_reading import SlowReading
 from tests.networks.small import ACTIONS, NETWORKS, gradients, observations, run, sizes, team
@@ -41,6 +41,12 @@ def test_a_network_is_what_its_equations_say(name, agents):
 def test_sizes_are_those_of_the_released_networks_without_what_they_never_use(network, count):
     policy = reading_team(ReadingTeamConfig(network), sizes(vocabulary=262), ACTIONS)
     assert sum(parameter.numel() for parameter in policy.parameters()) == count
+
+
+def test_silg_has_its_released_size_without_what_it_never_uses():
+    """A document's summary and the last layer's; RTFM's three texts and all word pieces."""
+    policy = reading_team(ReadingTeamConfig(SilgConfig()), sizes(vocabulary=30_522), ACTIONS)
+    assert sum(parameter.numel() for parameter in policy.parameters()) == 4_916_915 - 401 - 26_000
 
 
 def test_the_grids_size_is_no_matter_of_parameters():
