@@ -11,7 +11,8 @@ from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, P
 from rl_models.networks.reading import Sizes
 from rl_models.readers import ReadingTeamConfig, reading_team
 from rl_models.training.division import AgentModellingLoss, Divided, DivisionLoss, division_probe
-from rl_models.training.schedule import Progress
+from rl_models.training.grounding import GroundingLoss
+from rl_models.training.schedule import Progress, Schedule
 from tests.networks import small, small_emma
 from tests.networks.small_endi import BACKBONES, EMMA, IS_ENTITY, READING, observations, run, team, with_masks
 
@@ -134,6 +135,21 @@ def test_offsets_are_from_oneself_and_from_the_nearest_other(backbone, agents):
         assert found[1].abs().sum().item() == pytest.approx(nearest, abs=1e-6)
 
 
+@both
+def test_attention_that_is_shown_is_the_policys(backbone, monkeypatch):
+    """Where nothing is hidden it is the backbone's own."""
+    policy, obs = team(backbone), observations(backbone)
+    alone = plain(backbone, policy)
+    with_masks(monkeypatch, lambda division: masks_of("all", division.entities))
+    maps = []
+    for one in (policy, alone):
+        one.network.shows_attention = True
+        maps.append({name: value for name, value in run(one, obs).extras.items() if name.startswith("attention/")})
+    assert maps[0].keys() == maps[1].keys() != set()
+    for name, value in maps[0].items():
+        torch.testing.assert_close(value, maps[1][name], atol=1e-12, rtol=0)
+
+
 # --------------------------------------------------------------------------------------- gradients
 
 
@@ -211,6 +227,17 @@ def test_no_gradient_crosses_between_private_agents(backbone, agents):
         reached = gradients(policy, sum(own))
         assert len(reached) > 15
         assert all(f"members.{agent}." in name for name in reached)
+
+
+@pytest.mark.parametrize("own_goal_symbols", [True, False])
+def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(own_goal_symbols):
+    policy, obs = team("emma", own_goal_symbols=own_goal_symbols), observations("emma")
+    loss, _ = GroundingLoss(Schedule.constant(1.0))(run(policy, obs), batch_of(obs), Progress())
+    assert "network.body.symbols.weight" in gradients(policy, loss)
+    divided, _ = DivisionLoss("kl")(run(policy, obs), batch_of(obs), Progress())
+    reached = gradients(policy, divided)
+    assert ("network.body.symbols.weight" in reached) == (not own_goal_symbols)
+    assert ("network.goal_symbols.weight" in reached) == own_goal_symbols
 
 
 @both
