@@ -47,6 +47,7 @@ SMOKE = dataclasses.replace(
     checkpoints=1,
     test_episodes=16,
 )
+RELEASED_ENTROPY = (0.01, 0.01, 0.01)
 RELEASED_LEARNER = LearnerSettings(
     learning_rate=5e-5,
     final_learning_rate_share=1.0,
@@ -54,7 +55,8 @@ RELEASED_LEARNER = LearnerSettings(
     clip=0.1,
     epochs=4,
     minibatches=1,
-    entropy_weight=0.01,
+    entropy_weight=RELEASED_ENTROPY,
+    final_entropy_weight=RELEASED_ENTROPY,
     clip_gradient=0.0,
 )
 REFERENCE = dataclasses.replace(
@@ -74,7 +76,14 @@ PAPER = dataclasses.replace(
     REFERENCE,
     encoder=TextEncoderConfig(BERT),
     network=EmmaConfig(),
-    learner=LearnerSettings(learning_rate=3e-4, clip=0.1, epochs=4, minibatches=16, entropy_weight=0.01),
+    learner=dataclasses.replace(
+        RELEASED_LEARNER,
+        learning_rate=3e-4,
+        final_learning_rate_share=0.05,
+        lambda_=0.95,
+        minibatches=16,
+        clip_gradient=1.0,
+    ),
     workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
 )
 """As the release, but for 4,096 env steps an update in minibatches of 256, and GAE."""

@@ -40,9 +40,10 @@ class LearnerSettings:
     """Passes over each batch; the release: 4."""
     minibatches: int = 4
     """Of whole fragments in a pass; the release: 1, of 64 samples."""
-    entropy_weight: float = 0.05
-    """Of the entropy bonus, at the start of a stage; the release: 0.01."""
-    final_entropy_weight: float = 0.01
+    entropy_weight: tuple[float, float, float] = (0.2, 0.05, 0.05)
+    """Of the entropy bonus, at the start of a stage, by stage; the release: 0.01. In stage 1 less of it learns entities
+    by heart, at the cost of new games."""
+    final_entropy_weight: tuple[float, float, float] = (0.1, 0.01, 0.01)
     """The same at the end of a stage's budget."""
     value_weight: float = 0.5
     """Of the squared value error."""
@@ -78,7 +79,7 @@ class MessengerConfig:
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
-    first_stage_env_steps: int = 150_000
+    first_stage_env_steps: int = 100_000
     """Env steps of training in the first of the stages."""
     budget_env_steps: int = 1_000_000
     """Env steps of training in each later stage."""

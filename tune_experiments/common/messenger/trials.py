@@ -88,6 +88,7 @@ def _encoder(config: MessengerConfig) -> SentenceEncoder:
 
 def _objective(learner: LearnerSettings, stage: int, is_grounded: bool, budget: int) -> Ppo:
     grounding = GroundingLoss(Schedule.constant(learner.grounding_weight))
+    entropy = learner.entropy_weight[stage - 1], learner.final_entropy_weight[stage - 1]
     return Ppo(
         gamma=learner.gamma[stage - 1],
         lambda_=learner.lambda_,
@@ -95,7 +96,7 @@ def _objective(learner: LearnerSettings, stage: int, is_grounded: bool, budget: 
         epochs=learner.epochs,
         minibatches=learner.minibatches,
         value_weight=learner.value_weight,
-        entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, budget),
+        entropy_weight=Schedule.linear(*entropy, budget),
         extra_losses=(grounding,) if is_grounded else (),
     )
 
