@@ -1,5 +1,6 @@
 """A team as separate processes: the same episode, nothing but messages between them, and nobody left behind."""
 
+import functools
 import itertools
 import multiprocessing
 import os
@@ -87,7 +88,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     experiment, method, agents, rounds, exchanged, tmp_path, monkeypatch
 ):
     """Whichever of the sixteen worlds is chosen: its start, its uniforms."""
-    monkeypatch.setattr("tune_experiments.common.recording._choose", lambda *_: 11)
+    monkeypatch.setattr("tune_experiments.common.recording.chosen_episode", lambda *_: 11)
     checkpoint = save(tmp_path, method, experiment)
     loaded = load_policy(checkpoint)
     together = list(play_aloud(loaded, SEED))
@@ -223,7 +224,8 @@ def test_control_c_leaves_nobody_behind(sync):
     """Pressed while the processes start: everybody in the terminal gets it."""
     command = [sys.executable, "-m", "tune_experiments", "play", str(sync), "--decentralised"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, **pipes) as run:
+    hears = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # also where tests run in the background
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=hears, **pipes) as run:
         assert run.stdout.readline().startswith("2 processes")
         os.killpg(run.pid, signal.SIGINT)
         _, complaints = run.communicate(timeout=60)

@@ -12,6 +12,7 @@ import itertools
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -158,6 +159,7 @@ def separate_agents(
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """Hold Control-C back. Processes started meanwhile never get it: ending them is the coordinator's business."""
+    resource_tracker.ensure_running()  # its start, which the first process would bring about, lets Control-C in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
