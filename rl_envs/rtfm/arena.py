@@ -7,6 +7,9 @@ or documents.
 
 from __future__ import annotations
 
+import math
+from numbers import Integral
+
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, TextSpec
@@ -56,12 +59,15 @@ class Arena(Turns):
         Raises:
             ValueError: a room too small, or an argument out of range.
         """
-        if max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
         if drop not in DROPS:
             raise ValueError(f"drop must be one of {', '.join(DROPS)}, got {drop!r}")
-        if names_per_cell < 1:
-            raise ValueError(f"names_per_cell must be at least 1, got {names_per_cell}")
+        _check_counts(
+            size=size, num_agents=num_agents, max_episode_steps=max_episode_steps, names_per_cell=names_per_cell
+        )
+        if sight is not None and not sight >= 0:
+            raise ValueError(f"sight must be a distance of 0 or more, or None for all of the room, got {sight}")
+        if team_loss is not None and not math.isfinite(team_loss):
+            raise ValueError(f"team_loss must be a finite number, or None for the step's reward, got {team_loss}")
         self._grid = grid_of(size)
         self._num_entities = num_agents + num_monsters + num_items
         if self._num_entities > len(self._grid.inside):
@@ -186,6 +192,17 @@ class Arena(Turns):
             **texts,
         )
         return render.draw(scene)
+
+
+def _check_counts(**counts: int) -> None:
+    largest = np.iinfo(np.int32).max
+    for name, count in counts.items():
+        if not isinstance(count, Integral):
+            raise ValueError(f"{name} must be a whole number, got {count!r}")
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}")
+        if count > largest:
+            raise ValueError(f"{name} must be at most {largest}, got {count}")
 
 
 _SEEN = (

@@ -15,7 +15,7 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import find_experiment
 from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm.best_play import all_bags, random_layouts, solve
-from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, make_world
+from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, make_world
 from tune_experiments.common.rtfm.evaluation import WithWrongDocuments, play, references
 from tune_experiments.common.rtfm.evaluation import test as evaluate
 from tune_experiments.common.rtfm.reading_experiments import departures
@@ -83,6 +83,7 @@ def test_the_paper_preset_has_the_published_constants(presets):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        ({"task": RtfmTask(size=4)}, "--task.size must be between 5 and 15, not 4"),
         ({"test_sizes": (6, 4)}, "--test-sizes must be between 5 and 15, not 4"),
         ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer sees the sum"),
     ],

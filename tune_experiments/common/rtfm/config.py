@@ -206,7 +206,7 @@ class RunConfig:
         check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
         check_at_least(1, self, "network.word_features", "network.document_hidden", "network.goal_hidden")
         check_at_least(1, self, "network.inventory_hidden", "network.channels", "network.features")
-        check_between(MIN_SIZE, MAX_SIZE, self, "test_sizes")
+        check_between(MIN_SIZE, MAX_SIZE, self, "task.size", "test_sizes")
         try:
             check_channels(self.network.channels)
         except ValueError as error:

@@ -15,7 +15,7 @@ from tune_experiments.common.video import write_gif
 
 CURVES = {
     "episode/win_rate": "win rate",
-    "valid/unseen_win_rate": "win rate, unseen assignments",
+    "valid/unseen_win_rate": "win rate, unseen assignments (validation)",
     "episode/length": "episode length (env steps)",
     "policy/entropy": "entropy (nats)",
 }
