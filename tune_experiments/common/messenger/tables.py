@@ -16,6 +16,10 @@ from tune_experiments.common.results import Result
 from tune_experiments.common.tables import PaperTable, make_table
 
 NOT_IN_THE_PAPER = f"{GROUNDING} learns with a contrastive grounding loss, which the paper does not have."
+CHOSEN = (
+    "Weights are those that won most validation games: a row that learns training games by heart is tested with weights "
+    "from before that (its curves show what came later)."
+)
 RANDOM_ROW = "random play"
 _WORLD = re.compile(rf"stage_(\d)_({RANDOM})?(\w+)")
 
@@ -30,9 +34,8 @@ def _table(cells: Sequence[Result]) -> PaperTable:
     played = [cell for cell in cells if cell.method != RANDOM_ROW]
     columns = [name for name in COLUMNS if any(cell.metric == name for cell in played)]
     table = make_table([*played, *_random(cells)], cells[0].table, columns)
-    if any(cell.method == GROUNDING for cell in played):
-        return dataclasses.replace(table, caption=f"{table.caption} {NOT_IN_THE_PAPER}")
-    return table
+    notes = [table.caption, CHOSEN, *[NOT_IN_THE_PAPER] * any(cell.method == GROUNDING for cell in played)]
+    return dataclasses.replace(table, caption=" ".join(notes))
 
 
 def _random(cells: Sequence[Result]) -> list[Result]:
