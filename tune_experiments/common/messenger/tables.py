@@ -17,7 +17,7 @@ from tune_experiments.common.tables import PaperTable, make_table
 
 NOT_IN_THE_PAPER = f"{GROUNDING} learns with a contrastive grounding loss, which the paper does not have."
 CHOSEN = (
-    "Weights are those that won most validation games: a row that learns training games by heart is tested with weights "
+    "Weights are those that won most validation games: a row that learns training games by heart is tested with those "
     "from before that (its curves show what came later)."
 )
 RANDOM_ROW = "random play"
