@@ -1,6 +1,6 @@
 """Rock-paper-scissors with letters (RTFM, figures 10 and 11): who wins games whose rules were never seen?
 
-    python tune_experiments/rtfm_rock_paper_scissors.py                      # laptop: half an hour a seed on 2 cores
+    python tune_experiments/rtfm_rock_paper_scissors.py                      # laptop: a quarter of an hour a seed on 2 cores
     python tune_experiments/rtfm_rock_paper_scissors.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/rtfm_rock_paper_scissors.py --preset paper       # the paper's sizes: a GPU, days
     python tune_experiments/rtfm_rock_paper_scissors.py --task.setting permutation     # the paper's five letters
@@ -10,8 +10,8 @@ A document says in three sentences which letter beats which. `eval` are games of
 possible with the grid alone, since the item with the dragon's own letter is never right. `optimum` knows the answer.
 Both are computed, for rooms of any size.
 
-The laptop has ten letters where the paper has five: told the answers, our small readers generalise from 120 circles and
-not from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
+The laptop has ten letters where the paper has five: told the answers as labels, small readers generalised from 120
+circles and hardly from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
 
 `txt2pi_supervised_attention` is not the paper's. It is txt2pi, and in training an auxiliary loss says which word of the
 document its attention is to find; no network is told, and no game that is tested says it.

@@ -105,12 +105,12 @@ def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken(
     laptop = " ".join(departures(LETTERS["laptop"], LETTERS["paper"]))
     for said in (
         "features before the heads: 64",
-        "env steps of a transfer: 1,000,000",
+        "env steps of a transfer: 500,000",
         "training room: 6",
         "letters: ten_letters",
         "algorithm: ppo",
         "horizon: 80",
-        "env steps: 1,000,000",
+        "env steps: 500,000",
     ):
         assert said in laptop
 
@@ -291,10 +291,10 @@ def test_a_transferred_team_trains_on_seen_games_and_then_on_unseen_ones():
     seen, unseen = plan_of_row(config, "film_transferred", 0).stages
     alone, scratch = (plan_of_row(config, row, 0) for row in ("film", "film_from_scratch"))
     for trial, split, budget in (
-        (seen.plan, "train", 1_000_000),
-        (unseen.plan, "eval", 1_000_000),
-        (alone, "train", 1_000_000),
-        (scratch, "eval", 1_000_000),
+        (seen.plan, "train", 500_000),
+        (unseen.plan, "eval", 500_000),
+        (alone, "train", 500_000),
+        (scratch, "eval", 500_000),
     ):
         world = trial.make_world(num_worlds=6000, first_world=0)
         world.reset(0)

@@ -239,11 +239,11 @@ class LettersConfig(RunConfig):
     """For all methods; looks and features as in the paper's text, with which txt2pi reads sooner."""
     learner: LearnerSettings = LearnerSettings(entropy_weight=0.02)
     """For all methods."""
-    budget_env_steps: int = 1_000_000
+    budget_env_steps: int = 500_000
     """Env steps of training."""
     validate_every_env_steps: int = 100_000
     """How often the team plays greedily on training and on unseen games."""
-    transfer_env_steps: int = 1_000_000
+    transfer_env_steps: int = 500_000
     """Of training on unseen games, in the rows that do."""
     attention_weight: float = 0.3
     """Of the auxiliary loss in the row `txt2pi_supervised_attention`; no other row has one, nor has the paper."""

@@ -20,8 +20,8 @@ from tune_experiments.common.plan import Episodes
 from tune_experiments.common.rtfm.best_play import win_probabilities
 from tune_experiments.common.rtfm.config import LettersTask, RunConfig, Task, make_world
 
-EVALUATION_SEED = 84
-"""Of every evaluation: with the worlds' arguments it fixes all episodes, whatever plays them."""
+TEST_SEED, VALIDATION_SEED = 84, 86
+"""With the worlds' arguments they fix all episodes, whatever plays them; what is chosen by is not what is tested."""
 SHUFFLED = "shuffled"
 REFERENCES = ("random_moves", "without_reading", "optimum")
 """Rows beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
@@ -41,13 +41,20 @@ def test(config: RunConfig, policy: TeamPolicy) -> dict[str, Episodes]:
 
 def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
     """Metrics on training assignments, and the win rate on unseen ones."""
-    seen, unseen = (play(make_world(config.task, config.valid_episodes, split=s), policy) for s in ("train", "eval"))
+    worlds = [make_world(config.task, config.valid_episodes, split=split) for split in ("train", "eval")]
+    seen, unseen = (play(world, policy, seed=VALIDATION_SEED) for world in worlds)
     return seen | {"unseen_win_rate": unseen["win_rate"]}
 
 
-def play(world: World, policy: TeamPolicy, way: type[Evaluation] = Evaluation, is_greedy: bool = True) -> Episodes:
+def play(
+    world: World,
+    policy: TeamPolicy,
+    way: type[Evaluation] = Evaluation,
+    is_greedy: bool = True,
+    seed: int = TEST_SEED,
+) -> Episodes:
     """The first episode of every world; `return` is the team's sum."""
-    episodes = way(world, policy, is_greedy=is_greedy).run(EVALUATION_SEED)
+    episodes = way(world, policy, is_greedy=is_greedy).run(seed)
     return episodes | {"return": episodes["return"].sum(1)}
 
 
