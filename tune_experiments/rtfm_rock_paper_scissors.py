@@ -1,6 +1,6 @@
 """Rock-paper-scissors with letters (RTFM, figures 10 and 11): who wins games whose rules were never seen?
 
-    python tune_experiments/rtfm_rock_paper_scissors.py                      # laptop: a quarter of an hour a seed on 2 cores
+    python tune_experiments/rtfm_rock_paper_scissors.py                      # laptop: 15 minutes a seed on 2 cores
     python tune_experiments/rtfm_rock_paper_scissors.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/rtfm_rock_paper_scissors.py --preset paper       # the paper's sizes: a GPU, days
     python tune_experiments/rtfm_rock_paper_scissors.py --task.setting permutation     # the paper's five letters
