@@ -4,8 +4,10 @@ import os
 import secrets
 
 # Read when torch and Ray are imported, so set before: several processes share the cores, Ray must not look for a
-# cluster elsewhere, and the one that these tests start answers to nobody who does not know their token.
+# cluster elsewhere, and the one that these tests start answers to nobody who does not know their token. Ray's workers
+# are as urgent as the tests that wait for them: by default they stand back, and on a busy machine hardly run at all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_AUTH_MODE"] = "token"
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
