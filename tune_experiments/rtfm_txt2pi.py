@@ -34,6 +34,7 @@ LAPTOP = RtfmConfig(
 )
 SMOKE = dataclasses.replace(
     LAPTOP,
+    methods=("cnn", "txt2pi"),
     task=RtfmTask(max_episode_steps=10),
     network=NetworkSettings("code", 6, 4, 4, 3, (4, 4), 8),
     workers=Workers(worlds_per_runner=16, fragment_length=8),
