@@ -74,6 +74,19 @@ def central_team(
         return TeamPolicy(network, head, SharedValueHead(network.features, num_agents))
 
 
+def uniform_team(num_agents: int, actions: int) -> TeamPolicy:
+    """Build a team to which all actions are alike, impossible ones among them: random play.
+
+    Args:
+        num_agents: N.
+        actions: A.
+    """
+    team = constant_team(1, num_agents, actions)
+    for weights in team.parameters():
+        nn.init.zeros_(weights)
+    return team
+
+
 def constant_team(components: int, num_agents: int, actions: int, seed: int = 0) -> TeamPolicy:
     """Build a team that looks at nothing, for one-step games, without touching torch's global generator.
 

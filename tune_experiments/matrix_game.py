@@ -55,6 +55,7 @@ from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
 from tune_experiments.common.main import main
 from tune_experiments.common.results import Result
 from tune_experiments.common.tables import PaperTable, make_table
+from tune_experiments.common.trial_log import logs_of
 
 GAME = "rock_paper_scissors"
 ACTIONS = ("rock", "paper", "scissors")
@@ -196,15 +197,13 @@ def departures(config: Config) -> list[str]:
 
 def draw(out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
     """Curves, and every trial's joint policy: seeds may find different ones of three equally good policies."""
-    written, metrics, policies = [], {}, {}
+    written, policies = [], {}
     for method, seeds in trials.items():
-        metrics[method] = [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
         for seed, folder in seeds.items():
             if (pictures := folder / f"{GAME}_pictures.npz").exists():
                 policies[f"{method}, seed {seed}"] = np.load(pictures)["_joint_policy"]
-    if any(metrics.values()):
-        path = out / "plots/curves.png"
-        written.append(plots.learning_curves({m: files for m, files in metrics.items() if files}, path, CURVES))
+    if runs := logs_of(trials):
+        written.append(plots.learning_curves(runs, out / "plots/curves.png", CURVES))
     if policies:
         path = out / "plots/joint_policy.png"
         written.append(

@@ -18,6 +18,7 @@ from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress, Schedule
 from tests.language.small import save_bert
+from tests.networks.small import Uncached
 from tests.training.small import assert_equal_fragments
 
 FEW = {"max_sentences_per_cell": 2}
@@ -42,17 +43,6 @@ def collector(place, policy=None, length=20, **arguments):
     one = Collector(place, policy or team(place), length, **arguments)
     one.reset(3)
     return one
-
-
-class Forgetful(torch.nn.Module):
-    """The same network without a word about its sentences: nothing is kept for it while it acts."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.inner, self.num_agents, self.initial_state = network, network.num_agents, network.initial_state
-
-    def forward(self, obs, state, is_first):
-        return self.inner(obs, state, is_first)
 
 
 KINDS = {
@@ -118,7 +108,7 @@ def test_acting_with_kept_encodings_is_acting_without(shares_network):
         collector(place, team(place, shares_network=shares_network))
         for place in (world(stage=2, num_agents=2), world(stage=2, num_agents=2))
     )
-    plain.policy.network = Forgetful(plain.policy.network)
+    plain.policy.network = Uncached(plain.policy.network)
     for _ in range(2):
         assert_equal_fragments(
             kept.collect(),
@@ -152,7 +142,7 @@ def test_new_weights_read_sentences_anew():
 def test_evaluating_with_kept_encodings_is_evaluating_without():
     place = world()
     kept, plain = team(place), team(place)
-    plain.network = Forgetful(plain.network)
+    plain.network = Uncached(plain.network)
     ours, theirs = (Evaluation(world(), policy).run(3, episodes_per_world=3) for policy in (kept, plain))
     assert len(ours["length"]) == 18
     for name, values in ours.items():

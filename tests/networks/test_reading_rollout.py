@@ -16,7 +16,7 @@ from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress
 from rl_models.training.text_cache import TextCache
-from tests.networks.small import NETWORKS, narrow
+from tests.networks.small import NETWORKS, Uncached, narrow
 from tests.training.small import assert_equal_fragments
 
 FULL = {"group": True, "dyna": True, "nl": True}
@@ -36,17 +36,6 @@ def collector(place, policy=None, length=20, **arguments):
     one = Collector(place, policy or team(place), length, **arguments)
     one.reset(3)
     return one
-
-
-class Uncached(torch.nn.Module):
-    """The same network without a way to encode texts beforehand: it gets whole token tables at every step."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.inner, self.num_agents, self.initial_state = network, network.num_agents, network.initial_state
-
-    def forward(self, obs, state, is_first):
-        return self.inner(obs, state, is_first)
 
 
 @pytest.mark.parametrize("objective", [Ppo(), Impala()])

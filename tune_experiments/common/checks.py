@@ -12,7 +12,7 @@ from typing import Any
 from tune_experiments.common.config_path import flag_of, value_at
 from tune_experiments.common.errors import UserError
 
-__all__ = ["check_above", "check_at_least", "check_between", "check_some"]
+__all__ = ["check_above", "check_at_least", "check_between", "check_some", "check_workers"]
 
 
 def check_at_least(least: float, config: Any, *paths: str) -> None:
@@ -38,6 +38,12 @@ def check_some(config: Any, *paths: str) -> None:
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
+
+
+def check_workers(config: Any) -> None:
+    """Refuse `config.workers` that could not sample or learn."""
+    check_at_least(1, config, "workers.worlds_per_runner", "workers.fragment_length")
+    check_at_least(0, config, "workers.runners", "workers.learners", "workers.gpus_per_learner")
 
 
 def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:

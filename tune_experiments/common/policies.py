@@ -9,7 +9,8 @@ opening a stranger's checkpoint runs nothing of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,16 @@ class LoadedPolicy:
             uniforms = self._chance.policy_uniforms(output.policy.num_uniforms)
             self._chance.next_step()
         return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None])[0])
+
+    @contextlib.contextmanager
+    def showing_attention(self) -> Iterator[None]:
+        """Within it, `thought` holds maps of what the network attends to, if it attends."""
+        network: Any = self.policy.network
+        network.shows_attention = True
+        try:
+            yield
+        finally:
+            network.shows_attention = False
 
     def _tensors(self, obs: Arrays) -> dict[str, torch.Tensor]:
         """Observations with T = 1, and what their texts say."""

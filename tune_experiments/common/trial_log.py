@@ -29,12 +29,25 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.files import write_atomically
 from tune_experiments.common.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
 
-__all__ = ["TrialLog", "read_metrics"]
+__all__ = ["TrialLog", "logs_of", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+
+
+def logs_of(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
+    """Method -> the metrics.jsonl of each of its seeds, of those that have one yet.
+
+    Args:
+        trials: method -> seed -> folder.
+    """
+    found = {
+        method: [path for folder in seeds.values() if (path := folder / METRICS_FILE).exists()]
+        for method, seeds in trials.items()
+    }
+    return {method: paths for method, paths in found.items() if paths}
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -12,7 +12,7 @@ from typing import Literal
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.furnmove.methods import FAMILIES, MethodName
 
@@ -134,9 +134,8 @@ class Config:
         check_some(self, "methods", "valid_rooms", "test_rooms")
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
         check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
-        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length")
+        check_workers(self)
         check_between(1, _MOST_AGENTS, self, "num_agents")
-        check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
         check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
         check_at_least(1, self, "network.cell_features", "network.agent_features")
         check_at_least(1, self, "learner.epochs", "learner.minibatches")

@@ -13,6 +13,7 @@ from tune_experiments.common.furnmove.trajectory import draw_trajectory
 from tune_experiments.common.policies import load_policy, newest_checkpoint
 from tune_experiments.common.recording import record_episode
 from tune_experiments.common.run_folder import read_config
+from tune_experiments.common.trial_log import logs_of
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -59,12 +60,7 @@ def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
 
 def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
     """Over env steps, which every method gets alike, and over episodes, as the paper has it."""
-    found = {
-        method: [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
-        for method, seeds in trials.items()
-    }
-    runs = {method: paths for method, paths in found.items() if paths}
-    if runs:
+    if runs := logs_of(trials):
         looks = styles(runs)
         yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS, styles=looks)
         path = out / "plots/curves_by_episodes.png"

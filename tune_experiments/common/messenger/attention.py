@@ -6,7 +6,6 @@ Means over the starts of many episodes, in training games and in new games. A sq
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,12 +27,8 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     world = make_world(config, config.last_stage, EPISODES, split=split)
     obs = world.reset(SEED)
     policy.reset(SEED, world.texts)
-    network: Any = policy.policy.network
-    network.shows_attention = True
-    try:
+    with policy.showing_attention():
         policy.act(obs)
-    finally:
-        network.shows_attention = False
     assert policy.thought is not None
     weights = policy.thought.extras["attention/manual"][:, 0, 0].numpy()
     looks = obs["symbols"][:, 0, -1].astype(np.int64) - FIRST_ENTITY

@@ -14,7 +14,7 @@ from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.language.choice import TextEncoderConfig
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.common.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -99,8 +99,7 @@ class MessengerConfig:
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
         check_at_least(1, self, "first_stage_env_steps", "budget_env_steps", "validations", "checkpoints", "frames")
         check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
-        check_at_least(1, self, "workers.worlds_per_runner", "workers.fragment_length")
-        check_at_least(0, self, "workers.runners", "workers.learners", "workers.gpus_per_learner")
+        check_workers(self)
         check_at_least(1, self, "network.features", "network.maps", "network.hidden", "encoder.word_features")
         check_at_least(0, self, "encoder.padded_to", "learner.clip_gradient", "learner.entropy_weight")
         check_at_least(0, self, "learner.final_entropy_weight", "learner.value_weight")

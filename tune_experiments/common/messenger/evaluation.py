@@ -16,7 +16,7 @@ import torch
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.team_policy import TeamPolicy
-from rl_models.teams import constant_team
+from rl_models.teams import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common.messenger.config import MessengerConfig, make_world
 from tune_experiments.common.plan import Episodes
@@ -63,10 +63,7 @@ def validate(config: MessengerConfig, stage: int, policy: TeamPolicy) -> Episode
 @functools.lru_cache(maxsize=8)
 def random_play(config: MessengerConfig, stage: int, count: int) -> dict[str, Episodes]:
     """Column -> episodes of uniform moves; what manuals say makes no difference to them."""
-    team = constant_team(1, 1, 5)
-    for weights in team.parameters():
-        torch.nn.init.zeros_(weights)
-    play: Callable[..., Evaluation] = functools.partial(Evaluation, policy=team)
+    play: Callable[..., Evaluation] = functools.partial(Evaluation, policy=uniform_team(1, 5))
     worlds = {name: make_world(config, stage, count, split=name) for name in _columns(stage) if "permuted" not in name}
     return {name: _summed(play(world).run(EVALUATION_SEED)) for name, world in worlds.items()}
 

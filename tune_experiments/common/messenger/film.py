@@ -25,12 +25,8 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[tuple[Scene, str]]:
     """What is shown before each choice with what was attended to then, and after the last; and a caption for each."""
     index = chosen_episode(policy, seed)
-    network: Any = policy.policy.network
-    network.shows_attention = True
-    try:
+    with policy.showing_attention():
         return list(_moments(policy, candidate_worlds(policy), seed, index))
-    finally:
-        network.shows_attention = False
 
 
 def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Scene, str]]:

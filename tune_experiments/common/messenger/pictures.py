@@ -10,6 +10,7 @@ from tune_experiments.common.messenger.attention import draw_attention
 from tune_experiments.common.messenger.config import GROUNDING
 from tune_experiments.common.messenger.film import film
 from tune_experiments.common.policies import chosen_checkpoint, load_policy
+from tune_experiments.common.trial_log import logs_of
 from tune_experiments.common.video import write_gif
 
 __all__ = ["draw", "film"]
@@ -31,11 +32,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Path]:
 
 
 def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    found = {
-        _name(method): [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
-        for method, seeds in trials.items()
-    }
-    runs = {name: paths for name, paths in found.items() if paths}
+    runs = {_name(method): paths for method, paths in logs_of(trials).items()}
     if runs:
         yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
 

@@ -50,12 +50,8 @@ def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[Moment]:
     """One episode of a team's first agent: T choices, and the end."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
-    network: Any = policy.policy.network
-    network.shows_attention = True
-    try:
+    with policy.showing_attention():
         return list(_moments(policy, world, seed, index))
-    finally:
-        network.shows_attention = False
 
 
 def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[Moment]:

@@ -10,11 +10,11 @@ import functools
 from typing import Any
 
 import numpy as np
-import torch
 
 from rl_envs import World
+from rl_envs.rtfm.grid import NUM_MOVES
 from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.teams import constant_team
+from rl_models.teams import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common.plan import Episodes
 from tune_experiments.common.rtfm.best_play import win_probabilities
@@ -75,19 +75,11 @@ class WithWrongDocuments(Evaluation):
 def references(task: Task, size: int, count: int) -> dict[str, Episodes]:
     """Reference -> episodes, or for what is computed the probability of a win in each of some layouts."""
     world = make_world(task, count, split="eval", size=size)
-    found = {"random_moves": play(world, _uniform_team(world.num_agents), is_greedy=False)}
+    found = {"random_moves": play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)}
     if isinstance(task, LettersTask):
         for name, reads in (("without_reading", False), ("optimum", True)):
             found[name] = {"win_rate": win_probabilities(size, reads, task.max_episode_steps)}
     return found
-
-
-def _uniform_team(num_agents: int) -> TeamPolicy:
-    """Every move alike, those into walls among them."""
-    team = constant_team(1, num_agents, 5)
-    for weights in team.parameters():
-        torch.nn.init.zeros_(weights)
-    return team
 
 
 def column(split: str, size: int) -> str:

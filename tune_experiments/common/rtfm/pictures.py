@@ -11,6 +11,7 @@ from tune_experiments.common import plots
 from tune_experiments.common.policies import LoadedPolicy, load_policy, newest_checkpoint
 from tune_experiments.common.rtfm.attention import draw_attention, watch_reading
 from tune_experiments.common.rtfm.film import frames_of
+from tune_experiments.common.trial_log import logs_of
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -36,12 +37,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Path]:
 
 
 def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    found = {
-        method: [path for folder in seeds.values() if (path := folder / "metrics.jsonl").exists()]
-        for method, seeds in trials.items()
-    }
-    runs = {method: paths for method, paths in found.items() if paths}
-    if runs:
+    if runs := logs_of(trials):
         yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
 
 
