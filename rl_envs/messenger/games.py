@@ -61,7 +61,8 @@ def games_by_rule() -> Games:
     for pairs in itertools.product((0, 1), repeat=len(ROLES)):
         chosen = [_EVALUATION[role][pair] for role, pair in enumerate(pairs)]
         held_out[sum(pairs) % 2].extend(itertools.product(*chosen))
-    return {name: numbered(games) for name, games in zip(LISTS, (multi, _SINGLE, *held_out), strict=True)}
+    lists: list[Iterable[tuple[str, ...]]] = [multi, _SINGLE, *held_out]
+    return {name: numbered(games) for name, games in zip(LISTS, lists, strict=True)}
 
 
 def numbered(games: Iterable[Iterable[str]]) -> Array:
