@@ -46,12 +46,14 @@ matrix: $(STAMP) ## the matrix game that marginal policies cannot win, in under 
 test bench: export OMP_NUM_THREADS = 1
 
 test: lint type ## style, types and every test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(STAMP) ## style and formatting, without changing a file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# What mypy infers may hang on the hash seed of its process.
+type: export PYTHONHASHSEED = 0
 type: $(STAMP) ## static types
 	$(BIN)/mypy
 
