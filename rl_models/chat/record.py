@@ -1,0 +1,126 @@
+"""A record of every exchange on disk, which is also the cache, and from which a run repeats without a network.
+
+One JSON object a line: `key` (SHA-256 of what was sent), `stage`, `request`, and `reply` or `failure`. A line is
+appended as soon as its answer is there, so a run that is killed loses only calls in flight; half a line at the end is
+cut off when the file is opened again. This file must not know who answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import defaultdict, deque
+from pathlib import Path
+from typing import Any
+
+from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome, Transport, outcome_from_json
+
+
+class RecordError(ValueError):
+    """A record cannot be used; the sentence says which, where and how to mend it."""
+
+
+class Recorded:
+    """A `Transport` that answers equal requests once, and writes down what another transport says.
+
+    Only replies are reused: a failure is written, and the next equal request is sent again.
+    """
+
+    def __init__(self, path: Path, transport: Transport) -> None:
+        """Continue the record at `path`, or begin one.
+
+        Raises:
+            RecordError: the file holds something else, or cannot be written.
+        """
+        self._transport = transport
+        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._lock = threading.Lock()
+        known = read_record(path, drops_torn_end=True) if path.exists() else []
+        self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
+        self.hits = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise RecordError(f"the record {path} cannot be written ({error.strerror}): choose another path") from None
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """Answer from the record, or ask and write it down; equal requests at the same time wait for one answer."""
+        with self._lock:
+            lock = self._locks[request.key]
+        with lock:
+            if (known := self._replies.get(request.key)) is not None:
+                self.hits += 1
+                return known
+            outcome = self._transport.complete(request)
+            self._append(request, outcome)
+            return outcome
+
+    def _append(self, request: ChatRequest, outcome: Outcome) -> None:
+        line: dict[str, Any] = {"key": request.key, "stage": request.stage, "request": request.sent()}
+        if isinstance(outcome, ChatReply):
+            line["reply"] = outcome.as_json()
+        else:
+            line["failure"] = outcome.reason
+        with self._lock:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+            if isinstance(outcome, ChatReply):
+                self._replies[request.key] = outcome
+
+
+class Replay:
+    """A `Transport` that answers from a record alone: for each request, its outcomes in the order they came."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a record.
+
+        Raises:
+            RecordError: there is none, or it is damaged.
+        """
+        self._path = path
+        self._lock = threading.Lock()
+        self._outcomes: dict[str, deque[Outcome]] = defaultdict(deque)
+        for key, outcome in read_record(path, drops_torn_end=False):
+            self._outcomes[key].append(outcome)
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """The next recorded outcome; the last one stays."""
+        with self._lock:
+            outcomes = self._outcomes.get(request.key)
+            if not outcomes:
+                return ChatFailure(f"the record {self._path.name} does not hold this request")
+            return outcomes.popleft() if len(outcomes) > 1 else outcomes[0]
+
+
+def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
+    """All outcomes of a record with their keys, in order.
+
+    Args:
+        path: the file.
+        drops_torn_end: cut off half a line that a killed process left, instead of passing over it.
+
+    Raises:
+        RecordError: it cannot be read, or a whole line is not of a record.
+    """
+    try:
+        raw = path.read_bytes()
+        whole = raw[: raw.rfind(b"\n") + 1]
+        if drops_torn_end and len(whole) < len(raw):
+            os.truncate(path, len(whole))
+    except OSError as error:
+        raise RecordError(f"the record {path} cannot be read ({error.strerror}): check the path") from None
+    return [_read_line(path, number, line) for number, line in enumerate(whole.splitlines(), start=1)]
+
+
+def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome]:
+    try:
+        document = json.loads(line.decode("utf-8"))
+        if not isinstance(document, dict) or not isinstance(document.get("key"), str):
+            raise ValueError("holds no key")
+        return document["key"], outcome_from_json(document)
+    except (ValueError, RecursionError):
+        raise RecordError(
+            f"line {number} of the record {path} is not of a record: delete that line, and it is asked again"
+        ) from None

@@ -1,0 +1,64 @@
+"""One Ray actor through which a run talks to a chat model: one cache, one budget and one rate limit for all processes.
+
+Env runners never call it: they get sub-goals and messages with their worlds. Only the process that plans or distils
+does. This file must not know what is asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from rl_models.chat.exchange import ChatRequest, Outcome
+from rl_models.chat.meter import Cost, Meter
+from rl_models.chat.opening import ChatSettings, open_transport
+
+
+class ChatService:
+    """What runs inside the actor: a transport and the meter of its endpoint."""
+
+    def __init__(self, settings: ChatSettings, folder: str) -> None:
+        """Open the transport in the actor's process, which alone holds the key and the record."""
+        self._meter = Meter(settings.budget)
+        self._transport = open_transport(settings, Path(folder), self._meter)
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """As `Transport.complete`."""
+        return self._transport.complete(request)
+
+    def cost(self) -> Cost:
+        """What has been spent so far."""
+        return self._meter.cost
+
+
+class RemoteTransport:
+    """A `Transport` that hands requests to the actor; may be sent to any process of the cluster."""
+
+    def __init__(self, actor: Any) -> None:
+        """Take a handle of an actor of `ChatService`."""
+        self._actor = actor
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """Wait for the actor's answer."""
+        return ray.get(self._actor.complete.remote(request))
+
+    def cost(self) -> Cost:
+        """What the actor has spent so far."""
+        return ray.get(self._actor.cost.remote())
+
+
+def start_chat_service(
+    settings: ChatSettings, folder: Path, concurrency: int = 8, runtime_env: dict[str, Any] | None = None
+) -> RemoteTransport:
+    """Start the actor of a run, which occupies no CPU.
+
+    Args:
+        settings: which backend, its bounds and its budget.
+        folder: of the run, for the record.
+        concurrency: requests that the actor has under way at the same time.
+        runtime_env: Ray's description of the actor's environment, where its key is not in everybody's.
+    """
+    options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env}
+    return RemoteTransport(ray.remote(ChatService).options(**options).remote(settings, str(folder)))

@@ -1,0 +1,30 @@
+"""One actor answers for all processes: one cache, one budget."""
+
+from rl_models.chat.asker import Asker, Question
+from rl_models.chat.exchange import ChatReply, ChatRequest, Message
+from rl_models.chat.meter import Budget
+from rl_models.chat.opening import ChatSettings
+from tests.chat.loopback import Loopback, say
+
+
+def question(text):
+    request = ChatRequest(model="m", messages=(Message("user", text),))
+    return Question(request, check=str, fallback=lambda: "nothing")
+
+
+def test_the_actor_holds_cache_and_budget(ray_session, tmp_path, monkeypatch):
+    from rl_models.rllib.chat_service import start_chat_service
+
+    with Loopback(lambda body, number: say(body["messages"][0]["content"].upper())) as server:
+        environment = {"env_vars": {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}}
+        settings = ChatSettings(budget=Budget(most_calls=2))
+        service = start_chat_service(settings, tmp_path, runtime_env=environment)
+        texts = ["a", "b", "a", "b", "c"]
+        answers = Asker(service, concurrency=1).ask([question(text) for text in texts])
+        cost = service.cost()
+    assert [answer.value for answer in answers] == ["A", "B", "A", "B", "nothing"]
+    assert answers[-1].rejections == ("the budget of 2 calls is used up",)
+    assert (cost.calls, cost.prompt_tokens, len(server.requests)) == (2, 14, 2)
+
+    replay = start_chat_service(ChatSettings(backend="replay"), tmp_path)
+    assert replay.complete(question("b").request) == ChatReply("B", 7, 3)

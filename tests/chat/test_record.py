@@ -1,0 +1,94 @@
+"""Every exchange is on disk: asked once, replayed without a network, not lost by whatever kills the run."""
+
+import json
+
+import pytest
+
+from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
+from rl_models.chat.record import Recorded, RecordError, Replay
+
+
+def request(text, **changes):
+    return ChatRequest(model="m", messages=(Message("user", text),), **changes)
+
+
+class Scripted:
+    """A transport that gives these outcomes in order."""
+
+    def __init__(self, *outcomes):
+        self.outcomes, self.asked = list(outcomes), []
+
+    def complete(self, one):
+        self.asked.append(one.messages[-1].content)
+        return self.outcomes.pop(0)
+
+
+def test_equal_requests_are_asked_once_in_this_run_and_the_next(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    first = Scripted(ChatReply("one", 5, 2), ChatReply("two"))
+    recorded = Recorded(path, first)
+    answers = [recorded.complete(request(text)) for text in ("a", "a", "b", "a")]
+    assert [answer.text for answer in answers] == ["one", "one", "two", "one"]
+    assert first.asked == ["a", "b"]
+    assert recorded.hits == 2
+    assert Recorded(path, Scripted()).complete(request("a")) == ChatReply("one", 5, 2)
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"temperature": 0.5}, {"most_tokens": 9}, {"is_json": True}])
+def test_whatever_is_sent_names_the_request(change):
+    assert request("a", **change).key != request("a").key
+
+
+def test_stage_and_context_do_not_name_the_request():
+    assert request("a", stage="x", context={"b": 1}).key == request("a").key
+
+
+def test_a_failure_is_written_down_and_asked_again(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    live = Recorded(path, Scripted(ChatFailure("no answer"), ChatReply("there")))
+    outcomes = [live.complete(request("a")) for _ in range(3)]
+    assert outcomes == [ChatFailure("no answer"), ChatReply("there"), ChatReply("there")]
+    replay = Replay(path)
+    assert [replay.complete(request("a")) for _ in range(3)] == outcomes
+
+
+def test_what_the_record_does_not_hold_is_a_failure(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
+    assert Replay(path).complete(request("b")) == ChatFailure("the record chat.jsonl does not hold this request")
+
+
+def test_half_a_line_at_the_end_is_cut_off(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"key": "dead')
+    assert Replay(path).complete(request("a")) == ChatReply("one")
+    again = Recorded(path, Scripted(ChatReply("two")))
+    assert again.complete(request("b")) == ChatReply("two")
+    assert path.read_bytes().startswith(whole)
+    assert Replay(path).complete(request("b")) == ChatReply("two")
+
+
+@pytest.mark.parametrize(
+    "line", ["no JSON", "[1]", '{"key": 3}', '{"key": "k"}', '{"key": "k", "reply": {"text": 4}}', "[" * 100_000]
+)
+def test_a_damaged_line_is_named(tmp_path, line):
+    path = tmp_path / "chat.jsonl"
+    path.write_text(json.dumps({"key": "k", "failure": "x"}) + "\n" + line + "\n")
+    with pytest.raises(RecordError, match="line 2 of the record"):
+        Replay(path)
+
+
+def test_a_record_that_is_missing_is_one_sentence(tmp_path):
+    with pytest.raises(RecordError, match=r"cannot be read \(No such file"):
+        Replay(tmp_path / "none.jsonl")
+
+
+def test_the_record_holds_neither_key_nor_context(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    path = tmp_path / "chat.jsonl"
+    Recorded(path, Scripted(ChatReply("one"))).complete(request("a", stage="plan", context={"hidden": 1}))
+    line = json.loads(path.read_text())
+    assert set(line) == {"key", "stage", "request", "reply"}
+    assert set(line["request"]) == {"model", "messages", "most_tokens", "temperature", "seed", "is_json"}

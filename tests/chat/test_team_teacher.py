@@ -1,0 +1,123 @@
+"""Whatever the endpoint answers, each situation gets messages: the model's if they are fit, else the scripted ones."""
+
+import pytest
+
+from rl_models.chat.asker import Asker, RejectedReplyError
+from rl_models.chat.endpoint import Endpoint, EndpointSettings
+from rl_models.chat.meter import Budget, Meter
+from rl_models.chat.record import Recorded, Replay
+from rl_models.chat.team_teacher import ChatPlayer, ChatTeacher, read_messages
+from tests.chat.loopback import Loopback, Step, say
+
+AGENTS = ("Alice", "Bob")
+GOOD = '{"Alice": "take the tomato", "Bob": "I fetch a bowl"}'
+ELEVEN = '{"Alice": "one two three four five six seven eight nine ten eleven", "Bob": "hi"}'
+HOSTILE = '{"Alice": "__import__(\\"os\\").system(\\"rm -rf /\\")", "Bob": "hi"}'
+SCRIPTED = ("wait", "go")
+
+
+def script(body, number):
+    """Each situation names the way in which it is answered; some get better when asked again."""
+    situation, asked_again = body["messages"][1]["content"], len(body["messages"]) > 2
+    return {
+        "good": say(GOOD),
+        "fenced": say(f"Sure!\n```json\n{GOOD}\n```"),
+        "eleven words": say(GOOD if asked_again else ELEVEN),
+        "eleven for ever": say(ELEVEN),
+        "hostile": say(HOSTILE),
+        "wrong agents": say('{"Alice": "hi", "Eve": "hi"}'),
+        "lines": say('{"Alice": "a\\nb", "Bob": "c"}'),
+        "long": say(GOOD + " " * 20_000),
+        "status 500": Step(status=500),
+        "no JSON": Step(body=b"<html>"),
+        "cut": say(GOOD, cut=True),
+        "slow": say(GOOD, delay=20),
+    }[situation]
+
+
+SITUATIONS = (
+    "good",
+    "fenced",
+    "eleven words",
+    "eleven for ever",
+    "hostile",
+    "wrong agents",
+    "lines",
+    "long",
+    "status 500",
+    "no JSON",
+    "cut",
+    "slow",
+)
+ANSWERED = ("good", "fenced", "eleven words")
+
+
+def teach(transport):
+    asker = Asker(transport, concurrency=4)
+    taught = ChatTeacher(asker, "m", "You teach cooks.", AGENTS).messages(SITUATIONS, [SCRIPTED] * len(SITUATIONS))
+    return taught, asker.counts
+
+
+def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_path, monkeypatch):
+    record = tmp_path / "chat.jsonl"
+    with Loopback(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "x")
+        settings = EndpointSettings(timeout_seconds=1.0, tries=2)
+        endpoint = Endpoint(settings, Meter(Budget(calls_per_minute=1e9)), sleep=lambda seconds: None)
+        taught, counts = teach(Recorded(record, endpoint))
+    assert [one.is_from_model for one in taught] == [name in ANSWERED for name in SITUATIONS]
+    assert all(one.values == ("take the tomato", "I fetch a bowl") for one in taught if one.is_from_model)
+    assert all(one.values == SCRIPTED and one.rejections for one in taught if not one.is_from_model)
+    assert taught[2].rejections == ("the message of Alice has 11 words and may have 10",)
+    assert (counts["asked"], counts["answered"], counts["fallback"]) == (12, 3, 9)
+    assert counts["rejected"] == 1 + 5 * 3
+    assert counts["failed"] == 4
+
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replayed, replayed_counts = teach(Replay(record))
+    assert replayed == taught
+    assert replayed_counts == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no", "no JSON object"),
+        ("{", "not valid JSON"),
+        ("[" * 5000 + "{" * 5000 + "}", "not valid JSON"),
+        ('{"Alice": "a"}', "for each of Alice, Bob"),
+        ('{"Alice": "", "Bob": "b"}', "message of Alice is not a text"),
+        ('{"Alice": ["a"], "Bob": "b"}', "message of Alice is not a text"),
+        ('{"Alice": "a", "Bob": "b\\u0000"}', "message of Bob must be one line"),
+        ('{"Alice": "a", "Bob": "<|endoftext|>"}', "message of Bob must be one line"),
+    ],
+)
+def test_a_reply_of_another_form_is_rejected_with_a_reason(text, words):
+    with pytest.raises(RejectedReplyError, match=words):
+        read_messages(text, AGENTS)
+
+
+def test_ten_words_pass():
+    ten = "one two three four five six seven eight nine ten"
+    assert read_messages(f'{{"Bob": "b", "Alice": " {ten} "}}', AGENTS) == (ten, "b")
+
+
+class Fixed:
+    def __init__(self, text):
+        self.text = text
+
+    def complete(self, request):
+        from rl_models.chat.exchange import ChatReply
+
+        return ChatReply(self.text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen", "is_from_model"),
+    [('{"action": "Chop "}', 1, True), ('{"action": "jump"}', 0, False), ('{"action": 1}', 0, False)],
+)
+def test_a_player_may_only_do_what_its_mask_allows(reply, chosen, is_from_model):
+    player = ChatPlayer(Asker(Fixed(reply)), "m", "You cook.")
+    (answer,) = player.choose(["a board"], [["wait", "chop"]], [0])
+    assert (answer.values, answer.is_from_model) == (chosen, is_from_model)
