@@ -1,0 +1,1 @@
+"""Overcooked: two cooks, onion soup, five classic kitchens."""

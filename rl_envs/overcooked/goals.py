@@ -1,0 +1,154 @@
+"""Goals that can be checked: what a chef did in a step, or what is the case, for B kitchens at once.
+
+A goal compares the states before and after one env step, so it knows who did it: whoever holds something else than
+before got it from, or left it at, the place that it faced. From these a planner's sub-goals are made, such as "put an
+onion into pot 0", "hold a dish", "serve a soup". This file must not know any planner or reward.
+
+| deed | is reached by chef n when |
+|---|---|
+| `take` | it came to hold the thing in this step, at the place that it faced (a soup into its dish, too) |
+| `put` | it held the thing and left it in this step at the place that it faced (a soup at the hatch is served) |
+| `hold` | it holds the thing; `nothing` for empty hands |
+| `face` | it stands before the place and looks at it |
+| `contain` | anybody: counters and pots of the place together have at least `count` of the thing (a pot has onions) |
+| `cook`, `ready` | anybody: some pot of the place cooks, or its soup is done |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.words import FULL, NOTHING, ONION, POT, POT_ONIONS, READY, STAY, THINGS
+
+Deed: TypeAlias = Literal["take", "put", "hold", "face", "contain", "cook", "ready"]
+FACT_KEYS = ("agent_cells", "headings", "held", "contents")
+"""What a test reads of a state."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to reach.
+
+    Attributes:
+        deed: a row of the table above.
+        thing: one of `THINGS`, for the deeds that name one.
+        place: one of the kitchen's places, or empty for any cell.
+        count: least number, for `contain`.
+    """
+
+    deed: Deed
+    thing: str = "nothing"
+    place: str = ""
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse words that nothing is called.
+
+        Raises:
+            ValueError: an unknown deed or thing, or a count below 1.
+        """
+        for what, word, known in (("deed", self.deed, get_args(Deed)), ("thing", self.thing, THINGS)):
+            if word not in known:
+                raise ValueError(f"a goal's {what} must be one of {', '.join(known)}, not {word!r}")
+        if self.count < 1:
+            raise ValueError(f"a goal's count must be at least 1, not {self.count}")
+
+
+def facts_of(state: Arrays) -> Arrays:
+    """A copy of what tests read of a state, for use as `previous` after the next step has changed the state."""
+    return {name: state[name].copy() for name in FACT_KEYS}
+
+
+def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
+    """Whether each chef has reached the goal in the step between two states.
+
+    Args:
+        kitchen: the layout.
+        goal: what is to be reached.
+        previous: state before an env step, `[B, ...]` (`facts_of`).
+        current: state after it.
+
+    Returns:
+        [B, 2] bool.
+
+    Raises:
+        ValueError: the kitchen has no such place.
+    """
+    cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
+    return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """What a test looks at; `cells` [H * W] bool are those of the goal's place."""
+
+    kitchen: Kitchen
+    goal: Goal
+    cells: Array
+    previous: Arrays
+    current: Arrays
+
+    @property
+    def thing(self) -> int:
+        return THINGS.index(self.goal.thing)
+
+    def faces_place(self, state: Arrays) -> Array:
+        """[B, 2] bool."""
+        return np.asarray(self.cells[self.kitchen.front[state["agent_cells"] * STAY + state["headings"]]])
+
+    def amount(self, of_cells: Array) -> Array:
+        """[B, H * W] int or bool -> [B, 2] int64, the sum over the place, for either chef."""
+        total = (of_cells * self.cells).sum(1)
+        return np.repeat(total[:, None], len(self.kitchen.starts), axis=1)
+
+
+def _takes(moment: _Moment) -> Array:
+    held, holds = moment.previous["held"], moment.current["held"]
+    return (held != moment.thing) & (holds == moment.thing) & moment.faces_place(moment.previous)
+
+
+def _puts(moment: _Moment) -> Array:
+    held, holds = moment.previous["held"], moment.current["held"]
+    return (held == moment.thing) & (holds == NOTHING) & (held != NOTHING) & moment.faces_place(moment.previous)
+
+
+def _holds(moment: _Moment) -> Array:
+    return np.asarray(moment.current["held"] == moment.thing)
+
+
+def _faces(moment: _Moment) -> Array:
+    return moment.faces_place(moment.current)
+
+
+def _contains(moment: _Moment) -> Array:
+    contents = moment.current["contents"].astype(np.int64)
+    of_cells = ((contents == moment.thing) & (contents != NOTHING)).astype(np.int64)
+    if moment.thing == ONION:
+        of_cells += np.clip(contents - POT, 0, POT_ONIONS)
+    return np.asarray(moment.amount(of_cells) >= moment.goal.count)
+
+
+def _cooks(moment: _Moment) -> Array:
+    contents = moment.current["contents"]
+    return np.asarray(moment.amount((contents >= FULL) & (contents < READY)) > 0)
+
+
+def _is_ready(moment: _Moment) -> Array:
+    return np.asarray(moment.amount(moment.current["contents"] == READY) > 0)
+
+
+_TESTS: dict[str, Callable[[_Moment], Array]] = {
+    "take": _takes,
+    "put": _puts,
+    "hold": _holds,
+    "face": _faces,
+    "contain": _contains,
+    "cook": _cooks,
+    "ready": _is_ready,
+}

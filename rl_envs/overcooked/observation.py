@@ -1,0 +1,159 @@
+"""What chefs see: the lossless planes of Overcooked, and the same kitchen as a grid of symbols for policies that read.
+
+Most of a picture never changes. So a kitchen's still planes are copied, and the few cells with a chef, a thing or a pot
+are written into them, each by one look-up of where and what. This file must not know any rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.words import (
+    COOK_STEPS,
+    DISH,
+    DISH_STORE,
+    FULL,
+    HATCH,
+    HEADINGS,
+    NOTHING,
+    NUM_CONTENTS,
+    ONION,
+    ONION_STORE,
+    POT,
+    POT_ONIONS,
+    READY,
+    SOUP,
+    THINGS,
+)
+
+PLANES = (
+    "own cell",
+    "other's cell",
+    *(f"own facing {heading}" for heading in HEADINGS),
+    *(f"other's facing {heading}" for heading in HEADINGS),
+    "pots",
+    "counters",
+    "onion stores",
+    "tomato stores",
+    "dish stores",
+    "hatches",
+    "onions in a pot that does not cook",
+    "tomatoes in a pot that does not cook",
+    "onions in a soup",
+    "tomatoes in a soup",
+    "cook time left",
+    "soup is done",
+    "dishes",
+    "onions",
+    "tomatoes",
+    "few steps left",
+)
+"""The planes about tomatoes are empty: these kitchens have none."""
+FEW_STEPS = 40
+_OWN_FACING, _RAW, _IN_SOUP, _TIME_LEFT, _DONE, _DISHES, _ONIONS, _HURRY = 2, 16, 18, 20, 21, 22, 23, 25
+_STILL_PLANES = {POT: 10, NOTHING: 11, ONION_STORE: 12, DISH_STORE: 14, HATCH: 15}
+_AGENTS = 2
+
+Mark: TypeAlias = tuple[int, int]
+"""A plane, and what is written into it."""
+_THING_MARKS: dict[int, tuple[Mark, Mark]] = {
+    NOTHING: ((_IN_SOUP, 0), (_IN_SOUP, 0)),
+    ONION: ((_ONIONS, 1), (_ONIONS, 1)),
+    DISH: ((_DISHES, 1), (_DISHES, 1)),
+    SOUP: ((_IN_SOUP, POT_ONIONS), (_DONE, 1)),
+}
+"""Of what lies or is carried; a second mark that says nothing repeats the first, so that all have two."""
+
+
+def _pot_marks(contents: int) -> tuple[Mark, Mark]:
+    if contents < FULL:
+        return ((_RAW, contents - POT),) * 2
+    if contents == READY:
+        return (_IN_SOUP, POT_ONIONS), (_DONE, 1)
+    return (_IN_SOUP, POT_ONIONS), (_TIME_LEFT, READY - contents)
+
+
+def _chef_marks(is_other: bool, heading: int, held: int) -> tuple[Mark, ...]:
+    """Of a chef as oneself or the other sees it."""
+    facing = _OWN_FACING + len(HEADINGS) * is_other + heading
+    return (int(is_other), 1), (facing, 1), *_THING_MARKS[held]
+
+
+class Stamps(NamedTuple):
+    """What is written into both viewers' planes for each state of something, counted from a cell of the first plane.
+
+    Attributes:
+        places: [S, K] int64, bytes from the cell's first byte in a world.
+        values: [S, K] uint8.
+    """
+
+    places: Array
+    values: Array
+
+    @classmethod
+    def of(cls, states: Sequence[Sequence[Sequence[Mark]]], cells: int) -> Stamps:
+        """From state -> viewer -> marks; a plane has so many cells."""
+        marks = np.array([[mark for marks in views for mark in marks] for views in states])
+        viewer = np.repeat(np.arange(_AGENTS), marks.shape[1] // _AGENTS)
+        return cls((viewer * len(PLANES) + marks[..., 0]) * cells, marks[..., 1].astype(np.uint8))
+
+
+class Lossless:
+    """The planes of B kitchens for both chefs."""
+
+    def __init__(self, kitchen: Kitchen, num_worlds: int, max_episode_steps: int) -> None:
+        """Draw what never changes, and make the stamps of what does."""
+        self._shape = (_AGENTS, len(PLANES), kitchen.height, kitchen.width)
+        self.spec = ArraySpec(self._shape[1:], "uint8", 0, COOK_STEPS, "what there is in each cell, own planes first")
+        self._hurry_from = max_episode_steps - FEW_STEPS
+        still = np.zeros((len(PLANES), kitchen.size), np.uint8)
+        for contents, plane in _STILL_PLANES.items():
+            still[plane] = kitchen.contents == contents
+        self._still = np.stack([still, still]).reshape(self._shape)
+        self._first = np.arange(num_worlds) * self._still.size
+        self._first_of_cell = (self._first[:, None] + np.arange(kitchen.size)).ravel()
+        self._pots = kitchen.pots
+        pot_states, things = range(POT, NUM_CONTENTS), range(len(THINGS))
+        self._thing_stamps = Stamps.of([[_THING_MARKS[thing]] * _AGENTS for thing in things], kitchen.size)
+        self._pot_stamps = Stamps.of([[_pot_marks(contents)] * _AGENTS for contents in pot_states], kitchen.size)
+        chefs = [
+            [_chef_marks(chef != viewer, heading, held) for viewer in range(_AGENTS)]
+            for chef in range(_AGENTS)
+            for heading in range(len(HEADINGS))
+            for held in things
+        ]
+        self._chef_stamps = Stamps.of(chefs, kitchen.size)
+        self._first_chef_state = np.arange(_AGENTS) * len(HEADINGS) * len(THINGS)
+
+    def view(self, state: Arrays) -> Array:
+        """[K, 2, 26, H, W] uint8.
+
+        Args:
+            state: of K worlds, K at most B.
+        """
+        contents = state["contents"]
+        worlds = len(contents)
+        planes = np.empty((worlds, *self._shape), np.uint8)
+        planes[...] = self._still
+        first = self._first[:worlds, None]
+        chefs = state["headings"] * len(THINGS) + state["held"] + self._first_chef_state
+        _stamp(planes, self._chef_stamps, chefs, state["agent_cells"] + first)
+        _stamp(planes, self._pot_stamps, contents.take(self._pots, 1) - POT, self._pots + first)
+        lying = np.flatnonzero(contents.reshape(-1) - np.uint8(1) < len(THINGS) - 1)
+        _stamp(planes, self._thing_stamps, contents.reshape(-1).take(lying), self._first_of_cell.take(lying))
+        hurried = np.flatnonzero(state["episode_length"] > self._hurry_from)
+        if hurried.size:
+            planes[hurried, :, _HURRY] = 1
+        return planes
+
+
+def _stamp(planes: Array, stamps: Stamps, states: Array, cells: Array) -> None:
+    """Write the stamps of these states at these cells (bytes of the whole array)."""
+    places = stamps.places.take(states, 0)
+    places += cells[..., None]
+    planes.reshape(-1)[places] = stamps.values.take(states, 0)

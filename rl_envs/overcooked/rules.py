@@ -1,0 +1,150 @@
+"""What chefs do to kitchens: interactions, moves, cooking (the older rule: a pot with three onions starts by itself).
+
+Within a step first everybody interacts, chef 0 before chef 1; then all move at once; then pots cook. Works on B
+kitchens at once and in place. This file must not know about observations, episodes or how rewards are weighed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.words import (
+    DISH,
+    DISH_STORE,
+    FULL,
+    HATCH,
+    INTERACT,
+    NO_DEED,
+    NOTHING,
+    NUM_CONTENTS,
+    ONION,
+    ONION_STORE,
+    POT,
+    POTTED,
+    READY,
+    SERVED,
+    SOUP,
+    STAY,
+    THINGS,
+    TOOK_DISH,
+    TOOK_SOUP,
+)
+
+SHAPED_POINTS = np.array([0, 3, 3, 5, 0], np.uint8)
+"""Of each deed: an onion into a pot, a useful dish from the store, a soup from a pot."""
+_AGENTS = 2
+
+
+class Outcome(NamedTuple):
+    """What one step brought.
+
+    Attributes:
+        served: [B] int64, soups through the hatch.
+        shaped: [B, 2] uint8, each chef's shaped points.
+    """
+
+    served: Array
+    shaped: Array
+
+
+def _interaction_tables() -> tuple[Array, Array, Array]:
+    """Hands, contents and deed after an interaction, each by (hands, contents)."""
+    shape = (len(THINGS), NUM_CONTENTS)
+    hands = np.broadcast_to(np.arange(len(THINGS))[:, None], shape).copy()
+    contents = np.broadcast_to(np.arange(NUM_CONTENTS, dtype=np.uint8), shape).copy()
+    deeds = np.full(shape, NO_DEED)
+
+    def becomes(before: tuple[int, int], held: int, content: int, deed: int = NO_DEED) -> None:
+        hands[before], contents[before], deeds[before] = held, content, deed
+
+    for thing in (ONION, DISH, SOUP):
+        becomes((thing, NOTHING), NOTHING, thing)
+        becomes((NOTHING, thing), thing, NOTHING)
+    becomes((NOTHING, ONION_STORE), ONION, ONION_STORE)
+    becomes((NOTHING, DISH_STORE), DISH, DISH_STORE, TOOK_DISH)
+    for onions in range(POT, FULL):
+        becomes((ONION, onions), NOTHING, onions + 1, POTTED)
+    becomes((DISH, READY), SOUP, POT, TOOK_SOUP)
+    becomes((SOUP, HATCH), NOTHING, HATCH, SERVED)
+    return hands, contents, deeds
+
+
+def _with_idle_rows(table: Array, idle: Array) -> Array:
+    """A table by (interacts, hands, contents), flat: whoever does not interact changes nothing."""
+    return np.stack([np.broadcast_to(idle, table.shape), table]).ravel()
+
+
+_HANDS, _CONTENTS, _DEEDS = _interaction_tables()
+_NEW_HANDS = _with_idle_rows(_HANDS, np.arange(len(THINGS))[:, None])
+_NEW_CONTENTS = _with_idle_rows(_CONTENTS, np.arange(NUM_CONTENTS, dtype=np.uint8))
+_DEED = _with_idle_rows(_DEEDS, np.array(NO_DEED)).astype(np.int64)
+_COOKED = np.arange(NUM_CONTENTS, dtype=np.uint8)
+_COOKED[FULL:READY] += 1
+
+
+class Rules:
+    """The rules in one kitchen, for B copies of it."""
+
+    def __init__(self, kitchen: Kitchen, num_worlds: int) -> None:
+        self._kitchen = kitchen
+        self._first_cell = np.arange(num_worlds) * kitchen.size
+        self._pots = self._first_cell[:, None] + kitchen.pots
+        self._kitchen_cells = self._first_cell[:, None]
+
+    def play(self, state: Arrays, actions: Array) -> Outcome:
+        """One step of all kitchens.
+
+        Args:
+            state: `agent_cells`, `headings`, `held` [B, 2] int64 and `contents` [B, H * W] uint8; changed in place.
+            actions: [B, 2] int, 0 to 5.
+        """
+        outcome = self._interact(state, actions)
+        self._move(state, actions)
+        contents = state["contents"].reshape(-1)
+        contents[self._pots] = _COOKED.take(contents.take(self._pots))
+        return outcome
+
+    def _interact(self, state: Arrays, actions: Array) -> Outcome:
+        held, contents = state["held"], state["contents"].reshape(-1)
+        pots_before = contents.take(self._pots)
+        faced = self._kitchen.front.take(state["agent_cells"] * STAY + state["headings"]) + self._kitchen_cells
+        interacts = (actions == INTERACT) * (len(THINGS) * NUM_CONTENTS)
+        served = np.zeros(len(actions), np.int64)
+        shaped = np.empty(actions.shape, np.uint8)
+        for agent in range(_AGENTS):
+            cells = faced[:, agent]
+            case = interacts[:, agent] + held[:, agent] * NUM_CONTENTS + contents.take(cells)
+            held[:, agent] = _NEW_HANDS.take(case)
+            contents[cells] = _NEW_CONTENTS.take(case)
+            deed = _DEED.take(case)
+            served += deed == SERVED
+            shaped[:, agent] = SHAPED_POINTS.take(deed)
+            takers = np.flatnonzero(deed == TOOK_DISH)
+            if takers.size:
+                shaped[takers, agent] *= _is_useful(state, takers, pots_before[takers], 1 - agent)
+        return Outcome(served, shaped)
+
+    def _move(self, state: Arrays, actions: Array) -> None:
+        """Two chefs who want the same cell, or each other's, both stay; a blocked chef still turns."""
+        cells = state["agent_cells"]
+        wanted = self._kitchen.next_cell.take(cells * (STAY + 2) + actions)
+        first, second = wanted[:, 0], wanted[:, 1]
+        clash = first == second
+        clash |= (first == cells[:, 1]) & (second == cells[:, 0])
+        state["agent_cells"][...] = np.where(clash[:, None], cells, wanted)
+        np.copyto(state["headings"], actions, where=actions < STAY, casting="same_kind")
+
+
+def _is_useful(state: Arrays, rows: Array, pots_before: Array, other: int) -> Array:
+    """[K] bool, whether a dish just taken from the store is needed.
+
+    It is if no dish lies about and fewer dishes are in hands than pots had onions. Pots count as they were before
+    anybody interacted in this step, dishes as they are now.
+    """
+    lies_about = (state["contents"][rows] == DISH).any(1)
+    in_hands = state["held"][rows, other] == DISH
+    return ~lies_about & (in_hands < (pots_before > POT).sum(1))

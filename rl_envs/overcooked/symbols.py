@@ -1,0 +1,87 @@
+"""The kitchen as a grid of symbols with names, for policies that learn from a text what each symbol is (SAMA).
+
+Three layers: what is built in a cell, what is on or in it, and which chef is there with what in hand. This file must
+not know any rule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.words import (
+    DISH,
+    DISH_STORE,
+    FULL,
+    HATCH,
+    NOTHING,
+    NUM_CONTENTS,
+    ONION,
+    ONION_STORE,
+    POT,
+    READY,
+    SOUP,
+    THINGS,
+)
+
+SYMBOLS = (
+    "nothing",
+    "counter",
+    "onion store",
+    "dish store",
+    "hatch",
+    "pot",
+    "onion",
+    "dish",
+    "soup",
+    "one onion in a pot",
+    "two onions in a pot",
+    "soup that cooks",
+    "soup that is done",
+    *(f"{chef} with {thing}" for chef in ("oneself", "the other chef") for thing in THINGS),
+)
+"""Symbol 0 is an empty place in any layer; the floor has no symbol of its own."""
+LAYERS = 3
+_PLACES = {NOTHING: "counter", ONION_STORE: "onion store", DISH_STORE: "dish store", HATCH: "hatch", POT: "pot"}
+_LOADS = {ONION: "onion", DISH: "dish", SOUP: "soup", POT + 1: "one onion in a pot", POT + 2: "two onions in a pot"}
+_LOADS |= dict.fromkeys(range(FULL, READY), "soup that cooks") | {READY: "soup that is done"}
+_ONESELF = SYMBOLS.index("oneself with nothing")
+_AGENTS = 2
+
+
+class SymbolGrid:
+    """Symbols of B kitchens for both chefs."""
+
+    def __init__(self, kitchen: Kitchen) -> None:
+        """Look up what never changes."""
+        shape = (LAYERS, kitchen.height, kitchen.width)
+        self.spec = ArraySpec(shape, "uint8", 0, len(SYMBOLS) - 1, "place, load and chef in each cell, as symbols")
+        self._places = _table(_PLACES)[kitchen.contents]
+        self._loads = _table(_LOADS)
+
+    def view(self, state: Arrays, chef_cells: Array) -> Array:
+        """[K, 2, 3, H, W] uint8.
+
+        Args:
+            state: of K worlds.
+            chef_cells: [K, 2] int, where the chefs show; two in one cell show as the one with the higher number.
+        """
+        worlds, cells = state["contents"].shape
+        grid = np.zeros((worlds, _AGENTS, LAYERS, cells), np.uint8)
+        grid[:, :, 0] = self._places
+        grid[:, :, 1] = self._loads[state["contents"]][:, None]
+        rows = np.arange(worlds)
+        for chef in range(_AGENTS):
+            for viewer in range(_AGENTS):
+                symbol = _ONESELF + len(THINGS) * (chef != viewer) + state["held"][:, chef]
+                grid[rows, viewer, 2, chef_cells[:, chef]] = symbol
+        return grid.reshape(worlds, _AGENTS, *self.spec.shape)
+
+
+def _table(names: dict[int, str]) -> Array:
+    """[contents] uint8 symbols."""
+    symbols = np.zeros(NUM_CONTENTS, np.uint8)
+    for contents, name in names.items():
+        symbols[contents] = SYMBOLS.index(name)
+    return symbols

@@ -1,0 +1,260 @@
+"""Overcooked (Carroll et al., NeurIPS 2019; SAMA's experiments): two chefs make onion soup, older rules.
+
+Three onions in a pot, 20 steps of cooking, a dish, and through the hatch: 20 for both. Chefs meet in narrow kitchens.
+
+| | |
+|---|---|
+| agents | `agent_0`, `agent_1`, interacting in this order within a step |
+| actions | 6: north, south, east, west, stay, interact; with `actions` "adjacent" or "any" H * W of them, the cell where one wants to be (`relocation.py`) |
+| observation `lossless` | [26, H, W] uint8, `observation.PLANES` |
+| observation `symbols` | [3, H, W] uint8 in place of it or beside it (`observations`): place, thing and chef in each cell as numbers of `symbols.SYMBOLS` |
+| observation `legal`, `decides` | [H * W] bool and [] bool, only with relocation: cells that can be chosen from here, and whether one chooses now |
+| rewards | 20 to both for each soup served (40 when both serve); to each chef besides, times `shaping`: 3 for an onion into a pot, 3 for a useful dish from the store, 5 for a soup from a pot |
+| episode end | truncated: `max_episode_steps` (400), never before; it merely stops, so its value is bootstrapped, unless `bootstrap_at_limit=False` reports it as terminated |
+| arguments | `layout` (a name of `layouts.LAYOUTS`, or rows), `actions`, `observations`, `shaping`, `shaping_steps` (env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps`, `max_episode_steps`, `bootstrap_at_limit` |
+| recorded draws | none: there is no chance in the game |
+| state for `restore` | cells as row * W + column: `agent_cells` [2], `headings` [2] (0 to 3, as the actions), `held` [2] (0 nothing, 1 onion, 2 dish, 3 soup), `contents` [H * W] (`words.py`: counters hold a thing, pots 8 + onions, or 11 + steps cooked); optional: `soups`, `shaped` [2] (points so far), `episode_length`; with relocation `targets` [2] (-1: none), `since` [2]. As text: `text.py` |
+| metrics | `soups` served, `shaped_return` (both chefs' shaped points, whatever they weigh) |
+| history | v0: first version; rules and planes replay the original engine without a mismatch |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.world import World
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.observation import Lossless
+from rl_envs.overcooked.relocation import NO_TARGET, REACHES, Relocation
+from rl_envs.overcooked.rules import Outcome, Rules
+from rl_envs.overcooked.symbols import SymbolGrid
+from rl_envs.overcooked.text import describe
+from rl_envs.overcooked.words import ACTIONS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, THINGS
+
+SOUP_REWARD = 20
+MAX_EPISODE_STEPS = 400
+ACTION_KINDS = ("primitive", *REACHES)
+OBSERVATIONS = ("lossless", "symbols")
+
+
+class Overcooked(World):
+    """B kitchens with two chefs each; see the table above.
+
+    Attributes:
+        kitchen: the layout and its tables.
+    """
+
+    agents = ("agent_0", "agent_1")
+    metric_names = ("soups", "shaped_return")
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        layout: str | Sequence[str] = "cramped_room",
+        actions: str = "primitive",
+        observations: Sequence[str] = ("lossless",),
+        shaping: float = 0.0,
+        shaping_steps: int | None = None,
+        max_relocation_steps: int = 20,
+        max_episode_steps: int = MAX_EPISODE_STEPS,
+        bootstrap_at_limit: bool = True,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            layout: a name of `layouts.LAYOUTS`, or the rows of a kitchen of one's own.
+            actions: `primitive`, the game's six; or relocation to cells `adjacent` or `any` cells (`relocation.py`).
+            observations: `lossless`, `symbols` or both.
+            shaping: weight of shaped points in the rewards, at the start if it falls.
+            shaping_steps: env steps of each world, over all its episodes, in which the weight falls linearly to 0.
+            max_relocation_steps: env steps after which a chef that relocates chooses anew.
+            max_episode_steps: env steps of an episode.
+            bootstrap_at_limit: whether the limit is a truncation (True) or a termination.
+
+        Raises:
+            ValueError: an argument out of range, or no kitchen.
+        """
+        _check(actions, observations, shaping_steps, max_relocation_steps, max_episode_steps)
+        self.kitchen = Kitchen(layout)
+        self.max_episode_steps = max_episode_steps
+        self._shaping, self._shaping_steps = shaping, shaping_steps
+        self._limit_is_termination = not bootstrap_at_limit
+        self._rules = Rules(self.kitchen, num_worlds)
+        self._lossless = Lossless(self.kitchen, num_worlds, max_episode_steps) if "lossless" in observations else None
+        self._symbols = SymbolGrid(self.kitchen) if "symbols" in observations else None
+        views = {"lossless": self._lossless, "symbols": self._symbols}
+        self.observation_spec = {key: view.spec for key, view in views.items() if view is not None}
+        self._relocation: Relocation | None = None
+        self.action_names: tuple[str, ...] = ACTIONS
+        if actions != "primitive":
+            self._relocation = Relocation(self.kitchen, actions, max_relocation_steps)
+            self.action_names = tuple(
+                "row {}, column {}".format(*self.kitchen.place(c)) for c in range(self.kitchen.size)
+            )
+            legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "cells that can be chosen from here")
+            self.observation_spec |= {"legal": legal, "decides": ArraySpec((), "bool", 0, 1, "whether one chooses now")}
+        self.action_spec = len(self.action_names)
+        super().__init__(num_worlds, first_world)
+
+    # ------------------------------------------------------------- one step
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        state = self.state
+        outcome = self._play(actions)
+        state["soups"] += outcome.served
+        state["shaped"] += outcome.shaped
+        reward = np.empty(actions.shape)
+        reward[...] = (SOUP_REWARD * outcome.served)[:, None]
+        if self._shaping:
+            reward += self._shaping_now()[:, None] * outcome.shaped
+        stopped = state["episode_length"] + 1 >= self.max_episode_steps
+        never = np.zeros(self.num_worlds, bool)
+        return (reward, stopped, never) if self._limit_is_termination else (reward, never, stopped)
+
+    def _play(self, actions: Array) -> Outcome:
+        if self._relocation is None:
+            return self._rules.play(self.state, actions)
+        keys, before = self._relocation.actions(self.state, actions), self.state["agent_cells"].copy()
+        outcome = self._rules.play(self.state, keys)
+        self._relocation.settle(self.state, keys, before)
+        return outcome
+
+    def _shaping_now(self) -> Array:
+        """[B] float64, weight of shaped points in this step."""
+        if self._shaping_steps is None:
+            return np.full(self.num_worlds, self._shaping)
+        lived = self.chance.episode * self.max_episode_steps + self.chance.step - 1
+        return self._shaping * np.maximum(0.0, 1 - lived / self._shaping_steps)
+
+    def interrupt(self, chefs: Array) -> Arrays:
+        """Let chefs that are relocating choose anew, because their goal has changed for example.
+
+        Args:
+            chefs: [B, 2] bool.
+
+        Returns:
+            the present observations, in which these chefs decide.
+
+        Raises:
+            ValueError: the world's actions are no relocations.
+        """
+        if self._relocation is None:
+            raise ValueError('only relocations can be interrupted: make the world with actions="adjacent" or "any"')
+        self.state["targets"][chefs] = NO_TARGET
+        return self.observe()
+
+    def _duration(self) -> Array:
+        return super()._duration() if self._relocation is None else self.state["since"].copy()
+
+    # ---------------------------------------------------------- what is seen
+
+    def _observe(self, rows: Array) -> Arrays:
+        state = (
+            self.state if len(rows) == self.num_worlds else {name: array[rows] for name, array in self.state.items()}
+        )
+        observations = {}
+        if self._lossless is not None:
+            observations["lossless"] = self._lossless.view(state)
+        if self._symbols is not None:
+            cells = state["agent_cells"] if self._relocation is None else self._relocation.appearance(state)
+            observations["symbols"] = self._symbols.view(state, cells)
+        if self._relocation is not None:
+            observations["legal"] = self._relocation.legal[state["agent_cells"]]
+            observations["decides"] = self._relocation.decides(state)
+        return observations
+
+    def describe(self, index: int = 0) -> str:
+        """State of world `index` as text; `text.read_states` reads it back."""
+        return describe(self.kitchen, self.state, index)
+
+    def render(self, index: int = 0) -> Array:
+        """Picture of world `index`, [H, W, 3] uint8."""
+        from rl_envs.overcooked import render  # Pillow is needed for pictures alone
+
+        return render.draw(self.kitchen, {name: value[index] for name, value in self.state.items()})
+
+    # ----------------------------------------------------- episodes and state
+
+    def _begin(self, rows: Array) -> None:
+        self.state["agent_cells"][rows] = self.kitchen.starts
+        self.state["contents"][rows] = self.kitchen.contents
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        chefs = (num_worlds, self.num_agents)
+        own: Arrays = {name: np.zeros(chefs, np.int64) for name in ("agent_cells", "headings", "held", "shaped")}
+        own |= {
+            "contents": np.zeros((num_worlds, self.kitchen.size), np.uint8),
+            "soups": np.zeros(num_worlds, np.int64),
+        }
+        relocating = {} if self._relocation is None else self._relocation.blank(chefs)
+        return super()._blank_state(num_worlds) | own | relocating
+
+    def _needed_state(self) -> set[str]:
+        return {"agent_cells", "headings", "held", "contents"}
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        return {
+            "soups": self.state["soups"][rows].astype(np.float64),
+            "shaped_return": self.state["shaped"][rows].sum(1).astype(np.float64),
+        }
+
+    def restore(self, state: Arrays) -> Arrays:
+        """See `World.restore`; numbers that point nowhere are refused.
+
+        Raises:
+            ValueError: also a chef off the floor or in the other's cell, a number out of range, or contents that do
+                not belong into this kitchen.
+        """
+        bounds = {
+            "agent_cells": (0, self.kitchen.size - 1),
+            "headings": (0, len(HEADINGS) - 1),
+            "held": (0, len(THINGS) - 1),
+            "contents": (0, READY),
+            "targets": (NO_TARGET, self.kitchen.size - 1),
+        }
+        for name, (low, high) in bounds.items():
+            values = np.asarray(state.get(name, low))
+            if values.size and (values.min() < low or values.max() > high):
+                raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
+        _check_places(self.kitchen, state)
+        return super().restore(state)
+
+
+def _check_places(kitchen: Kitchen, state: Arrays) -> None:
+    """Refuse what cannot be in this kitchen, in states whose numbers are in range."""
+    cells = np.asarray(state.get("agent_cells", kitchen.starts)).astype(np.int64)
+    if not kitchen.is_floor[cells].all() or (cells[..., 0] == cells[..., -1]).any():
+        raise ValueError("restore: agent_cells must be two different floor cells")
+    contents = np.asarray(state.get("contents", kitchen.contents))
+    if contents.shape[-1:] != kitchen.contents.shape:
+        return  # the shape is refused by name
+    own = kitchen.contents
+    fits = np.select([own == NOTHING, own == POT], [contents <= SOUP, contents >= POT], contents == own)
+    if not fits.all():
+        cell = int(np.argwhere(~fits)[0][-1])
+        row, column = kitchen.place(cell)
+        raise ValueError(
+            f"restore: contents at row {row}, column {column} do not belong there in {kitchen.name}: counters hold "
+            f"0 .. {SOUP}, pots {POT} .. {READY} ({FULL} and more are full), everything else is as in the kitchen"
+        )
+
+
+def _check(
+    actions: str, observations: Sequence[str], shaping_steps: int | None, max_relocation: int, max_episode: int
+) -> None:
+    if actions not in ACTION_KINDS:
+        raise ValueError(f"actions must be one of {', '.join(ACTION_KINDS)}, got {actions!r}")
+    if not observations or set(observations) - set(OBSERVATIONS):
+        raise ValueError(f"observations must be some of {', '.join(OBSERVATIONS)}, got {observations!r}")
+    steps = {"shaping_steps": shaping_steps, "max_relocation_steps": max_relocation, "max_episode_steps": max_episode}
+    for name, number in steps.items():
+        if number is not None and number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")

@@ -1,0 +1,87 @@
+"""Replay of recordings of the original engine: states, shared and shaped rewards, ends, every plane of the encoding.
+
+`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/overcooked`.
+Without it, small recordings of our own beside this file are replayed, so a change of the rules always fails.
+"""
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.text import describe, read_states
+from tests.golden.cases import own_or_golden
+from tests.golden.overcooked_replay import Recording, encoding_of, rows_of
+
+RECORDINGS = own_or_golden("*.npz", "overcooked")
+
+
+@pytest.mark.parametrize("path", RECORDINGS)
+def test_every_recorded_step_is_reproduced_exactly(path):
+    recording = Recording(path)
+    data, world = recording.data, recording.world(recording.episodes)
+    world.restore(recording.state(world, 0))
+    shaped = np.zeros((recording.episodes, 2), int)
+    for step in range(recording.steps):
+        same_state(world, data, step)
+        _, reward, terminated, truncated, _ = world.step(data["actions"][:, step])
+        np.testing.assert_array_equal(reward, np.repeat(data["sparse"][:, step, None], 2, axis=1))
+        np.testing.assert_array_equal(world.state["shaped"] - shaped, data["shaped"][:, step])
+        np.testing.assert_array_equal(truncated, data["done"][:, step])
+        assert not terminated.any()
+        shaped = world.state["shaped"].copy()
+    same_state(world, data, recording.steps)
+    assert (world.state["soups"] * 20 == data["sparse"].sum(1)).all()
+
+
+def same_state(world, data, step):
+    for name, value in rows_of(world).items():
+        np.testing.assert_array_equal(value, data[name][:, step], err_msg=f"{name} before step {step}")
+
+
+@pytest.mark.parametrize("path", RECORDINGS)
+def test_a_fresh_episode_begins_as_recorded(path):
+    recording = Recording(path)
+    world = recording.world(recording.episodes)
+    world.reset(3)
+    same_state(world, recording.data, 0)
+
+
+@pytest.mark.parametrize("path", RECORDINGS)
+def test_every_recorded_encoding_is_reproduced_exactly(path):
+    recording = Recording(path)
+    data, world = recording.data, recording.world(recording.episodes)
+    observations = world.restore(recording.state(world, 0))
+    wanted = dict(zip(data["enc_t"].tolist(), np.moveaxis(data["enc"], 1, 0), strict=True))
+    for step in range(recording.steps + 1):
+        if step in wanted:
+            np.testing.assert_array_equal(encoding_of(observations), wanted[step], err_msg=f"step {step}")
+        if step < recording.steps:
+            observations, *_ = world.step(data["actions"][:, step])
+
+
+@pytest.mark.parametrize("path", RECORDINGS)
+def test_every_recorded_state_can_be_restored_and_goes_on_as_recorded(path):
+    recording = Recording(path)
+    data = recording.data
+    world = recording.world(recording.episodes * recording.steps, observations=("symbols",))
+    world.restore(recording.state(world, slice(0, recording.steps)))
+    _, reward, *_ = world.step(flat(data["actions"]))
+    np.testing.assert_array_equal(reward[:, 0], flat(data["sparse"]))
+    np.testing.assert_array_equal(world.state["shaped"], flat(data["shaped"]))
+    for name, value in rows_of(world).items():
+        np.testing.assert_array_equal(value, flat(data[name][:, 1:]), err_msg=name)
+
+
+@pytest.mark.parametrize("path", RECORDINGS)
+def test_every_recorded_state_survives_being_written_as_text(path):
+    recording = Recording(path)
+    world = recording.world(recording.episodes)
+    for step in range(0, recording.steps + 1, 20):
+        world.restore(recording.state(world, step) | {"episode_length": np.full(recording.episodes, step)})
+        texts = [describe(world.kitchen, world.state, index) for index in range(recording.episodes)]
+        for name, value in read_states(world.kitchen, texts).items():
+            np.testing.assert_array_equal(value, world.state[name], err_msg=name)
+
+
+def flat(array):
+    """[E, T, ...] -> [E * T, ...]."""
+    return array.reshape(-1, *array.shape[2:])
