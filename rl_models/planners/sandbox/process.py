@@ -1,0 +1,147 @@
+"""A reward function in a process of its own: started, asked, timed, and killed when it does anything but answer.
+
+This file must not know what the states are, or run the function itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rl_models.planners.sandbox.rules import check_source
+
+_WORKER = Path(__file__).with_name("worker.py")
+
+
+class RewardFailedError(Exception):
+    """The function gave no rewards; the text is a clause that says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxLimits:
+    """What a reward function may use."""
+
+    memory_bytes: int = 256 * 2**20
+    cpu_seconds_per_call: float = 0.2
+    """Of all pairs that are handed in at once."""
+    cpu_seconds: int = 600
+    """Of the process in all its life."""
+    answer_seconds: float = 20.0
+    """Wall-clock time; generous, because it is there for a process that hangs and not for one that computes."""
+
+
+class SandboxedReward:
+    """One function in its process. Use as a context, or `close()` it; after a failure it stays closed."""
+
+    def __init__(self, source: str, limits: SandboxLimits | None = None) -> None:
+        """Check the source, start the process and hand the source over.
+
+        Raises:
+            UnsafeCodeError: the source is refused; nothing was started.
+            RewardFailedError: the source cannot be loaded.
+        """
+        check_source(source)
+        self._limits = limits or SandboxLimits()
+        self._folder = tempfile.TemporaryDirectory(prefix="reward-", ignore_cleanup_errors=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self._folder.name,
+            env={},
+            start_new_session=True,
+        )
+        setup = {
+            "source": source,
+            "memory_bytes": self._limits.memory_bytes,
+            "cpu_seconds": self._limits.cpu_seconds,
+        }
+        self._exchange(setup, most_bytes=100)
+
+    def __enter__(self) -> SandboxedReward:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def evaluate(
+        self, pairs: Sequence[tuple[Any, Any]], checks_arguments: bool = False, cpu_seconds: float | None = None
+    ) -> list[int]:
+        """0 or 1 for each pair (previous, current) of JSON values.
+
+        Raises:
+            RewardFailedError: any of them fails; the process is gone.
+        """
+        order = {
+            "pairs": [list(pair) for pair in pairs],
+            "checks_arguments": checks_arguments,
+            "cpu_seconds": self._limits.cpu_seconds_per_call if cpu_seconds is None else cpu_seconds,
+        }
+        answer = self._exchange(order, most_bytes=200 + 4 * len(pairs))
+        values = answer.get("values")
+        if not isinstance(values, list) or len(values) != len(pairs) or any(value not in (0, 1) for value in values):
+            self.close()
+            raise RewardFailedError(str(answer.get("error", "it gave no rewards"))[:200])
+        return values
+
+    def close(self) -> None:
+        """End the process and whatever it could have started."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self._folder.cleanup()
+
+    def _exchange(self, line: dict[str, Any], most_bytes: int) -> dict[str, Any]:
+        if self._process.stdin is None or self._process.stdin.closed:
+            raise RewardFailedError("it has failed before")
+        try:
+            self._process.stdin.write(json.dumps(line).encode() + b"\n")
+            self._process.stdin.flush()
+            answer = json.loads(self._read_line(most_bytes))
+        except (OSError, ValueError, TimeoutError) as error:
+            reason = self._why_it_ended(error)
+            self.close()
+            raise RewardFailedError(reason) from None
+        return answer if isinstance(answer, dict) else {}
+
+    def _read_line(self, most_bytes: int) -> bytes:
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + self._limits.answer_seconds
+        line = bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while not line.endswith(b"\n"):
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError
+                piece = os.read(self._process.stdout.fileno(), 65_536)
+                line += piece
+                if not piece or len(line) > most_bytes:
+                    raise ValueError
+        return bytes(line)
+
+    def _why_it_ended(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"it did not answer within {self._limits.answer_seconds:g} seconds"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # A broken pipe arrives before the process has been collected.
+            self._process.wait(1.0)
+        if self._process.returncode in (-signal.SIGPROF, -signal.SIGXCPU, -signal.SIGKILL):
+            return f"it used more than {self._limits.cpu_seconds_per_call:g} seconds of CPU time"
+        return "its process ended"

@@ -1,0 +1,177 @@
+"""Which Python a reward function may be written in: a list of what is allowed, everything else is refused.
+
+Allowed is one function `reward(previous, current)` that looks at two JSON values with `if`, `for`, comparisons, small
+arithmetic, comprehensions and a few built-in functions. There is no attribute but four methods of mappings, so no walk
+along double underscores can begin. This file parses and never runs anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+LONGEST_SOURCE = 4_000
+MOST_NODES = 300
+DEEPEST = 14
+LARGEST_INTEGER = 1_000_000
+LONGEST_STRING = 200
+FUNCTION = "reward"
+PARAMETERS = ("previous", "current")
+FUNCTIONS = frozenset({"len", "any", "all", "sum", "min", "max", "abs", "sorted", "set", "int", "range", "isinstance"})
+TYPES = frozenset({"int", "str", "bool", "list", "dict", "set"})
+METHODS = frozenset({"get", "items", "values", "keys"})
+KEYWORDS = frozenset({"default", "reverse"})
+
+_ALLOWED: tuple[type[ast.AST], ...] = (
+    *(ast.arguments, ast.arg, ast.Return, ast.If, ast.For, ast.Break, ast.Continue, ast.Pass, ast.Assign),
+    *(
+        ast.AugAssign,
+        ast.Expr,
+        ast.BoolOp,
+        ast.And,
+        ast.Or,
+        ast.UnaryOp,
+        ast.Not,
+        ast.USub,
+        ast.BinOp,
+        ast.Add,
+        ast.Sub,
+    ),
+    *(ast.Mult, ast.FloorDiv, ast.Mod, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In),
+    *(ast.NotIn, ast.Is, ast.IsNot, ast.IfExp, ast.Constant, ast.Name, ast.Load, ast.Store, ast.Subscript, ast.Slice),
+    *(ast.Attribute, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp),
+    *(ast.DictComp, ast.GeneratorExp, ast.comprehension),
+)
+
+
+class UnsafeCodeError(ValueError):
+    """A source is refused; the text is a clause that says why and where, fit for being shown to the model."""
+
+
+def check_source(source: str) -> None:
+    """Refuse whatever is not on the list.
+
+    Raises:
+        UnsafeCodeError: with the first reason found.
+    """
+    if len(source) > LONGEST_SOURCE:
+        raise UnsafeCodeError(f"the code is longer than {LONGEST_SOURCE} characters")
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise UnsafeCodeError("the code is not valid Python") from None
+    function = _only_function(module)
+    _check_size(function)
+    known = set(PARAMETERS) | FUNCTIONS | TYPES | _stored_names(function)
+    for node in _below(function):
+        _check_node(node, known)
+
+
+def _only_function(module: ast.Module) -> ast.FunctionDef:
+    if len(module.body) != 1 or not isinstance(module.body[0], ast.FunctionDef):
+        raise UnsafeCodeError(f"the code must be one function {FUNCTION}({', '.join(PARAMETERS)}) and nothing else")
+    function = module.body[0]
+    taken = function.args
+    names = tuple(argument.arg for argument in taken.args)
+    extras = (taken.posonlyargs, taken.kwonlyargs, taken.defaults, taken.vararg, taken.kwarg)
+    annotations = [argument.annotation for argument in taken.args]
+    if function.name != FUNCTION or names != PARAMETERS or any(extras):
+        raise UnsafeCodeError(f"the function must read {FUNCTION}({', '.join(PARAMETERS)})")
+    if function.decorator_list or function.returns or any(annotations):
+        raise UnsafeCodeError("the function must have neither decorators nor annotations")
+    return function
+
+
+def _check_size(function: ast.FunctionDef) -> None:
+    if sum(1 for _ in ast.walk(function)) > MOST_NODES:
+        raise UnsafeCodeError(f"the code has more than {MOST_NODES} parts")
+    layer: list[ast.AST] = [function]
+    for _ in range(DEEPEST):
+        layer = [child for node in layer for child in ast.iter_child_nodes(node)]
+    if layer:
+        raise UnsafeCodeError(f"the code is nested more than {DEEPEST} deep")
+
+
+def _below(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    return (node for node in ast.walk(function) if node is not function)
+
+
+def _stored_names(function: ast.FunctionDef) -> set[str]:
+    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _check_node(node: ast.AST, known: set[str]) -> None:
+    if not isinstance(node, _ALLOWED):
+        raise UnsafeCodeError(f"{type(node).__name__} is not allowed{_where(node)}")
+    if isinstance(node, ast.Name):
+        _check_name(node, known)
+    elif isinstance(node, ast.Attribute):
+        raise_unless(node.attr in METHODS, f"the attribute .{node.attr[:40]} is not allowed", node)
+    elif isinstance(node, ast.Constant):
+        _check_constant(node)
+    elif isinstance(node, ast.Call):
+        _check_call(node)
+    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.For, ast.comprehension)):
+        _check_targets(node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Mod)):
+        _check_product(node)
+    elif isinstance(node, ast.Expr):
+        raise_unless(isinstance(node.value, ast.Constant), "a line that does nothing is not allowed", node)
+
+
+def _check_name(node: ast.Name, known: set[str]) -> None:
+    raise_unless(not node.id.startswith("_"), "a name that begins with an underscore is not allowed", node)
+    raise_unless(node.id in known, f"the name {node.id[:40]} is not known", node)
+    taken = isinstance(node.ctx, ast.Store) and node.id in FUNCTIONS | TYPES | set(PARAMETERS)
+    raise_unless(not taken, f"the name {node.id[:40]} must keep its meaning", node)
+
+
+def _check_constant(node: ast.Constant) -> None:
+    value = node.value
+    if isinstance(value, str):
+        raise_unless(len(value) <= LONGEST_STRING, f"a string is longer than {LONGEST_STRING} characters", node)
+    elif isinstance(value, int):
+        raise_unless(value <= LARGEST_INTEGER, f"a number is larger than {LARGEST_INTEGER}", node)
+    else:
+        raise_unless(value is None, f"a constant of type {type(value).__name__} is not allowed", node)
+
+
+def _check_call(node: ast.Call) -> None:
+    if isinstance(node.func, ast.Name):
+        raise_unless(node.func.id in FUNCTIONS, f"calling {node.func.id[:40]} is not allowed", node)
+    else:
+        raise_unless(isinstance(node.func, ast.Attribute), "calling the result of an expression is not allowed", node)
+    for keyword in node.keywords:
+        raise_unless(keyword.arg in KEYWORDS, f"the argument {str(keyword.arg)[:40]} is not allowed", node)
+
+
+def _check_targets(node: ast.Assign | ast.AugAssign | ast.For | ast.comprehension) -> None:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    for target in targets:
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        raise_unless(all(isinstance(part, ast.Name) for part in parts), "only names can be assigned to", target)
+    if isinstance(node, ast.comprehension):
+        raise_unless(not node.is_async, "async is not allowed", node.target)
+
+
+def _check_product(node: ast.BinOp) -> None:
+    """Text and lists cannot be repeated or filled in; what hides behind a name meets the limit on memory."""
+    for side in (node.left, node.right):
+        is_text = isinstance(side, ast.Constant) and isinstance(side.value, str)
+        repeats = is_text or isinstance(side, (ast.List, ast.Tuple, ast.ListComp))
+        raise_unless(not repeats, "* and % are for numbers only", node)
+
+
+def raise_unless(is_fine: bool, reason: str, node: ast.AST) -> None:
+    """Refuse with a reason and its line.
+
+    Raises:
+        UnsafeCodeError: it is not fine.
+    """
+    if not is_fine:
+        raise UnsafeCodeError(f"{reason}{_where(node)}")
+
+
+def _where(node: ast.AST) -> str:
+    line = getattr(node, "lineno", None)
+    return "" if line is None else f" (line {line})"

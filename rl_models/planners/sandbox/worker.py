@@ -1,0 +1,98 @@
+"""The process in which a reward function runs. Started as a script by `process.py`; imports the standard library alone.
+
+It first gives up what it could reach: no file or socket can be opened, nothing written, no process started, memory and
+CPU time are limited by the kernel and cannot be raised again. Then it reads one JSON object a line and answers each
+with one: first the source, then lists of state pairs. A call that uses too much CPU time is ended by a signal that
+kills this process, so the limit does not depend on how busy the machine is.
+"""
+
+import json
+import resource
+import signal
+import sys
+from collections.abc import Callable
+
+LONGEST_RANGE = 1_000
+
+
+def give_up_everything(memory_bytes: int, cpu_seconds: int) -> None:
+    """Lower every limit for good: soft and hard."""
+    limits = {
+        resource.RLIMIT_AS: memory_bytes,
+        resource.RLIMIT_CPU: cpu_seconds,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NPROC: 0,
+        # 0, 1 and 2 are open and stay so; every other number is refused.
+        resource.RLIMIT_NOFILE: 3,
+    }
+    for which, limit in limits.items():
+        resource.setrlimit(which, (limit, limit))
+
+
+def short_range(*bounds: int) -> range:
+    """`range` with a bound on its length."""
+    numbers = range(*bounds)
+    if len(numbers) > LONGEST_RANGE:
+        raise ValueError
+    return numbers
+
+
+BUILTINS = {
+    **{function.__name__: function for function in (len, any, all, sum, min, max, abs, sorted, set, int, isinstance)},
+    **{kind.__name__: kind for kind in (str, bool, list, dict)},
+    "range": short_range,
+}
+
+
+def load(source: str) -> Callable[..., object]:
+    """Define the function that the source holds and nothing else."""
+    names: dict[str, object] = {"__builtins__": BUILTINS}
+    exec(compile(source, "<reward>", "exec"), names)
+    reward = names["reward"]
+    assert callable(reward)
+    return reward
+
+
+def evaluate(reward: Callable[..., object], pair: list, checks_arguments: bool) -> int:
+    """The reward of one pair of states.
+
+    Raises:
+        ValueError: with a reason in words.
+        Exception: whatever the function raises.
+    """
+    before = json.dumps(pair) if checks_arguments else ""
+    value = reward(*pair)
+    if not isinstance(value, int) or value not in (0, 1):
+        raise ValueError("it returned something other than 0 and 1")
+    if checks_arguments and json.dumps(pair) != before:
+        raise ValueError("it changes the states")
+    return int(value)
+
+
+def answer(reward: Callable[..., object], order: dict) -> dict:
+    """Rewards of all pairs of one line, or why there are none."""
+    signal.setitimer(signal.ITIMER_PROF, order["cpu_seconds"])
+    try:
+        values = [evaluate(reward, pair, order["checks_arguments"]) for pair in order["pairs"]]
+    except ValueError as error:
+        return {"error": str(error) or "it raised ValueError"}
+    except BaseException as error:
+        return {"error": f"it raised {type(error).__name__}"}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return {"values": values}
+
+
+def main() -> None:
+    """Serve until the other side closes the pipe."""
+    setup = json.loads(sys.stdin.readline())
+    give_up_everything(setup["memory_bytes"], setup["cpu_seconds"])
+    reward = load(setup["source"])
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(reward, json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Whatever a model writes as a reward function, it is refused or confined, each time with a reason."""
+
+import os
+import subprocess
+
+import pytest
+
+from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
+from rl_models.planners.sandbox.qualification import KnownPairs, qualify
+from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
+
+POT_FILLED = """
+def reward(previous, current):
+    "One more onion in a pot."
+    count = 0
+    for name, pot in current.get("pots", {}).items():
+        if pot["onions"] > previous["pots"][name]["onions"] and len(pot) == 1:
+            count += 1
+    return 1 if count >= 1 else 0
+"""
+
+
+def body(*lines):
+    return "def reward(previous, current):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def state(*onions):
+    return {"pots": {str(number): {"onions": count} for number, count in enumerate(onions)}}
+
+
+PAIRS = KnownPairs(
+    positive=((state(0, 0), state(1, 0)), (state(2, 1), state(2, 2))),
+    negative=((state(0, 0), state(0, 0)), (state(3, 1), state(0, 1))),
+)
+
+REFUSED = {
+    "open a file": (body("return open('/etc/passwd')"), "calling open is not allowed"),
+    "import": ("import os\n" + body("return 1"), "one function"),
+    "import inside": (body("import os", "return 1"), "Import is not allowed"),
+    "import function": (body("return __import__('os').getpid()"), "not allowed|underscore"),
+    "loop for ever": (body("while True:", "    pass"), "While is not allowed"),
+    "dunder walk": (body("return ().__class__.__bases__[0].__subclasses__()"), "attribute .__"),
+    "dunder of an argument": (body("return current.__class__"), "attribute .__class__"),
+    "frame of a generator": (body("return (x for x in current).gi_frame"), "attribute .gi_frame"),
+    "yield": (body("yield 1"), "not allowed"),
+    "f-string": (body("return f'{current.__class__}'"), "JoinedStr is not allowed"),
+    "format walk": (body("return '{0.__class__}'.format(current)"), "attribute .format"),
+    "format by %": (body("return '%s' % current"), "for numbers only"),
+    "join": (body("return ''.join(current)"), "attribute .join"),
+    "power": (body("return 10**10**8"), "Pow is not allowed"),
+    "shift": (body("return 1 << 10000"), "LShift is not allowed"),
+    "huge constant": (body("return 99999999999"), "larger than"),
+    "huge literal": (body("return " + "9" * 3900), "larger than"),
+    "string multiplication": (body("return 'a' * 1000000"), "for numbers only"),
+    "list multiplication": (body("return [0] * 1000000"), "for numbers only"),
+    "recursion": (body("return reward(previous, current)"), "calling reward is not allowed"),
+    "inner function": (body("def f():", "    return f()", "return f()"), "FunctionDef is not allowed"),
+    "lambda": (body("return (lambda: 1)()"), "not allowed"),
+    "try": (body("try:", "    return 1", "except Exception:", "    return 0"), "Try is not allowed"),
+    "raise": (body("raise SystemExit"), "Raise is not allowed"),
+    "assert": (body("assert 0", "return 1"), "Assert is not allowed"),
+    "with": (body("with current:", "    return 1"), "With is not allowed"),
+    "class": (body("class A: pass", "return 1"), "ClassDef is not allowed"),
+    "class outside": ("class reward: pass", "one function"),
+    "code outside": (body("return 1") + "\nprint(1)", "one function"),
+    "decorator": ("@print\n" + body("return 1"), "neither decorators"),
+    "default": ("def reward(previous, current=print):\n    return 1", "must read reward"),
+    "annotation": ("def reward(previous: print(1), current):\n    return 1", "neither decorators nor annotations"),
+    "star": ("def reward(*previous, **current):\n    return 1", "must read reward"),
+    "other name": ("def run(previous, current):\n    return 1", "must read reward"),
+    "async": ("async def reward(previous, current):\n    return 1", "one function"),
+    "global": (body("global x", "x = 1", "return 1"), "Global is not allowed"),
+    "underscore name": (body("_x = 1", "return 1"), "underscore"),
+    "builtins": (body("return __builtins__"), "underscore"),
+    "eval": (body("return eval('1')"), "calling eval is not allowed"),
+    "getattr": (body("return getattr(current, 'x')"), "calling getattr is not allowed"),
+    "type": (body("return type(current)"), "calling type is not allowed"),
+    "call of a type": (body("return str(current)"), "calling str is not allowed"),
+    "call of an argument": (body("return current()"), "calling current is not allowed"),
+    "call of a result": (body("return current.get('a')()"), "calling the result"),
+    "taken name": (body("len = current", "return len(1)"), "must keep its meaning"),
+    "write into a state": (body("current['a'] = 1", "return 1"), "only names can be assigned"),
+    "delete": (body("del current['a']", "return 1"), "not allowed"),
+    "walrus": (body("return (x := 1)"), "NamedExpr is not allowed"),
+    "starred": (body("return max(*current)"), "Starred is not allowed"),
+    "keywords": (body("return max(**current)"), "argument None is not allowed"),
+    "key function": (body("return sorted(current, key=len)"), "argument key is not allowed"),
+    "match": (body("match current:", "    case _:", "        return 1"), "not allowed"),
+    "line without effect": (body("sorted(current)", "return 1"), "does nothing"),
+    "float": (body("return 1e308 * 10"), "type float"),
+    "bytes": (body("return b'x'"), "type bytes"),
+    "no Python": ("def reward(:", "not valid Python"),
+    "null byte": ("def reward(previous, current):\n    return 1\0", "not valid Python"),
+    "deep": (body("return " + "(" * 150 + "1" + ")" * 150 + "+1" * 30), "nested|not valid Python"),
+    "deep signs": (body("return " + "-" * 3000 + "1"), "nested|parts|not valid Python"),
+    "wide": (body("return " + "+".join(["1"] * 400)), "parts"),
+    "long": (body("return 1" + " " * 4000), "longer than 4000"),
+    "long string": (body(f"return '{'a' * 201}'"), "longer than 200"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_attack_is_refused_with_a_reason_and_nothing_is_started(name, monkeypatch):
+    source, reason = REFUSED[name]
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
+    with pytest.raises(UnsafeCodeError, match=reason):
+        SandboxedReward(source)
+
+
+CONFINED = {
+    "nested loops": (
+        body(
+            "n = 0", *("    " * k + f"for a{k} in range(1000):" for k in range(4)), "    " * 4 + "n = n + 1", "return 0"
+        ),
+        "CPU time",
+    ),
+    "long range": (body("return len(range(1000000))"), "ValueError"),
+    "memory": (body("x = [1]", "for i in range(60):", "    x = x + x", "return 0"), "MemoryError|CPU time"),
+    "hidden string product": (
+        body("x = 'a'", "for i in range(90):", "    x = x * 1000", "return 0"),
+        "MemoryError|OverflowError",
+    ),
+    "growing number": (body("x = 3", "for i in range(900):", "    x = x * x", "return 0"), "CPU time|MemoryError"),
+    "wrong value": (body("return 2"), "other than 0 and 1"),
+    "text": (body("return '1'"), "other than 0 and 1"),
+    "nothing": (body("pass"), "other than 0 and 1"),
+    "missing key": (body("return current['no']"), "KeyError"),
+    "division": (body("return 1 // 0"), "ZeroDivisionError"),
+    "changes the states": (body("x = current.get('list')", "x += [1]", "return 0"), "changes the states"),
+}
+
+
+@pytest.mark.parametrize("name", CONFINED)
+def test_what_passes_the_rules_is_confined_by_its_process(name):
+    source, reason = CONFINED[name]
+    check_source(source)
+    reward = SandboxedReward(source)
+    with pytest.raises(RewardFailedError, match=reason):
+        reward.evaluate([({"list": []}, {"list": [1]})], checks_arguments=True)
+    with pytest.raises(RewardFailedError, match="failed before"):
+        reward.evaluate([({}, {})])
+
+
+def unchecked(monkeypatch, source):
+    """The second wall alone: the process gets a source that the first would have refused."""
+    monkeypatch.setattr("rl_models.planners.sandbox.process.check_source", lambda text: None)
+    return SandboxedReward(source)
+
+
+SYS = "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == 'ModuleSpec'][0].__init__.__globals__['sys']"
+MODULES = f"{SYS}.modules"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{modules}['builtins'].open('/etc/passwd')",
+        "{modules}['builtins'].open('written', 'w')",
+        "{modules}['posix'].listdir('/')",
+        "{modules}['posix'].pipe()",
+        "{modules}['builtins'].__import__('socket').socket()",
+        "{modules}['builtins'].__import__('_socket').socket()",
+    ],
+    ids=["read", "write", "list", "pipe", "import", "socket"],
+)
+def test_even_code_that_broke_the_rules_reaches_nothing(monkeypatch, line):
+    source = body(line.format(modules=MODULES), "return 1")
+    reasons = r"it raised (OSError|ModuleNotFoundError|ImportError)"
+    with unchecked(monkeypatch, source) as reward, pytest.raises(RewardFailedError, match=reasons):
+        reward.evaluate([({}, {})])
+
+
+def test_the_walk_of_these_tests_reaches_what_it_attacks(monkeypatch):
+    with unchecked(monkeypatch, body(f"return 'resource' in {MODULES} and 'posix' in {MODULES}")) as reward:
+        assert reward.evaluate([({}, {})]) == [1]
+
+
+def test_even_code_that_broke_the_rules_sees_no_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with unchecked(monkeypatch, body(f"return b'OPENAI_API_KEY' in {MODULES}['posix'].environ")) as reward:
+        assert reward.evaluate([({}, {})]) == [0]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="the kernel lets root raise limits again")
+def test_even_code_that_broke_the_rules_cannot_raise_its_limits(monkeypatch):
+    source = body(f"{MODULES}['resource'].setrlimit({MODULES}['resource'].RLIMIT_NOFILE, (99, 99))", "return 1")
+    with unchecked(monkeypatch, source) as reward, pytest.raises(RewardFailedError, match="it raised ValueError"):
+        reward.evaluate([({}, {})])
+
+
+def test_a_process_that_hangs_is_killed(monkeypatch):
+    monkeypatch.setattr("rl_models.planners.sandbox.process.check_source", lambda text: None)
+    source = body(f"{MODULES}['signal'].pause()", "return 1")
+    reward = SandboxedReward(source, SandboxLimits(answer_seconds=0.5))
+    with pytest.raises(RewardFailedError, match=r"did not answer within 0\.5"):
+        reward.evaluate([({}, {})])
+    assert reward._process.returncode is not None
+
+
+def test_an_honest_function_gives_rewards():
+    with SandboxedReward(POT_FILLED) as reward:
+        assert reward.evaluate([*PAIRS.positive, *PAIRS.negative]) == [1, 1, 0, 0]
+        assert reward.evaluate([PAIRS.negative[0]] * 1000) == [0] * 1000
+
+
+def test_an_honest_function_qualifies():
+    result = qualify(POT_FILLED, PAIRS)
+    assert (result.is_passed, result.precision, result.recall) == (True, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (body("return 0"), "returns 0 for every pair"),
+        (body("return 1"), "returns 1 for every pair"),
+        (body("return 1 if current['pots']['1']['onions'] >= 1 else 0"), "1 of 2 pairs that do not fulfil"),
+        (body("return 1 if current['pots']['0']['onions'] == 1 else 0"), "0 for 1 of 2 pairs that fulfil"),
+        (body("return current['pots']"), "other than 0 and 1"),
+        (body("return open"), "is refused: the name open"),
+        (body("for i in range(1000):", "    for j in range(1000):", "        for k in range(1000):",
+              "            pass", "return 1"), "CPU time"),
+    ],
+)  # fmt: skip
+def test_a_function_that_is_wrong_does_not_qualify(source, reason):
+    result = qualify(source, PAIRS)
+    assert not result.is_passed
+    assert reason in result.reason
+
+
+def test_a_trial_without_one_kind_of_pair_is_an_error():
+    with pytest.raises(ValueError, match="hand in both"):
+        qualify(POT_FILLED, KnownPairs(PAIRS.positive, ()))
