@@ -1,0 +1,195 @@
+"""A frozen causal language model with two low-rank adapters, `message` and `action`, of which one at most learns.
+
+The base is kept out of this module's parameters and state: those are the adapters' alone, which is what optimisers see,
+processes exchange and checkpoints hold. Everything moves between devices together.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.scoring import Scorer, Scores, score_alone, score_trie
+from rl_models.language_policy.settings import Adapter, LoraSettings
+from rl_models.language_policy.tokens import Tokens
+from rl_models.language_policy.trie import Candidates, Ids
+
+logger = logging.getLogger(__name__)
+ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
+
+
+class AdaptedModel(nn.Module):
+    """One base, two adapters.
+
+    Attributes:
+        tokens: the tokenizer.
+        message, action: the adapters' weights, which peft's layers compute with.
+        trains: the adapter that learns.
+        scorer: how candidates are scored.
+    """
+
+    def __init__(self, base: Any, tokenizer: Any, lora: LoraSettings, seed: int = 0) -> None:
+        """Add two fresh adapters, which change nothing yet, with weights drawn from `seed`.
+
+        Raises:
+            LanguageModelError: the base has no layers of the names that are to be adapted.
+        """
+        super().__init__()
+        self.tokens = Tokens(tokenizer, int(getattr(base.config, "max_position_embeddings", 2**20)))
+        # In a list, where torch does not look for parts of this module.
+        self._peft = [_with_adapters(base, lora, seed)]
+        self.message, self.action = (nn.ParameterDict(self._weights_of(name)) for name in ADAPTERS)
+        self.trains: Adapter = "action"
+        self.train_adapter("action")
+        self.scorer: Scorer = score_trie if _honours_masks(self.base) else score_alone
+
+    @property
+    def base(self) -> Any:
+        """The causal language model, adapters within."""
+        return self._peft[0].get_base_model()
+
+    @property
+    def width(self) -> int:
+        """F, features of a token's state."""
+        return int(self.base.config.hidden_size)
+
+    def train_adapter(self, name: Adapter) -> None:
+        """Let one adapter learn, and freeze the other."""
+        self.trains = name
+        self._peft[0].set_adapter(name)
+
+    @contextmanager
+    def using(self, name: Adapter | None) -> Iterator[None]:
+        """Compute with one adapter (None: the bare base). No adapter but the one that learns gets a gradient."""
+        if name is None:
+            with self._peft[0].disable_adapter(), torch.no_grad():
+                yield
+            return
+        if name == self.trains:
+            yield
+            return
+        self._peft[0].set_adapter(name, inference_mode=True)
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self._peft[0].set_adapter(self.trains)
+
+    def score(self, adapter: Adapter | None, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
+        """Log-probabilities of candidates behind prompts, with an adapter or (None) the bare base.
+
+        Raises:
+            LanguageModelError: a prompt is too long.
+        """
+        for prompt, some in zip(prompts, candidates, strict=True):
+            self.tokens.check_room(prompt, max(map(len, some), default=0))
+        with self.using(adapter):
+            return self.scorer(self.base, prompts, candidates)
+
+    def version(self, name: Adapter) -> int:
+        """A number that changes whenever an adapter's weights do."""
+        return sum(weight._version for weight in getattr(self, name).values())
+
+    def checkpoint_layers(self) -> None:
+        """Recompute layers in the backward pass.
+
+        Raises:
+            LanguageModelError: the base cannot.
+        """
+        if not self.base.supports_gradient_checkpointing:
+            raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
+        self.base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        for layer in self.base.modules():
+            if hasattr(layer, "gradient_checkpointing") and layer is not self.base:
+                layer.training = True  # asked by the layer itself; dropout within it stays as it is
+
+    def save_adapters(self, folder: Path) -> None:
+        """Write both in peft's own format, one folder each."""
+        self._peft[0].save_pretrained(str(folder), selected_adapters=list(ADAPTERS), safe_serialization=True)
+
+    def load_adapters(self, folder: Path) -> None:
+        """Read whichever of both are there.
+
+        Raises:
+            LanguageModelError: none is there, or one does not fit this base.
+        """
+        from peft import load_peft_weights, set_peft_model_state_dict
+
+        found = [name for name in ADAPTERS if (folder / name / "adapter_model.safetensors").is_file()]
+        if not found:
+            raise LanguageModelError(f"{folder} holds no adapter; give a folder with {' or '.join(ADAPTERS)} in it")
+        for name in found:
+            weights = load_peft_weights(str(folder / name), device="cpu")
+            own = self._state_of(name)
+            if {key: value.shape for key, value in weights.items()} != {key: value.shape for key, value in own.items()}:
+                raise LanguageModelError(
+                    f"the adapter in {folder / name} does not fit this language model; give one that was made for it "
+                    "with the same rank and targets"
+                )
+            set_peft_model_state_dict(self._peft[0], weights, adapter_name=name)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Move or cast everything; a parameter stays the same object, for peft's layers hold it too."""
+        self._peft[0]._apply(fn)
+        return super()._apply(fn, recurse)
+
+    def _state_of(self, name: Adapter) -> dict[str, Tensor]:
+        from peft import get_peft_model_state_dict
+
+        return cast(dict[str, Tensor], get_peft_model_state_dict(self._peft[0], adapter_name=name))
+
+    def _weights_of(self, name: Adapter) -> dict[str, nn.Parameter]:
+        """An adapter's parameters by short names without dots, which torch keeps for modules."""
+        marked = f".{name}.weight"
+        return {
+            key.removesuffix(marked).removeprefix("base_model.model.").replace(".", "/"): weight
+            for key, weight in self._peft[0].named_parameters()
+            if key.endswith(marked)
+        }
+
+
+def _with_adapters(base: Any, lora: LoraSettings, seed: int) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    form = LoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), bias="none", task_type="CAUSAL_LM"
+    )
+    try:
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about names between two of peft's dependencies
+            torch.manual_seed(seed)
+            model = get_peft_model(base, form, adapter_name="message")
+            model.add_adapter("action", form)
+    except ValueError as error:
+        raise LanguageModelError(
+            f"this language model has no layers called {', '.join(lora.targets)}; name its own as the LoRA targets"
+        ) from error
+    return model.eval()
+
+
+@torch.no_grad()
+def _honours_masks(base: Any) -> bool:
+    """Whether scores of a little trie are those of its candidates alone: 4-D masks and positions are obeyed."""
+    most = min(64, int(base.config.vocab_size))
+    prompt: Ids = tuple((7 * place + 3) % most for place in range(9))
+    candidates: Candidates = ((1, 5, 2), (1, 5, 4, 3), (6, 1))
+    tolerance = 1e-3 if base.dtype == torch.float32 else 0.1
+    try:
+        one, other = (score(base, [prompt], [candidates]).log_probs for score in (score_trie, score_alone))
+        if bool(((one - other).abs() < tolerance).all()):
+            return True
+    except (ValueError, TypeError, AttributeError, RuntimeError, NotImplementedError) as error:
+        logger.debug("a trie cannot be scored: %s", error)
+    logger.warning(
+        "%s does not honour masks and positions of its caller, so every candidate is scored by itself, which is slower",
+        type(base).__name__,
+    )
+    return False

@@ -1,0 +1,68 @@
+"""Causal language models from the Hugging Face hub or a folder: found, checked, loaded.
+
+Weights are read from safetensors alone and no code that comes with a model is run, so opening a stranger's model is
+safe. Transformers is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rl_models.language.pretrained import PretrainedError, folder_of
+
+
+class LanguageModelError(ValueError):
+    """A language model cannot be had or used; one sentence says why and what would help."""
+
+
+def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
+    """A causal language model in evaluation mode that nothing trains, and its tokenizer.
+
+    Args:
+        name: hub id, or folder with config.json, a tokenizer and weights as safetensors.
+        dtype: of the weights.
+
+    Raises:
+        LanguageModelError: there is none of this name, or it is none that can be used here.
+    """
+    folder = _folder(name)
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    shown, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=dtype
+        )
+    except (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError) as error:
+        raise LanguageModelError(
+            f"{name} is no causal language model that transformers can load from safetensors without code of its own "
+            f"({_first_line(error)}); it needs config.json, a tokenizer and model.safetensors"
+        ) from error
+    finally:
+        logging.set_verbosity(shown)
+        if bars:
+            logging.enable_progress_bar()
+    if tokenizer.eos_token_id is None:
+        raise LanguageModelError(f"{name} has no end-of-text token, which ends a message; name a model that has one")
+    return model.eval().requires_grad_(False), tokenizer
+
+
+def _folder(name: str) -> Path:
+    try:
+        return folder_of(name)
+    except PretrainedError as error:
+        raise LanguageModelError(
+            f"no language model {name!r}: it is neither a folder nor a model that could be had from the Hugging Face "
+            "hub; check the name and the network, or give a folder that holds the model"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{error}".strip().split("\n")[0].rstrip(".")[:200] or type(error).__name__

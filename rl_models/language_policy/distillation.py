@@ -1,0 +1,163 @@
+"""Teaching the message adapter what a teacher would write: rounds of supervised fine-tuning (Verco, eq. 1, alg. 1).
+
+Each round brings new pairs of prompt and message, from play of the initial action policy; all pairs so far are learned
+from, and prompts that are held out once stay so. This file must not know who teaches, nor where prompts come from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from rl_models.language_policy.adapters import AdaptedModel
+from rl_models.language_policy.messages import Writer
+from rl_models.language_policy.trie import Ids
+from rl_models.losses.distillation import message_cross_entropy
+
+Pair: TypeAlias = tuple[str, str]
+"""Prompt of one agent, and the message that a teacher wrote for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillationSettings:
+    """How the message adapter learns."""
+
+    epochs: int = 3
+    """Passes over all pairs so far, a round."""
+    batch: int = 16
+    learning_rate: float = 2e-3
+    """For small models; billions of parameters want a tenth of it."""
+    clip: float = 1.0
+    held_out: float = 0.1
+    """Share of the prompts that are never learned from."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What a round came to.
+
+    Attributes:
+        pairs: learned from.
+        held_out: pairs that were not.
+        loss: mean cross-entropy a message over the last epoch.
+        held_out_loss: mean cross-entropy a token of the held-out messages.
+        exact_match: share of held-out prompts whose greedy message is one that the teacher wrote for them.
+    """
+
+    pairs: int
+    held_out: int
+    loss: float
+    held_out_loss: float
+    exact_match: float
+
+    def sentence(self) -> str:
+        """All of it, for people."""
+        return (
+            f"{self.pairs} pairs, loss {self.loss:.3f} a message; {self.held_out} held out, {self.held_out_loss:.3f} a "
+            f"token, {self.exact_match:.1%} of their prompts answered exactly"
+        )
+
+
+class MessageDistillation:
+    """The SFT stage of one message adapter.
+
+    Attributes:
+        reports: of the rounds so far.
+    """
+
+    def __init__(self, language: AdaptedModel, writer: Writer, settings: DistillationSettings) -> None:
+        """Prepare; `writer` writes with the same model."""
+        self._language, self._writer, self._settings = language, writer, settings
+        self._optimiser = torch.optim.AdamW(
+            language.message.values(), lr=settings.learning_rate, weight_decay=0.0, eps=1e-5
+        )
+        self._generator = torch.Generator().manual_seed(settings.seed)
+        self._learned: list[tuple[Ids, Ids]] = []
+        self._held_out: list[Pair] = []
+        self.reports: list[RoundReport] = []
+
+    def learn(self, pairs: Sequence[Pair], shows_progress: bool = True) -> RoundReport:
+        """One more round.
+
+        Args:
+            pairs: new ones.
+            shows_progress: draw a progress bar.
+
+        Raises:
+            ValueError: there is no pair to learn from yet.
+        """
+        for prompt, message in pairs:
+            if is_held_out(prompt, self._settings.held_out):
+                self._held_out.append((prompt, message))
+            else:
+                self._learned.append(self._ids(prompt, message))
+        if not self._learned:
+            raise ValueError("there is no pair of prompt and message to learn from; collect more, or hold out fewer")
+        before = self._language.trains
+        self._language.train_adapter("message")
+        try:
+            loss = self._epochs(shows_progress)
+        finally:
+            self._language.train_adapter(before)
+        counts = len(self._learned), len(self._held_out)
+        self.reports.append(RoundReport(*counts, loss, self._held_out_loss(), self._exact_match()))
+        return self.reports[-1]
+
+    def _ids(self, prompt: str, message: str) -> tuple[Ids, Ids]:
+        """Token ids of a pair; the message is cut off where the writer would be, and ends."""
+        tokens = self._language.tokens
+        return tokens.prompt(prompt), (*self._writer.cut(tokens.behind(message)), tokens.end)
+
+    def _epochs(self, shows_progress: bool) -> float:
+        """Mean loss of the last epoch."""
+        settings = self._settings
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        losses: list[float] = []
+        with Progress(*columns, transient=True, disable=not shows_progress) as bar:
+            steps = settings.epochs * -(-len(self._learned) // settings.batch)
+            task = bar.add_task(f"distilling messages, round {len(self.reports) + 1}", total=steps)
+            for _ in range(settings.epochs):
+                losses = []
+                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch):
+                    losses.append(self._step([self._learned[row] for row in rows]))
+                    bar.advance(task)
+        return sum(losses) / len(losses)
+
+    def _step(self, pairs: list[tuple[Ids, Ids]]) -> float:
+        scores = self._language.score("message", [prompt for prompt, _ in pairs], [(said,) for _, said in pairs])
+        loss = message_cross_entropy(scores.log_probs[:, 0])
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.clip)
+        self._optimiser.step()
+        return float(loss.detach())
+
+    @torch.no_grad()
+    def _held_out_loss(self) -> float:
+        if not self._held_out:
+            return float("nan")
+        pairs = [self._ids(*pair) for pair in self._held_out]
+        scores = self._language.score("message", [prompt for prompt, _ in pairs], [(said,) for _, said in pairs])
+        return float(-scores.log_probs.sum() / sum(len(said) for _, said in pairs))
+
+    def _exact_match(self) -> float:
+        if not self._held_out:
+            return float("nan")
+        taught: dict[Ids, set[str]] = {}
+        for prompt, message in self._held_out:
+            ids, said = self._ids(prompt, message)
+            taught.setdefault(ids, set()).add(self._writer.text(said))
+        written = self._writer.write(list(taught))
+        matches = [self._writer.text(one) in texts for one, texts in zip(written, taught.values(), strict=True)]
+        return sum(matches) / len(matches)
+
+
+def is_held_out(prompt: str, share: float) -> bool:
+    """Whether a prompt is among the share that is never learned from; a hash of it decides."""
+    return int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4]) < share * 2**32

@@ -1,0 +1,78 @@
+"""Writing behind prompts, token by token, with the attention's keys and values kept: all prompts of a batch at once.
+
+The likeliest token, or one drawn by inverse CDF from a uniform number that the caller brings. This file must not know
+what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.distributions.joint_tensor import inverse_cdf
+from rl_models.language_policy.trie import Ids
+
+_PROMPTS_AT_ONCE = 64
+
+
+@torch.no_grad()
+def generate(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
+    """Continue R prompts with whichever adapter is active.
+
+    Args:
+        model: a causal language model.
+        prompts: at least one token each.
+        most_tokens: L, where a text is cut off.
+        end: the token that ends a text; it is not part of it.
+        uniforms: [R, L] in [0, 1) to draw with; None: always the likeliest token.
+
+    Returns:
+        R texts of at most L tokens.
+    """
+    texts: list[Ids] = [()] * len(prompts)
+    rows = sorted(range(len(prompts)), key=lambda row: len(prompts[row]))
+    for first in range(0, len(rows), _PROMPTS_AT_ONCE):
+        some = rows[first : first + _PROMPTS_AT_ONCE]
+        drawn = None if uniforms is None else uniforms[some].to(model.device)
+        written = _continue(model, [prompts[row] for row in some], most_tokens, end, drawn)
+        for row, text in zip(some, written, strict=True):
+            texts[row] = text
+    return texts
+
+
+def _continue(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
+    """Write behind some prompts, which are padded on the left so that all texts begin in one column."""
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=model.device)
+    width = int(lengths.max())
+    tokens = torch.tensor([(end,) * (width - len(prompt)) + prompt for prompt in prompts], device=model.device)
+    positions = (torch.arange(width, device=model.device) - (width - lengths)[:, None]).clamp(min=0)
+    mask = (torch.arange(width, device=model.device) >= (width - lengths)[:, None]).long()
+    ended, cache, written = torch.zeros(len(prompts), dtype=torch.bool, device=model.device), None, []
+    for step in range(most_tokens):
+        output = model(
+            input_ids=tokens,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        cache = output.past_key_values
+        chosen = _chosen(output.logits[:, -1].float(), None if uniforms is None else uniforms[:, step])
+        ended = ended | (chosen == end)
+        if bool(ended.all()):
+            break
+        written.append(chosen.masked_fill(ended, end))
+        tokens, positions = written[-1][:, None], positions[:, -1:] + 1
+        mask = nn.functional.pad(mask, (0, 1), value=1)
+    if not written:
+        return [()] * len(prompts)
+    return [tuple(row[: row.index(end)] if end in row else row) for row in torch.stack(written, 1).tolist()]
+
+
+def _chosen(logits: Tensor, uniforms: Tensor | None) -> Tensor:
+    """Tokens [R] of logits [R, V]."""
+    return logits.argmax(-1) if uniforms is None else inverse_cdf(logits.log_softmax(-1), uniforms)

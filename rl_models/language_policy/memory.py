@@ -1,0 +1,39 @@
+"""A dictionary that forgets its oldest entries, for what is dear to compute and asked for again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class Memory(Generic[_Key, _Value]):
+    """Values by key, good for one version of whatever they were computed from.
+
+    Attributes:
+        computed: how many values were computed so far.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Keep at most so many."""
+        self._most = most
+        self._values: dict[_Key, _Value] = {}
+        self._version: object = None
+        self.computed = 0
+
+    def of(
+        self, keys: Sequence[_Key], version: object, compute: Callable[[list[_Key]], Sequence[_Value]]
+    ) -> list[_Value]:
+        """The values of some keys; those that are not known are computed together, each once."""
+        if version != self._version:
+            self._values, self._version = {}, version
+        new = [key for key in dict.fromkeys(keys) if key not in self._values]
+        if new:
+            self._values.update(zip(new, compute(new), strict=True))
+            self.computed += len(new)
+        found = [self._values[key] for key in keys]
+        for key in list(self._values)[: max(0, len(self._values) - self._most)]:
+            del self._values[key]
+        return found

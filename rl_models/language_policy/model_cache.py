@@ -1,0 +1,87 @@
+"""Default models on disk, one folder for each corpus and settings, named after their content.
+
+A folder is written beside its place and renamed, so it is whole or not there; processes that want the same one wait
+for whoever trains it. All lie in the folder that `CONCORD_LANGUAGE_MODELS` names, or in one in the user's cache.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.settings import SmallModelSettings
+from rl_models.language_policy.small_model import write_small_model
+
+FOLDER_VARIABLE = "CONCORD_LANGUAGE_MODELS"
+"""Environment variable with the folder of all default models."""
+_FORMAT = 1
+"""Goes up when the same corpus and settings would give another model."""
+
+
+def default_folder() -> Path:
+    """Where default models are kept unless somebody says otherwise."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "concord" / "language_models"
+
+
+def small_model(corpus: Callable[[], Iterable[str]], settings: SmallModelSettings, folder: Path | None = None) -> Path:
+    """The folder of the default model for a corpus; trained now if nobody has done so before.
+
+    Args:
+        corpus: gives the texts, the same in every process.
+        settings: of the model.
+        folder: of all models; by default `default_folder()`.
+
+    Raises:
+        LanguageModelError: a corpus without texts, or a folder that cannot be written.
+    """
+    texts = list(dict.fromkeys(corpus()))
+    if not any(texts):
+        raise LanguageModelError("the corpus holds no text; a language model needs some to learn")
+    folder = folder or default_folder()
+    place = folder / f"small-{_digest(texts, settings)}"
+    if place.is_dir():
+        return place
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder / f".{place.name}.lock"):
+            if not place.is_dir():
+                _write(place, texts, settings)
+    except OSError as error:
+        raise LanguageModelError(
+            f"the default language model cannot be kept in {folder} ({error.strerror or error}); set {FOLDER_VARIABLE} "
+            "to a folder with free space that can be written"
+        ) from error
+    return place
+
+
+def _write(place: Path, texts: Sequence[str], settings: SmallModelSettings) -> None:
+    part = Path(tempfile.mkdtemp(prefix=".", suffix=".part", dir=place.parent))
+    try:
+        write_small_model(part, texts, settings)
+        part.chmod(0o755)  # temporary folders are closed to others
+        part.rename(place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Within it nobody else holds this lock; it is let go when a process dies."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _digest(texts: Sequence[str], settings: SmallModelSettings) -> str:
+    content = json.dumps([_FORMAT, asdict(settings), texts], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

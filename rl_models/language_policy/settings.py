@@ -1,0 +1,85 @@
+"""What there is to choose about a language mind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rl_models.language_policy.scoring import Normalisation
+
+Adapter = Literal["message", "action"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoraSettings:
+    """Low-rank adapters; both have the same form."""
+
+    rank: int = 8
+    alpha: int = 16
+    """An adapter's output is multiplied by alpha / rank."""
+    targets: tuple[str, ...] = ("q_proj", "v_proj")
+    """Names of the linear layers that get one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallModelSettings:
+    """The default model: its form, and how it learns the corpus."""
+
+    layers: int = 4
+    width: int = 128
+    heads: int = 4
+    feed_forward: int = 384
+    vocabulary: int = 1024
+    """Tokens at most, 256 bytes and three marks among them."""
+    context: int = 512
+    """Most tokens of a prompt with what follows it."""
+    steps: int = 220
+    rows: int = 8
+    """Rows of a training step."""
+    row_tokens: int = 256
+    """Tokens of a row; no shorter than prompts, for later positions are never learned."""
+    learning_rate: float = 3e-3
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelSettings:
+    """A causal language model with its adapters."""
+
+    model: str = ""
+    """Hub id or folder of a causal language model; empty: the small default one."""
+    small: SmallModelSettings = field(default_factory=SmallModelSettings)
+    lora: LoraSettings = field(default_factory=LoraSettings)
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the base; auto: bfloat16 where there is a GPU, else float32."""
+    gradient_checkpointing: bool = False
+    """Compute layers anew in the backward pass: less memory, a third more time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageSettings:
+    """How agents write to each other."""
+
+    heard: Literal["messages", "silence", "shuffled"] = "messages"
+    """What reaches the others: what was written, nothing (nobody writes), or what was written in another world."""
+    most_words: int = 10
+    most_tokens: int = 24
+    sampled: bool = False
+    """Draw each token instead of taking the likeliest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageTeamSettings:
+    """A team whose members share one language model."""
+
+    language: LanguageModelSettings = field(default_factory=LanguageModelSettings)
+    messages: MessageSettings = field(default_factory=MessageSettings)
+    normalisation: Normalisation = "word"
+    """What an action's log-probability is divided by; `sum` is Verco's eq. 3, `word` what its base method runs with."""
+    critic_base: Literal["action", "frozen"] = "action"
+    """Whose state the critic reads: that of the action adapter's pass, or of the bare model."""
+    value_hidden: tuple[int, ...] = (1024, 512)
+    adapters: str = ""
+    """Folder with adapters to begin from, in peft's format (`message/`, `action/`); empty: new ones."""
+    situation: str = "situation"
+    """Observation key of the codes that the narrator puts into words."""

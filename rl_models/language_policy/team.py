@@ -1,0 +1,76 @@
+"""Ready-made language teams: base model, adapters, network and heads from settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+
+from rl_models.language_policy.adapters import AdaptedModel
+from rl_models.language_policy.base_model import LanguageModelError, load_base_model
+from rl_models.language_policy.heads import CandidateHead, PromptValueHead
+from rl_models.language_policy.model_cache import small_model
+from rl_models.language_policy.narration import Narrator
+from rl_models.language_policy.network import LanguageNetwork
+from rl_models.language_policy.settings import LanguageModelSettings, LanguageTeamSettings
+from rl_models.team_policy import TeamPolicy
+
+Corpus: TypeAlias = Callable[[], Iterable[str]]
+"""Gives the texts that the default model learns, the same in every process."""
+
+
+def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None, seed: int = 0) -> AdaptedModel:
+    """A language model with fresh adapters.
+
+    Args:
+        settings: which model.
+        corpus: what the default model learns; another one needs none.
+        seed: of the adapters' weights.
+
+    Raises:
+        LanguageModelError: the model cannot be had.
+    """
+    if not settings.model and corpus is None:
+        raise LanguageModelError("the default language model needs a corpus to learn; hand one in or name a model")
+    half = settings.dtype == "bfloat16" or (settings.dtype == "auto" and torch.cuda.is_available())
+    name = settings.model
+    if not name and corpus is not None:
+        name = str(small_model(corpus, settings.small))
+    base, tokenizer = load_base_model(name, torch.bfloat16 if half else torch.float32)
+    language = AdaptedModel(base, tokenizer, settings.lora, seed)
+    if settings.gradient_checkpointing:
+        language.checkpoint_layers()
+    return language
+
+
+def language_team(
+    settings: LanguageTeamSettings,
+    narrator: Narrator,
+    num_agents: int,
+    actions: int,
+    corpus: Corpus | None = None,
+    seed: int = 0,
+) -> TeamPolicy:
+    """A team on one language model whose action adapter and critic learn; torch's global generator is not touched.
+
+    Args:
+        settings: of model, messages, scores and critic.
+        narrator: who puts codes into words.
+        num_agents: N.
+        actions: A.
+        corpus: what the default model learns.
+        seed: of the initial weights.
+
+    Raises:
+        LanguageModelError: the model or its adapters cannot be had.
+    """
+    language = adapted_model(settings.language, corpus, seed)
+    if settings.adapters:
+        language.load_adapters(Path(settings.adapters))
+    network = LanguageNetwork(language, narrator, settings, num_agents, actions)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        critic = PromptValueHead(network.features, settings.value_hidden)
+    return TeamPolicy(network, CandidateHead(actions), critic)

@@ -1,0 +1,67 @@
+"""Texts to token ids and back, each text tokenised once a process.
+
+Prompts and what follows them are tokenised apart and joined, so that no token spans the boundary and a candidate has
+the same tokens behind every prompt. Messages are bounded here: one line, some words.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.trie import Ids
+
+_TEXTS_KEPT = 2**16
+
+
+class Tokens:
+    """A tokenizer with a memory.
+
+    Attributes:
+        end: id of the token that ends a text.
+        most: most tokens that the model reads.
+    """
+
+    def __init__(self, tokenizer: Any, most: int) -> None:
+        """Wrap a tokenizer of transformers for a model that reads `most` tokens."""
+        self._tokenizer, self.most = tokenizer, most
+        self.end = int(tokenizer.eos_token_id)
+        # Some tokenizers put a space before every text themselves, and a second one would be a token of its own.
+        self._gap = "" if tokenizer.tokenize("a")[0].startswith("▁") else " "
+        self.prompt = functools.lru_cache(_TEXTS_KEPT)(self._prompt)
+        self.behind = functools.lru_cache(_TEXTS_KEPT)(self._behind)
+        self.text = functools.lru_cache(_TEXTS_KEPT)(self._text)
+
+    def __reduce__(self) -> tuple[type[Tokens], tuple[Any, int]]:
+        """Copies and other processes begin with nothing remembered."""
+        return Tokens, (self._tokenizer, self.most)
+
+    def check_room(self, prompt: Ids, following: int) -> None:
+        """Make sure that the model can read a prompt with so many tokens behind it.
+
+        Raises:
+            LanguageModelError: it cannot.
+        """
+        if len(prompt) + following > self.most:
+            raise LanguageModelError(
+                f"a prompt of {len(prompt)} tokens with {following} behind it is longer than the {self.most} that this "
+                "language model reads; shorten the narrator's texts or take a model with a longer context"
+            )
+
+    def _prompt(self, text: str) -> Ids:
+        """Token ids of a prompt, with the mark of a beginning if the tokenizer sets one; at least one token."""
+        ids: Ids = tuple(self._tokenizer(text)["input_ids"])
+        if not ids:
+            raise LanguageModelError("a prompt has no token; the narrator must say something in every situation")
+        return ids
+
+    def _behind(self, text: str) -> Ids:
+        """Token ids of a text that stands behind another, a space between them."""
+        return tuple(self._tokenizer(self._gap + text.strip(), add_special_tokens=False)["input_ids"])
+
+    def _text(self, ids: Ids, most_words: int) -> str:
+        """What generated ids say: their first line, no more than so many words, single spaces."""
+        written = self._tokenizer.decode(list(ids), skip_special_tokens=True).strip()
+        first_line = written.splitlines()[0] if written else ""
+        return " ".join(first_line.split()[:most_words])
