@@ -1,0 +1,54 @@
+"""The two-step game pays what the paper's tables say."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rl_envs import make
+from rl_envs.two_step_game.world import FIRST, PAYOFFS, RISKY, SAFE, TwoStepGame
+from rl_envs.views.compliance import check_views
+
+JOINT = np.array(list(itertools.product((0, 1), repeat=2)))
+
+
+def games(room=FIRST):
+    """One game for each joint action, in this room."""
+    world = TwoStepGame(len(JOINT))
+    world.reset(0)
+    world.restore({"room": np.full(len(JOINT), room)})
+    return world
+
+
+def test_the_first_agent_alone_decides_which_half_is_played():
+    world = games()
+    observations, reward, terminated, _, _ = world.step(JOINT)
+    np.testing.assert_array_equal(observations["state"].argmax(-1), (SAFE + JOINT[:, :1]).repeat(2, 1))
+    assert (reward == 0).all() and not terminated.any()
+
+
+@pytest.mark.parametrize(("room", "paid"), [(SAFE, [7, 7, 7, 7]), (RISKY, [0, 1, 1, 8])])
+def test_the_second_step_pays_both_agents_by_the_papers_tables_and_ends_the_game(room, paid):
+    world = games(room)
+    observations, reward, terminated, truncated, info = world.step(JOINT)
+    np.testing.assert_array_equal(reward, np.stack([paid, paid], 1))
+    np.testing.assert_array_equal(info["episode"]["outcome"], paid)
+    assert terminated.all() and not truncated.any()
+    assert (observations["state"].argmax(-1) == FIRST).all()
+
+
+def test_no_sum_of_the_agents_values_expects_more_than_the_safe_reward():
+    """What a learner of sums believes of 2B after uniform play: the additive fit of its four payoffs."""
+    risky = PAYOFFS[RISKY - SAFE]
+    additive = risky.mean(1, keepdims=True) + risky.mean(0, keepdims=True) - risky.mean()
+    assert additive.max() == 6.5 < 7
+
+
+def test_a_room_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match="room must be 0, 1 or 2"):
+        games(room=3)
+
+
+def test_views_of_other_libraries_pass_their_checks(capsys):
+    assert make("two_step_game-v0").num_agents == 2
+    check_views("two_step_game-v0")
