@@ -15,8 +15,10 @@ WORLDS = {
     "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
     "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",
     "messenger-v0": "rl_envs.messenger.world:Messenger",
+    "overcooked-v0": "rl_envs.overcooked.world:Overcooked",
     "rock_paper_scissors-v0": "rl_envs.rock_paper_scissors.world:RockPaperScissors",
     "rtfm-v0": "rl_envs.rtfm.world:Rtfm",
+    "salad-v0": "rl_envs.salad.world:Salad",
     "two_step_game-v0": "rl_envs.two_step_game.world:TwoStepGame",
 }
 
