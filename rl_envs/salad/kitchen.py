@@ -1,0 +1,220 @@
+"""Kitchens: maps A, B and C (Verco, section 5.1; TWOSOME's layouts), what stands in them, and all ways through them.
+
+Ways are tables: in a kitchen of 49 cells the first move of a shortest way is a look-up, also around the other agent.
+This file must not know about items that moved, about rewards or about text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.salad.symbols import (
+    BOARD,
+    CELLS,
+    COUNTER,
+    DELIVERY,
+    FOODS,
+    NOTHING,
+    NUM_BOARDS,
+    NUM_PLATES,
+    RECIPES,
+    SIDE,
+    STAY,
+    STEPS,
+)
+
+LAYOUTS = {
+    "A": ("#####T#", "K.....L", "K.....O", "D.....#", "#.....#", "#.....P", "#####P#"),
+    "B": ("#####T#", "K..#..L", "K..#..O", "D..#..#", "#..#..#", "#..#..P", "#####P#"),
+    "C": ("#####T#", "K..#..L", "K..#..O", "D..#..#", "#..#..#", "#.....P", "#####P#"),
+}
+"""One room, two rooms, and two rooms with a doorway."""
+MISSING = {
+    "full": (),
+    "one_plate": ((5, 6),),
+    "tomato": ((5, 6), (1, 6), (2, 6), (2, 0)),
+}
+"""Kitchen -> cells of a layout that are plain counters in it. The papers' language agents work in the last two."""
+STARTS = np.array([1 * SIDE + 2, 1 * SIDE + 4])
+SHARED_ROWS = (3, 2, 4, 1, 5)
+"""In which order cells of a dividing counter are used."""
+FAR = 99
+"""Distance where no way leads."""
+_LETTERS = {"#": COUNTER, ".": 0, "T": COUNTER, "L": COUNTER, "O": COUNTER, "P": COUNTER, "K": BOARD, "D": DELIVERY}
+
+
+@dataclass(frozen=True, eq=False)
+class Kitchen:
+    """What never changes during a game.
+
+    Attributes:
+        drawing: seven rows, `#` counter, `.` floor, `T` `L` `O` `P` homes of foods and plates, `K` board, `D` delivery.
+        fixtures: [49] uint8, what each cell shows with nothing on it.
+        is_floor: [49] bool.
+        homes: [5] int64, cell of each thing at the start, NOTHING if it is not there. Plates in scan order.
+        boards: [2] int64, cells; NOTHING for a missing one.
+        board_of: [49] int64, number of the board in this cell, or NOTHING.
+        delivery: its cell.
+        shared: cells of the dividing counter, in the order in which they are used.
+        neighbours: [5, 49] int64, cell that each move leads to.
+        spare: [5, K] int64, counters that can be reached, nearest to the home of each thing first.
+        distance: [49, 49] int64, bumps and moves from a floor cell (second) until a thing in a cell (first) is touched.
+        first_move: [49, 49, 49] uint8, by cell of the other agent (0 for nowhere), target and own cell: the first move
+            of a shortest way around the other agent, STAY where there is none.
+        in_sight: [49, 49] bool, whether a cell (second) can be seen from a cell (first).
+    """
+
+    drawing: tuple[str, ...]
+    fixtures: Array
+    is_floor: Array
+    homes: Array
+    boards: Array
+    board_of: Array
+    delivery: int
+    shared: tuple[int, ...]
+    neighbours: Array
+    spare: Array
+    distance: Array
+    first_move: Array
+    in_sight: Array
+
+    @property
+    def has(self) -> Array:
+        """[5] bool, things that are there."""
+        return self.homes != NOTHING
+
+    @property
+    def num_boards(self) -> int:
+        """Boards that are there."""
+        return int((self.boards != NOTHING).sum())
+
+
+def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
+    """Rows of a map with the things of a kitchen.
+
+    Raises:
+        ValueError: there is no such map or kitchen.
+    """
+    for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
+        if given not in known:
+            raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
+    rows = [list(row) for row in LAYOUTS[layout]]
+    for row, column in MISSING[kitchen]:
+        rows[row][column] = "#"
+    return tuple("".join(row) for row in rows)
+
+
+def usual_kitchen(recipes: Sequence[str]) -> str:
+    """The kitchen in which the papers' language agents make these salads."""
+    return "tomato" if set(recipes) == {"tomato"} else "one_plate"
+
+
+def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
+    """Every recipe exists and can be made here.
+
+    Raises:
+        ValueError: one cannot.
+    """
+    if not recipes or isinstance(recipes, str):
+        raise ValueError(f"recipes must be a list of at least one of {', '.join(RECIPES)}, got {recipes!r}")
+    for recipe in recipes:
+        if recipe not in RECIPES:
+            raise ValueError(f"recipes must be some of {', '.join(RECIPES)}, got {recipe!r}")
+        lacking = [food for place, food in enumerate(FOODS) if food in recipe.split("-") and not kitchen.has[place]]
+        if lacking:
+            raise ValueError(f"this kitchen has no {lacking[0]} for the recipe {recipe!r}: take a kitchen that has")
+
+
+@cache
+def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
+    """Work out all tables of a kitchen.
+
+    Args:
+        drawing: seven rows of seven letters.
+        sight: how many cells agents see in each direction.
+
+    Raises:
+        ValueError: the drawing is no kitchen.
+    """
+    letters = _checked(drawing)
+    fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)
+    is_floor = fixtures == 0
+    rows, columns = np.divmod(np.arange(CELLS), SIDE)
+    neighbours = np.clip(rows + STEPS[:, :1], 0, SIDE - 1) * SIDE + np.clip(columns + STEPS[:, 1:], 0, SIDE - 1)
+    homes = np.array([_padded(letters, letter, 1)[0] for letter in "TLO"] + _padded(letters, "P", NUM_PLATES), np.int64)
+    boards = np.array(_padded(letters, "K", NUM_BOARDS), np.int64)
+    board_of = np.full(CELLS, NOTHING)
+    board_of[boards[boards != NOTHING]] = np.flatnonzero(boards != NOTHING)
+    distances = _distances(is_floor, neighbours)
+    apart = abs(rows[:, None] - rows) + abs(columns[:, None] - columns)
+    divider = [row * SIDE + SIDE // 2 for row in SHARED_ROWS]
+    return Kitchen(
+        drawing=drawing,
+        fixtures=fixtures,
+        is_floor=is_floor,
+        homes=homes,
+        boards=boards,
+        board_of=board_of,
+        delivery=letters.index("D"),
+        shared=tuple(cell for cell in divider if fixtures[cell] == COUNTER),
+        neighbours=neighbours,
+        spare=_spare(homes, apart, (fixtures == COUNTER) & is_floor[neighbours[:STAY]].any(0)),
+        distance=distances[0],
+        first_move=_first_moves(distances, is_floor, neighbours),
+        in_sight=np.maximum(abs(rows[:, None] - rows), abs(columns[:, None] - columns)) <= sight,
+    )
+
+
+def _checked(drawing: tuple[str, ...]) -> str:
+    letters = "".join(drawing)
+    if len(drawing) != SIDE or any(len(row) != SIDE for row in drawing) or set(letters) - set(_LETTERS):
+        raise ValueError(f"a drawing must be {SIDE} rows of {SIDE} letters of {' '.join(_LETTERS)}, got {drawing!r}")
+    border = drawing[0] + drawing[-1] + "".join(row[0] + row[-1] for row in drawing)
+    if "." in border or any(letters[start] != "." for start in STARTS):
+        raise ValueError("a drawing must have no floor at its border and floor where agents start, (1, 2) and (1, 4)")
+    for letter, least, most in (("T", 0, 1), ("L", 0, 1), ("O", 0, 1), ("P", 1, 2), ("K", 1, 2), ("D", 1, 1)):
+        if not least <= letters.count(letter) <= most:
+            raise ValueError(f"a drawing must have {least} to {most} of {letter}, got {letters.count(letter)}")
+    return letters
+
+
+def _padded(letters: str, letter: str, count: int) -> list[int]:
+    """Cells with this letter in scan order, NOTHING for those missing."""
+    found = [cell for cell, here in enumerate(letters) if here == letter]
+    return found + [NOTHING] * (count - len(found))
+
+
+def _distances(is_floor: Array, neighbours: Array) -> Array:
+    """[49 (other agent), 49 (target), 49 (own cell)] int64; a neighbouring target is one bump away."""
+    target, own = np.eye(CELLS, dtype=bool), is_floor
+    near = target[:, neighbours[:STAY]].any(1) & own & ~is_floor[:, None]
+    free = own & (np.arange(CELLS)[:, None] != np.arange(CELLS))
+    distance = np.where(near, 1, FAR) + np.zeros((CELLS, 1, 1), np.int64)
+    for _ in range(CELLS):
+        # The other agent's cell can be left, not entered.
+        entered = np.where(free[:, None], distance, FAR)
+        longer = np.where(own, np.minimum(distance, entered[:, :, neighbours[:STAY]].min(2) + 1), FAR)
+        if (longer == distance).all():
+            break
+        distance = longer
+    return np.minimum(distance, FAR)
+
+
+def _first_moves(distances: Array, is_floor: Array, neighbours: Array) -> Array:
+    """[49, 49, 49] uint8; of equally good moves the first in `MOVES`."""
+    others, targets = np.arange(CELLS)[:, None, None, None], np.arange(CELLS)[:, None, None]
+    reached = neighbours[:STAY]
+    after = np.where(others == reached, FAR, distances[:, :, reached])
+    cost = np.where(reached == targets, 0, after)
+    best = cost.argmin(2)
+    return np.where((cost.min(2) < FAR) & is_floor, best, STAY).astype(np.uint8)
+
+
+def _spare(homes: Array, apart: Array, is_counter: Array) -> Array:
+    cells = np.flatnonzero(is_counter)
+    return np.stack([cells[np.argsort(apart[home][cells], kind="stable")] for home in homes])

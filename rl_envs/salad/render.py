@@ -1,0 +1,225 @@
+"""Pictures of the salad kitchen: the room on the left; the order, what each cook is about and says on the right.
+
+Everything in the room is drawn three times as large as wanted and then reduced, so that edges are smooth; text is
+written afterwards. This file must not know about rules, rewards or how an episode came to this state.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.salad.kitchen import Kitchen
+from rl_envs.salad.macro_actions import NAMES
+from rl_envs.salad.symbols import (
+    AGENT_NAMES,
+    BOARD,
+    CHOPS,
+    COUNTER,
+    DELIVERY,
+    FOODS,
+    NOTHING,
+    NUM_FOODS,
+    NUM_THINGS,
+    RECIPES,
+    SIDE,
+)
+
+Colour: TypeAlias = tuple[int, int, int]
+Spot: TypeAlias = tuple[float, float]
+
+PAPER: Colour = (252, 251, 248)
+FLOOR: Colour = (246, 240, 228)
+TILE: Colour = (233, 224, 207)
+WOOD: Colour = (196, 160, 118)
+WOOD_EDGE: Colour = (166, 129, 90)
+BOARD_COLOUR: Colour = (236, 211, 168)
+WINDOW: Colour = (104, 150, 172)
+CHINA: Colour = (253, 253, 253)
+INK: Colour = (52, 56, 66)
+FADED: Colour = (128, 132, 140)
+FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
+AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (226, 132, 36))
+_OVERSAMPLING = 3
+_TEXT_PIXELS, _LINE_PIXELS = 14, 20
+_PANEL_COLUMNS, _PANEL_PIXELS = 38, 310
+
+
+@dataclass(frozen=True)
+class Item:
+    """A food or a bowl.
+
+    Attributes:
+        food: number of the food, NOTHING for a bowl.
+        chops: that a food has had.
+        contents: numbers of the foods in a bowl.
+    """
+
+    food: int
+    chops: int = 0
+    contents: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One moment.
+
+    Attributes:
+        fixtures: what each cell shows with nothing on it, [49].
+        lying: cell and item of what lies open.
+        agents: cell of each agent.
+        loads: item in each agent's hand, None for nothing.
+        order: name of the recipe.
+        about: what each agent is about.
+        messages: what each agent said last, "" for nothing.
+    """
+
+    fixtures: Sequence[int]
+    lying: Sequence[tuple[int, Item]]
+    agents: Sequence[int]
+    loads: Sequence[Item | None]
+    order: str
+    about: Sequence[str]
+    messages: Sequence[str] = ("", "")
+
+
+def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
+    """What a picture of one world shows.
+
+    Args:
+        kitchen: where.
+        state: of one world, name -> [...].
+    """
+    items = [_item(state, thing) for thing in range(NUM_THINGS)]
+    return Scene(
+        fixtures=kitchen.fixtures.tolist(),
+        lying=[(cell, items[thing]) for cell, thing in enumerate(state["lying"].tolist()) if thing != NOTHING],
+        agents=state["agent_cells"].tolist(),
+        loads=[None if thing == NOTHING else items[thing] for thing in state["held"].tolist()],
+        order=RECIPES[int(state["recipe"])],
+        about=[NAMES[number].replace("_", " ") for number in state["macro"].tolist()],
+    )
+
+
+def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 60) -> Array:
+    """Picture of one moment.
+
+    Args:
+        scene: what to show.
+        caption: one line above everything else beside the room.
+        cell_pixels: side of a cell.
+
+    Returns:
+        [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right.
+    """
+    room = _room(scene, cell_pixels)
+    picture = Image.new("RGB", (room.width + _PANEL_PIXELS, room.height), PAPER)
+    picture.paste(room, (0, 0))
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
+    for number, (text, colour) in enumerate(_lines(scene, caption)):
+        pen.text((room.width + 16, 12 + number * _LINE_PIXELS), text, fill=colour, font=font)
+    for name, cell, colour in zip(AGENT_NAMES, scene.agents, AGENT_COLOURS, strict=True):
+        row, column = divmod(cell, SIDE)
+        place = ((column + 0.5) * cell_pixels, (row + 0.5) * cell_pixels)
+        pen.text(place, name[0], fill=PAPER, font=font, anchor="mm", stroke_width=1, stroke_fill=colour)
+    return np.asarray(picture)
+
+
+def _item(state: Arrays, thing: int) -> Item:
+    if thing < NUM_FOODS:
+        return Item(thing, int(state["chops"][thing]))
+    contents = np.flatnonzero(state["in_plate"] == thing - NUM_FOODS)
+    return Item(NOTHING, contents=tuple(contents.tolist()))
+
+
+def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:
+    lines: list[tuple[str, Colour]] = [(caption, FADED), ("", INK)] if caption else []
+    lines += [("ORDER", FADED), (f"salad: {', '.join(scene.order.split('-'))}", INK)]
+    for name, colour, about, message in zip(AGENT_NAMES, AGENT_COLOURS, scene.about, scene.messages, strict=True):
+        lines += [("", INK), (name.upper(), colour), (about, INK)]
+        if message:
+            said = textwrap.wrap(f'"{message}"', _PANEL_COLUMNS)
+            lines += [(text, FADED) for text in said]
+    return lines
+
+
+def _room(scene: Scene, cell_pixels: int) -> Image.Image:
+    side = cell_pixels * _OVERSAMPLING
+    image = Image.new("RGB", (SIDE * side, SIDE * side), FLOOR)
+    pen = ImageDraw.Draw(image)
+    for cell, fixture in enumerate(scene.fixtures):
+        _draw_fixture(pen, _box(cell, side), fixture)
+    for cell, item in scene.lying:
+        _draw_item(pen, _middle(cell, side), item, 0.32 * side)
+    for cell, load, colour in zip(scene.agents, scene.loads, AGENT_COLOURS, strict=True):
+        _draw_disc(pen, _middle(cell, side), 0.36 * side, colour, PAPER)
+        if load is not None:
+            x, y = _middle(cell, side)
+            _draw_item(pen, (x + 0.26 * side, y - 0.26 * side), load, 0.21 * side)
+    return image.resize((SIDE * cell_pixels,) * 2, Image.Resampling.BOX)
+
+
+def _draw_fixture(pen: ImageDraw.ImageDraw, box: tuple[float, ...], fixture: int) -> None:
+    left, top, right, bottom = box
+    inset = (right - left) / 7
+    if fixture == 0:
+        pen.rectangle(box, fill=FLOOR, outline=TILE, width=3)
+        return
+    pen.rectangle(box, fill=WOOD, outline=WOOD_EDGE, width=4)
+    inner = (left + inset, top + inset, right - inset, bottom - inset)
+    if fixture == BOARD:
+        pen.rounded_rectangle(inner, radius=inset, fill=BOARD_COLOUR, outline=WOOD_EDGE, width=5)
+    elif fixture == DELIVERY:
+        pen.rectangle(inner, fill=WINDOW, outline=INK, width=4)
+        across, middle = right - left, (top + bottom) / 2
+        tip, tail = left + 0.28 * across, left + 0.72 * across
+        pen.line((tail, middle, tip, middle), fill=PAPER, width=8)
+        pen.polygon([(tip - 8, middle), (tip + 22, middle - 22), (tip + 22, middle + 22)], fill=PAPER)
+    else:
+        assert fixture == COUNTER
+
+
+def _draw_item(pen: ImageDraw.ImageDraw, middle: Spot, item: Item, radius: float) -> None:
+    if item.food != NOTHING:
+        _draw_food(pen, middle, item.food, item.chops >= CHOPS, 0.8 * radius)
+        return
+    _draw_disc(pen, middle, radius, CHINA, INK)
+    _draw_disc(pen, middle, 0.78 * radius, CHINA, TILE)
+    x, y = middle
+    for place, food in enumerate(item.contents):
+        turn = 2 * np.pi * place / max(len(item.contents), 1)
+        away = 0.36 * radius if len(item.contents) > 1 else 0.0
+        _draw_food(pen, (x + away * np.cos(turn), y + away * np.sin(turn)), food, True, 0.42 * radius)
+
+
+def _draw_food(pen: ImageDraw.ImageDraw, middle: Spot, food: int, is_chopped: bool, radius: float) -> None:
+    """A disc, or four pieces."""
+    assert 0 <= food < len(FOODS)
+    if not is_chopped:
+        _draw_disc(pen, middle, radius, FOOD_COLOURS[food], INK)
+        return
+    x, y = middle
+    for right, down in ((-1, -1), (1, -1), (-1, 1), (1, 1)):
+        piece = (x + 0.52 * radius * right, y + 0.52 * radius * down)
+        _draw_disc(pen, piece, 0.46 * radius, FOOD_COLOURS[food], INK)
+
+
+def _draw_disc(pen: ImageDraw.ImageDraw, middle: Spot, radius: float, fill: Colour, outline: Colour) -> None:
+    x, y = middle
+    pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill, outline=outline, width=3)
+
+
+def _box(cell: int, side: int) -> tuple[float, ...]:
+    row, column = divmod(cell, SIDE)
+    return (column * side, row * side, (column + 1) * side - 1, (row + 1) * side - 1)
+
+
+def _middle(cell: int, side: int) -> Spot:
+    row, column = divmod(cell, SIDE)
+    return ((column + 0.5) * side, (row + 0.5) * side)

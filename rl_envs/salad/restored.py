@@ -1,0 +1,63 @@
+"""States from outside: which ones a kitchen can be in, and what follows from them. It must not know how games go on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.salad.kitchen import Kitchen
+from rl_envs.salad.symbols import (
+    BOARD,
+    CELLS,
+    CHOPS,
+    COUNTER,
+    NOTHING,
+    NUM_FOODS,
+    NUM_PLATES,
+    NUM_THINGS,
+    RECIPES,
+)
+
+
+def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
+    """[B, 49] int64, the thing that lies open in each cell; neither held nor on a plate."""
+    cells = state["thing_cells"]
+    is_open = kitchen.has & ~(state["held"][..., None] == np.arange(NUM_THINGS)).any(1)
+    is_open[:, :NUM_FOODS] &= state["in_plate"] == NOTHING
+    is_open &= np.isin(kitchen.fixtures[cells], (COUNTER, BOARD))
+    lying = np.full((len(cells), CELLS), NOTHING)
+    world, thing = np.nonzero(is_open)
+    lying[world, cells[world, thing]] = thing
+    return lying
+
+
+def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
+    """Numbers are in range, agents on the floor, and no thing in two hands.
+
+    Raises:
+        ValueError: they are not.
+    """
+    bounds = {
+        "agent_cells": (0, CELLS - 1),
+        "thing_cells": (NOTHING, CELLS - 1),
+        "believed_cells": (NOTHING, CELLS - 1),
+        "held": (NOTHING, NUM_THINGS - 1),
+        "lying": (NOTHING, NUM_THINGS - 1),
+        "chops": (0, CHOPS),
+        "in_plate": (NOTHING, NUM_PLATES - 1),
+        "believed_plate": (NOTHING, NUM_PLATES - 1),
+        "recipe": (0, len(RECIPES) - 1),
+        "macro": (0, num_macros - 1),
+    }
+    for name, (low, high) in bounds.items():
+        values = np.asarray(state.get(name, low))
+        if values.size and (values.min() < low or values.max() > high):
+            raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
+    agents = np.asarray(state.get("agent_cells", np.empty((0, 2), int)))
+    if not kitchen.is_floor[agents].all() or (agents[..., :1] == agents[..., 1:]).any():
+        raise ValueError("restore: agent_cells must be different cells of the floor in every world")
+    held = np.asarray(state.get("held", np.full((1, 2), NOTHING)))
+    if ((held[..., :1] == held[..., 1:]) & (held[..., :1] != NOTHING)).any():
+        raise ValueError("restore: held must name different things in every world")
+    if np.isin(held, np.flatnonzero(~kitchen.has)).any():
+        raise ValueError("restore: held names a thing that this kitchen lacks")

@@ -1,0 +1,220 @@
+"""One primitive step of many kitchens at once: moves, bumps, chopping, plating, serving (TWOSOME's engine, Verco 5.1).
+
+Agents act in their order. There is no facing: whoever walks into something that is no floor touches it, and what then
+happens follows from the place, the hand and what lies there, as `EFFECTS` says. This file must not know about sight,
+errands or text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.salad.kitchen import Kitchen
+from rl_envs.salad.symbols import BOARD, CHOPS, DELIVERY, NOTHING, NUM_FOODS, NUM_THINGS, STAY
+
+AGENTS = 2
+RESTORES = ("nearest", "cover")
+_EMPTY, _RAW, _CHOPPED, _PLATE = range(4)
+"""What is in a hand or lies somewhere."""
+_COUNTER_PLACE, _BOARD_PLACE, _DELIVERY_PLACE = range(3)
+_NONE, _TAKE, _CHOP, _PUT, _FILL, _SCOOP, _JOIN, _SERVE = range(8)
+"""Effects: nothing; pick up; one chop; lay down; food into the plate that lies there; food from there onto the plate in
+hand; food into the plate on the board, which is then in hand; deliver."""
+
+
+def _effects() -> Array:
+    """[3 places, 4 in hand, 4 lying] uint8."""
+    effects = np.full((3, 4, 4), _NONE, np.uint8)
+    for place in (_COUNTER_PLACE, _BOARD_PLACE):
+        effects[place, _EMPTY, _RAW:] = _TAKE
+        effects[place, _RAW:, _EMPTY] = _PUT
+        effects[place, _PLATE, _CHOPPED] = _SCOOP
+    effects[_BOARD_PLACE, _EMPTY, _RAW] = _CHOP
+    effects[_COUNTER_PLACE, _CHOPPED, _PLATE] = _FILL
+    effects[_BOARD_PLACE, _CHOPPED, _PLATE] = _JOIN
+    effects[_DELIVERY_PLACE, _RAW:] = _SERVE
+    return effects
+
+
+EFFECTS = _effects()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one step brought.
+
+    Attributes:
+        chopped: [B] int64, foods of the recipe whose chopping was finished and pays.
+        wrong: [B] int64, wrong deliveries.
+        correct: [B] bool, the dish was served.
+        lost: [B, N] bool, moves cancelled by the other agent.
+        touched: [B, N] bool, moves that were bumps.
+    """
+
+    chopped: Array
+    wrong: Array
+    correct: Array
+    lost: Array
+    touched: Array
+
+
+class Rules:
+    """The rules of one kitchen, which change a state.
+
+    `agent_cells` [B, N], `held` [B, N] (thing or NOTHING), `thing_cells` [B, 5] (held things are where the agent is,
+    food on a plate where the plate is), `lying` [B, 49] (thing that can be touched in each cell, or NOTHING), `chops`
+    [B, 3], `in_plate` [B, 3] (0, 1 or NOTHING), `has_paid` [B, 3]. All are int64, the last bool.
+    """
+
+    def __init__(self, kitchen: Kitchen, *, swap: bool, restore: str, rechop_pays: bool) -> None:
+        """Choose the rules.
+
+        Args:
+            kitchen: where.
+            swap: agents that want each other's cells trade places; otherwise both lose their move.
+            restore: where things return to after a wrong delivery if their home is taken: `nearest` free counter, or
+                `cover` what lies there.
+            rechop_pays: a food that a wrong delivery made raw again pays again when chopped.
+        """
+        self._kitchen, self._swap, self._covers, self._rechop_pays = kitchen, swap, restore == "cover", rechop_pays
+        self._place = np.select(
+            [kitchen.fixtures == BOARD, kitchen.fixtures == DELIVERY], [_BOARD_PLACE, _DELIVERY_PLACE], _COUNTER_PLACE
+        )
+
+    def play(self, state: Arrays, moves: Array) -> Outcome:
+        """Play one step.
+
+        Args:
+            state: see the class; changed. `recipe` [B] are numbers of `RECIPES`.
+            moves: [B, N].
+        """
+        targets = self._kitchen.neighbours[moves, state["agent_cells"]]
+        walks = self._kitchen.is_floor[targets] & (moves != STAY)
+        touched = ~self._kitchen.is_floor[targets]
+        lost = self._walk(state["agent_cells"], targets, walks)
+        count = len(moves)
+        chopped, wrong, correct = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, bool)
+        for agent in range(AGENTS):
+            rows = np.flatnonzero(touched[:, agent])
+            self._touch(state, agent, rows, targets[rows, agent], chopped, wrong, correct)
+        self.carry(state)
+        return Outcome(chopped, wrong, correct, lost, touched)
+
+    def _walk(self, cells: Array, targets: Array, walks: Array) -> Array:
+        """Move both agents; [B, N] bool, moves that were lost. A move onto an agent still to act waits for it."""
+        here, there = cells[:, 0], cells[:, 1]
+        first, second = walks.T
+        meets = targets[:, 0] == there
+        crosses = first & second & meets & (targets[:, 1] == here)
+        first_goes = first & ~meets
+        here_then = np.where(first_goes, targets[:, 0], here)
+        second_goes = second & ~crosses & (targets[:, 1] != here_then)
+        first_follows = first & meets & second_goes
+        if self._swap:
+            first_follows, second_goes = first_follows | crosses, second_goes | crosses
+        goes = np.stack([first_goes | first_follows, second_goes], axis=1)
+        np.copyto(cells, targets, where=goes)
+        return walks & ~goes
+
+    def _touch(
+        self, state: Arrays, agent: int, rows: Array, cells: Array, chopped: Array, wrong: Array, correct: Array
+    ) -> None:
+        """Agents with this number touch the things in these cells of these worlds."""
+        thing, hand = self._thing_in(state, rows, cells), state["held"][rows, agent]
+        effect = EFFECTS[self._place[cells], _class_of(state, rows, hand), _class_of(state, rows, thing)]
+        for kind in np.unique(effect[effect != _NONE]):
+            one = effect == kind
+            world, cell, lies, holds = rows[one], cells[one], thing[one], hand[one]
+            if kind == _TAKE:
+                state["held"][world, agent], state["lying"][world, cell] = lies, NOTHING
+            elif kind == _CHOP:
+                self._chop(state, world, lies, chopped)
+            elif kind == _PUT:
+                state["held"][world, agent], state["lying"][world, cell] = NOTHING, holds
+                state["thing_cells"][world, holds] = cell
+            elif kind == _FILL:
+                state["held"][world, agent], state["in_plate"][world, holds] = NOTHING, lies - NUM_FOODS
+            elif kind == _SCOOP:
+                state["lying"][world, cell], state["in_plate"][world, lies] = NOTHING, holds - NUM_FOODS
+            elif kind == _JOIN:
+                state["held"][world, agent], state["lying"][world, cell] = lies, NOTHING
+                state["in_plate"][world, holds] = lies - NUM_FOODS
+            else:
+                self._serve(state, agent, world, holds, wrong, correct)
+
+    def _thing_in(self, state: Arrays, rows: Array, cells: Array) -> Array:
+        """Things that can be touched; of two plates on top of each other the first."""
+        thing = state["lying"][rows, cells]
+        if self._covers:
+            first_is_there = (thing > NUM_FOODS) & (state["thing_cells"][rows, NUM_FOODS] == cells)
+            thing = np.where(first_is_there, NUM_FOODS, thing)
+        return thing
+
+    def _chop(self, state: Arrays, rows: Array, foods: Array, chopped: Array) -> None:
+        state["chops"][rows, foods] += 1
+        is_wanted = (state["recipe"][rows] + 1) >> foods & 1 == 1
+        pays = (state["chops"][rows, foods] == CHOPS) & is_wanted
+        if not self._rechop_pays:
+            pays &= ~state["has_paid"][rows, foods]
+        state["has_paid"][rows[pays], foods[pays]] = True
+        chopped[rows] += pays
+
+    def _serve(self, state: Arrays, agent: int, rows: Array, holds: Array, wrong: Array, correct: Array) -> None:
+        is_plate = holds >= NUM_FOODS
+        on_it = state["in_plate"][rows] == (holds - NUM_FOODS)[:, None]
+        foods = (on_it << np.arange(NUM_FOODS)).sum(1)
+        is_right = is_plate & (foods == state["recipe"][rows] + 1)
+        correct[rows] |= is_right
+        wrong[rows] += ~is_right
+        state["held"][rows, agent] = NOTHING
+        served = rows[is_right]
+        state["thing_cells"][served, holds[is_right]] = self._kitchen.delivery
+        returns = np.zeros((len(rows), NUM_THINGS), bool)
+        returns[:, :NUM_FOODS] = on_it & is_plate[:, None]
+        returns[np.arange(len(rows)), holds] = True
+        self._send_home(state, rows[~is_right], returns[~is_right])
+
+    def _send_home(self, state: Arrays, rows: Array, returns: Array) -> None:
+        """Lay things ([K, 5] bool) where they were at the start: foods raw, plates empty."""
+        for thing in range(NUM_THINGS):
+            here = rows[returns[:, thing]]
+            home = np.full(len(here), self._kitchen.homes[thing])
+            if not self._covers:
+                spare = self._kitchen.spare[thing]
+                home = spare[(state["lying"][here[:, None], spare] == NOTHING).argmax(1)]
+            state["lying"][here, home] = thing
+            state["thing_cells"][here, thing] = home
+            if thing < NUM_FOODS:
+                state["chops"][here, thing], state["in_plate"][here, thing] = 0, NOTHING
+
+    def carry(self, state: Arrays) -> None:
+        """Held things are where the agents are, foods on plates where the plates are."""
+        world, agent = np.nonzero(state["held"] != NOTHING)
+        state["thing_cells"][world, state["held"][world, agent]] = state["agent_cells"][world, agent]
+        world, food = np.nonzero(state["in_plate"] != NOTHING)
+        state["thing_cells"][world, food] = state["thing_cells"][world, NUM_FOODS + state["in_plate"][world, food]]
+
+
+def blank(num_worlds: int, kitchen: Kitchen) -> Arrays:
+    """State arrays of the rules at the start of an episode, except for `agent_cells`."""
+    lying = np.full(len(kitchen.fixtures), NOTHING)
+    lying[kitchen.homes[kitchen.has]] = np.flatnonzero(kitchen.has)
+    return {
+        "held": np.full((num_worlds, AGENTS), NOTHING),
+        "thing_cells": np.tile(kitchen.homes, (num_worlds, 1)),
+        "lying": np.tile(lying, (num_worlds, 1)),
+        "chops": np.zeros((num_worlds, NUM_FOODS), np.int64),
+        "in_plate": np.full((num_worlds, NUM_FOODS), NOTHING),
+        "has_paid": np.zeros((num_worlds, NUM_FOODS), bool),
+        "recipe": np.zeros(num_worlds, np.int64),
+    }
+
+
+def _class_of(state: Arrays, rows: Array, things: Array) -> Array:
+    """What kind of thing each is, any of the four."""
+    chops = state["chops"][rows, np.minimum(things, NUM_FOODS - 1)]
+    of_food = np.where(chops >= CHOPS, _CHOPPED, _RAW)
+    return np.where(things == NOTHING, _EMPTY, np.where(things >= NUM_FOODS, _PLATE, of_food))

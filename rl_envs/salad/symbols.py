@@ -1,0 +1,39 @@
+"""Names and numbers of the kitchen: things, what a cell shows, moves, errands, recipes and rewards.
+
+Numbers of cells are row * 7 + column. This file must not know about rules.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SIDE = 7
+CELLS = SIDE * SIDE
+AGENT_NAMES = ("Alice", "Bob")
+"""What the two agents are called in sentences, in their order."""
+
+FOODS = ("tomato", "lettuce", "onion")
+NUM_FOODS, NUM_PLATES, NUM_BOARDS = 3, 2, 2
+NUM_THINGS = NUM_FOODS + NUM_PLATES
+"""Things are numbered foods first, then plates."""
+NOTHING = -1
+"""Number of no thing, of no plate, and cell of what the kitchen lacks."""
+CHOPS = 3
+"""Chops that a food needs."""
+
+COUNTER, TOMATO, LETTUCE, PLATE, BOARD, DELIVERY, ONION = 1, 3, 4, 5, 6, 7, 8
+"""What a cell shows, as recordings number it; floor is 0."""
+KIND_OF_THING = np.array([TOMATO, LETTUCE, ONION, PLATE, PLATE], np.uint8)
+
+MOVES = ("right", "down", "left", "up", "stay")
+STEPS = np.array([(0, 1), (1, 0), (0, -1), (-1, 0), (0, 0)])
+"""Row and column of each move."""
+STAY = MOVES.index("stay")
+
+RECIPES = tuple(
+    "-".join(sorted(food for place, food in enumerate(FOODS) if number >> place & 1))
+    for number in range(1, 2**NUM_FOODS)
+)
+"""The seven salads by name; number r of this list wants the foods whose bits are set in r + 1."""
+
+STEP_REWARD, CHOP_REWARD, DISH_REWARD, WRONG_REWARD, COLLISION_REWARD = -0.001, 0.2, 1.0, -0.1, -0.01

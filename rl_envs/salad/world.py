@@ -1,0 +1,291 @@
+"""The salad kitchen of Verco (section 5.1), after TWOSOME's two-agent Overcooked: Alice and Bob chop, plate and serve.
+
+Agents see a square around themselves, act by macro actions that take several steps, and choose anew whenever their own
+one has ended. Everything seen is told in sentences as well, with a phrase for each action, for agents that read.
+
+| | |
+|---|---|
+| agents | `agent_0` (Alice), `agent_1` (Bob) |
+| actions | places in `action_names`. `short`: wait, get each thing, go to each board, deliver, chop, and in B and C go to the middle counter. `full`: single steps, too. `primitive`: right, down, left, up (walking into something touches it), stay. An action that is not available is one step of waiting |
+| observation `vector` | [30] uint8: row, column and chops of tomato, lettuce and onion; row and column of two plates, two boards, the delivery, oneself and the other agent; one number for each of the seven recipes. 0 for what is out of sight, missing or not known. `tables["vector_scale"]` has the largest values |
+| observation `legal` | [A] bool, actions that would do something as far as the agent knows; all with `mask="none"` |
+| observation `decides` | bool, chooses an action now |
+| observation `sentences` | [S] uint16, places in `sentences`: the situation, in order; "" is left out. Only with `text` |
+| observation `phrases` | [A] uint16, places in `phrases`: what each action is called now. Only with `text` |
+| tables | `vector_scale` [30] float32 |
+| rewards | shared: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the dish, -0.1 for anything else delivered, `collision_reward` for each agent whose move the other one cancelled |
+| episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) |
+| arguments | `layout` (A one room, B two rooms, C two rooms with a doorway), `kitchen`, `recipes`, `actions`, `mask`, `order_known_by`, `sight`, `text`, `swap`, `collision_reward`, `restore_rule`, `rechop_pays`, `drawing`, `max_episode_steps` |
+| recorded draws | none; the recipe of an episode is drawn when there are several |
+| state for `restore` | cells as row * 7 + column: `agent_cells` [N]; optional, by default as at the start: `held` [N] (thing or -1), `thing_cells` [5] (tomato, lettuce, onion, plates; -1 for what the kitchen lacks), `chops` [3], `in_plate` [3] (0, 1 or -1), `recipe` (place in `symbols.RECIPES`), `has_paid` [3], `lying` [49] (follows from the others unless things cover each other), `believed_cells` [N, 5], `believed_chopped` [N, 3], `believed_plate` [N, 3], `macro` [N], `decides` [N], `since_decision` [N], `episode_length` |
+| metrics | `success`, 1 for a served dish; `collisions`, moves lost; `wrong_dishes` |
+| history | v0: first version; with `swap`, `restore_rule="cover"`, `rechop_pays` and no `collision_reward` the rules replay the authors' engine without a mismatch |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.world import World
+from rl_envs.salad import macro_actions as macro
+from rl_envs.salad import observation, rules, sight
+from rl_envs.salad.grammar import Grammar
+from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
+from rl_envs.salad.macro_actions import MacroActions
+from rl_envs.salad.restored import check_state, lying_things
+from rl_envs.salad.symbols import (
+    AGENT_NAMES,
+    CHOP_REWARD,
+    COLLISION_REWARD,
+    COUNTER,
+    DISH_REWARD,
+    MOVES,
+    NOTHING,
+    RECIPES,
+    STAY,
+    STEP_REWARD,
+    WRONG_REWARD,
+)
+from rl_envs.salad.text import Teller
+
+if TYPE_CHECKING:
+    from rl_envs.salad.render import Scene
+
+ACTION_LISTS, MASKS = ("short", "full", "primitive"), ("real", "none")
+EVERYBODY = "all"
+
+
+class Salad(World):
+    """B kitchens with two cooks; see the table above."""
+
+    metric_names = ("success", "collisions", "wrong_dishes")
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        layout: str = "A",
+        kitchen: str | None = None,
+        recipes: Sequence[str] = ("tomato",),
+        actions: str = "short",
+        mask: str = "real",
+        order_known_by: str = EVERYBODY,
+        sight: int = 2,
+        text: bool = True,
+        swap: bool = False,
+        collision_reward: float = COLLISION_REWARD,
+        restore_rule: str = "nearest",
+        rechop_pays: bool = False,
+        drawing: Sequence[str] | None = None,
+        max_episode_steps: int = 200,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            layout: map, A, B or C.
+            kitchen: `full` (three foods, two plates, two boards), `one_plate`, or `tomato` (one of each); by default
+                the one in which the papers' language agents make these salads.
+            recipes: salads of which one is ordered in each episode.
+            actions: `short`, macro actions of the language agents; `full`, single steps, too; `primitive`.
+            mask: `real`, or `none` to call all actions legal, as the authors do.
+            order_known_by: `all`, or the one agent that knows it, `Alice` or `Bob`: the other one has to be told.
+            sight: cells that are seen in each direction.
+            text: observe sentences and phrases.
+            swap: agents that want each other's cells trade places, instead of losing their moves.
+            collision_reward: for each agent that loses a move to the other.
+            restore_rule: things go home after a wrong delivery; if something lies there, to the `nearest` free counter
+                or on top of it (`cover`).
+            rechop_pays: chopping a food again after a wrong delivery pays again, which rewards going round in circles.
+            drawing: seven rows of a kitchen of one's own (`kitchen.Kitchen`), instead of `layout` and `kitchen`.
+            max_episode_steps: limit.
+
+        Raises:
+            ValueError: an argument out of range, or a recipe that cannot be made here.
+        """
+        _check(actions, mask, order_known_by, restore_rule, sight, max_episode_steps)
+        rows = drawing_of(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
+        self.kitchen: Kitchen = kitchen_of(rows, sight)
+        check_recipes(recipes, self.kitchen)
+        self._recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
+        self._knows = np.array([order_known_by in (EVERYBODY, name) for name in AGENT_NAMES])
+        self._rules = rules.Rules(self.kitchen, swap=swap, restore=restore_rule, rechop_pays=rechop_pays)
+        self._is_primitive = actions == "primitive"
+        self.macros = macro.macros_of(self.kitchen, steps=actions == "full")
+        if self._is_primitive:
+            self.macros = np.array([*range(macro.STEP, macro.NUM_MACROS), macro.WAIT])
+        self._actions = MacroActions(self.kitchen)
+        self._viewer = observation.Viewer(self.kitchen)
+        self._grammar = Grammar(self.kitchen, self.macros.tolist(), sight)
+        self._teller = Teller(self.kitchen, self._grammar)
+        self.sentences, self.phrases = self._grammar.sentences, self._grammar.phrases
+        self.action_names = MOVES if self._is_primitive else tuple(macro.NAMES[number] for number in self.macros)
+        self.agents = tuple(f"agent_{number}" for number in range(rules.AGENTS))
+        self.action_spec = len(self.macros)
+        self.max_episode_steps = max_episode_steps
+        self._is_masked, self._is_told, self._collision_reward = mask == "real", text, collision_reward
+        self.observation_spec = self._specs()
+        super().__init__(num_worlds, first_world)
+        self.tables = {"vector_scale": observation.SCALE.copy()}
+
+    def _specs(self) -> dict[str, ArraySpec]:
+        count = len(self.macros)
+        specs = {
+            "vector": observation.SPEC,
+            "legal": ArraySpec((count,), "bool", 0, 1, "actions that would do something"),
+            "decides": ArraySpec((), "bool", 0, 1, "chooses an action now"),
+        }
+        if self._is_told:
+            told, last = (self._teller.num_slots,), len(self.sentences) - 1
+            specs["sentences"] = ArraySpec(told, "uint16", 0, last, "numbers of the sentences that tell the situation")
+            specs["phrases"] = ArraySpec((count,), "uint16", 0, len(self.phrases) - 1, "what each action is called")
+        return specs
+
+    # ------------------------------------------------------------- one step
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        state = self.state
+        decided, had = state["decides"], state["held"].copy()
+        np.copyto(state["macro"], self.macros[actions], where=decided)
+        state["since_decision"] = np.where(decided, 1, state["since_decision"] + 1).astype(np.int32)
+        outcome = self._rules.play(state, self._moves(actions))
+        belief = self._look(slice(None))
+        if not self._is_primitive:
+            ended = self._actions.is_over(state["macro"], belief, had, outcome.touched, outcome.lost)
+            goes_on = np.take_along_axis(state["available"], state["macro"][..., None], 2)[..., 0]
+            state["decides"] = ended | ~goes_on
+        collisions = outcome.lost.sum(1)
+        state["collisions"] += collisions
+        state["wrong_dishes"] += outcome.wrong
+        state["success"][...] = outcome.correct
+        reward = STEP_REWARD + CHOP_REWARD * outcome.chopped + WRONG_REWARD * outcome.wrong
+        reward += DISH_REWARD * outcome.correct + self._collision_reward * collisions
+        late = (state["episode_length"] + 1 >= self.max_episode_steps) & ~outcome.correct
+        return np.repeat(reward[:, None], self.num_agents, axis=1), outcome.correct, late
+
+    def _moves(self, actions: Array) -> Array:
+        if self._is_primitive:
+            return actions
+        belief = sight.beliefs(self.kitchen, self.state)
+        return self._actions.moves(self.state["macro"], self.state["available"], belief)
+
+    def _look(self, rows: Array | slice) -> sight.Belief:
+        """Agents look around and see what they could do next."""
+        state = self.state
+        if self._is_primitive:
+            targets = self.kitchen.neighbours.T[state["agent_cells"][rows]]
+            bare = (self.kitchen.fixtures[targets] == COUNTER) & (_at(state["lying"][rows], targets) == NOTHING)
+            state["available"][rows] = ~bare | (state["held"][rows] != NOTHING)[..., None]
+            state["available"][rows, :, STAY] = True
+            return sight.beliefs(self.kitchen, state, rows)
+        sight.look(self.kitchen, state, rows)
+        belief = sight.beliefs(self.kitchen, state, rows)
+        state["available"][rows] = self._actions.available(belief)
+        return belief
+
+    # ------------------------------------------------------------- episodes
+
+    def _begin(self, rows: Array) -> None:
+        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self._recipes)).astype(np.int64)
+        self.state["recipe"][rows] = self._recipes[drawn]
+        self.state["agent_cells"][rows] = STARTS
+        self._look(rows)
+
+    def _observe(self, rows: Array) -> Arrays:
+        state = self.state
+        knows = np.broadcast_to(self._knows, (len(rows), self.num_agents))
+        available = state["available"][rows]
+        legal = available if self._is_primitive else available[..., self.macros]
+        observations = {
+            "vector": self._viewer.view(state, knows, rows),
+            "legal": legal if self._is_masked else np.ones_like(legal),
+            "decides": state["decides"][rows],
+        }
+        if self._is_told:
+            belief = sight.beliefs(self.kitchen, state, rows)
+            observations["sentences"] = self._teller.tell(state, knows, rows)
+            observations["phrases"] = self._teller.phrases(self.macros, state, belief, self._actions, rows)
+        return observations
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        return {name: self.state[name][rows].astype(np.float64) for name in self.metric_names}
+
+    def _duration(self) -> Array:
+        return self.state["since_decision"].copy()
+
+    # ---------------------------------------------------------------- state
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        each = (num_worlds, self.num_agents)
+        choices = len(MOVES) if self._is_primitive else macro.NUM_MACROS
+        own = {
+            "agent_cells": np.zeros(each, np.int64),
+            "macro": np.zeros(each, np.int64),
+            "available": np.zeros((*each, choices), bool),
+            "decides": np.ones(each, bool),
+            "since_decision": np.zeros(each, np.int32),
+            "success": np.zeros(num_worlds, bool),
+            "collisions": np.zeros(num_worlds, np.int64),
+            "wrong_dishes": np.zeros(num_worlds, np.int64),
+        }
+        kept = rules.blank(num_worlds, self.kitchen) | sight.blank(num_worlds, self.kitchen)
+        return super()._blank_state(num_worlds) | kept | own
+
+    def _needed_state(self) -> set[str]:
+        return {"agent_cells"}
+
+    def restore(self, state: Arrays) -> Arrays:
+        """See `World.restore`; a kitchen that cannot be is refused.
+
+        Raises:
+            ValueError: also a number out of range, an agent off the floor, or a thing in two places.
+        """
+        check_state(self.kitchen, state, num_macros=macro.NUM_MACROS)
+        return super().restore(state)
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        if "recipe" not in given:
+            self.state["recipe"][...] = self._recipes[0]
+        self._rules.carry(self.state)
+        if "lying" not in given:
+            self.state["lying"] = lying_things(self.kitchen, self.state)
+        self._look(rows)
+
+    # ------------------------------------------------------------- pictures
+
+    def render(self, index: int = 0) -> Array:
+        """Picture of world `index` with what each agent is about, [H, W, 3] uint8."""
+        from rl_envs.salad import render  # Pillow is needed for pictures alone
+
+        return render.draw(self.scene(index))
+
+    def scene(self, index: int = 0) -> Scene:
+        """What the picture of world `index` shows; with `messages` added it shows those, too."""
+        from rl_envs.salad import render
+
+        return render.scene_of(self.kitchen, {name: value[index] for name, value in self.state.items()})
+
+
+def _at(lying: Array, cells: Array) -> Array:
+    """What lies in cells [K, N, M] of K worlds."""
+    return lying[np.arange(len(lying))[:, None, None], cells]
+
+
+def _check(actions: str, mask: str, known_by: str, restore_rule: str, sight: int, max_episode_steps: int) -> None:
+    for argument, given, known in (
+        ("actions", actions, ACTION_LISTS),
+        ("mask", mask, MASKS),
+        ("order_known_by", known_by, (EVERYBODY, *AGENT_NAMES)),
+        ("restore_rule", restore_rule, rules.RESTORES),
+    ):
+        if given not in known:
+            raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
+    for argument, number in (("sight", sight), ("max_episode_steps", max_episode_steps)):
+        if number < 1:
+            raise ValueError(f"{argument} must be at least 1, got {number}")

@@ -1,0 +1,31 @@
+"""The salad kitchen keeps every world's contract, in all its forms."""
+
+import pytest
+
+from rl_envs.compliance import check_registered
+from rl_envs.views.compliance import check_views
+
+FORMS = [
+    {"max_episode_steps": 40},
+    {"layout": "B", "recipes": ["tomato", "lettuce-onion"], "order_known_by": "Alice", "max_episode_steps": 40},
+    {
+        "layout": "C",
+        "kitchen": "full",
+        "recipes": ["onion"],
+        "actions": "full",
+        "mask": "none",
+        "max_episode_steps": 40,
+    },
+    {"actions": "primitive", "max_episode_steps": 40, "restore_rule": "cover", "swap": True, "sight": 1},
+    {"text": False, "kitchen": "full", "rechop_pays": True, "collision_reward": 0.0, "max_episode_steps": 40},
+]
+
+
+@pytest.mark.parametrize("arguments", FORMS, ids=str)
+def test_every_form_keeps_the_contract(arguments):
+    check_registered("salad-v0", **arguments)
+
+
+@pytest.mark.parametrize("arguments", FORMS[1::2], ids=str)
+def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
+    check_views("salad-v0", **arguments)
