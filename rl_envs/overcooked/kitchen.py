@@ -16,7 +16,7 @@ from rl_envs.overcooked.layouts import STARTS, drawing_of
 from rl_envs.overcooked.words import DISH_STORE, FLOOR, HATCH, NOTHING, ONION_STORE, POT, STAY, STEPS
 
 _CONTENTS = {"X": NOTHING, "O": ONION_STORE, "D": DISH_STORE, "S": HATCH, "P": POT}
-PLACES = ("pot", "counter", "shared counter", "onion store", "dish store", "hatch")
+PLACES = ("pot", "counter", "shared counter", "middle counter", "onion store", "dish store", "hatch")
 """Kinds of cells that chefs act on; a single pot is `pot 0`, `pot 1`, in reading order."""
 
 
@@ -113,10 +113,11 @@ class Kitchen:
 
     @cached_property
     def _cells(self) -> dict[str, Array]:
-        """A shared counter is one that both chefs can use."""
+        """A shared counter is one that both chefs can use, a middle counter one that can be used from several cells."""
         counters = self.contents == NOTHING
-        kinds = (POT, NOTHING, NOTHING, ONION_STORE, DISH_STORE, HATCH)
+        kinds = (POT, NOTHING, NOTHING, NOTHING, ONION_STORE, DISH_STORE, HATCH)
         found = {name: self.contents == kind for name, kind in zip(PLACES, kinds, strict=True)}
         found["shared counter"] = counters & self.reach.all(0)
+        found["middle counter"] = counters & (self.neighbours.sum(0) > 1)
         here = np.arange(self.size)
         return found | {f"pot {number}": here == cell for number, cell in enumerate(self.pots)}
