@@ -23,6 +23,8 @@ Document: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]
 TEXT_SPLITS = ("train", "val", "test")
 STILL = len(MOVEMENTS)
 """Kind of a sentence beside the movements: of no movement or an unknown one, what stage 1 draws from."""
+MAX_SENTENCE_CHARACTERS = 1000
+"""Every sentence takes the room of the longest one."""
 _WORDS = re.compile(r"[a-z0-9']+|[^\sa-z0-9']")
 
 
@@ -116,6 +118,9 @@ def check_form(document: object, split: str) -> None:
                 for number, sentence in enumerate(cell):
                     if not isinstance(sentence, str) or not sentence.strip():
                         raise CorpusError(f"{path}[{number}]: must be a sentence in quotes, got {str(sentence)[:40]!r}")
+                    if len(sentence) > MAX_SENTENCE_CHARACTERS:
+                        most = f"{MAX_SENTENCE_CHARACTERS:,} characters"
+                        raise CorpusError(f"{path}[{number}]: has {len(sentence):,} of at most {most}: shorten it")
 
 
 def split_words(sentence: str) -> list[str]:

@@ -28,9 +28,8 @@ _MISREAD_QUOTES = {
 """What a quotation mark looks like after its UTF-8 bytes were read as Windows-1252: three characters."""
 
 
-@cache
 def corpus_of(texts: str, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
-    """The sentences and games that a world's arguments mean, made once a process.
+    """The sentences and games that a world's arguments mean; each folder is read once a process.
 
     Args:
         texts: `own`; `published`, the folder that MESSENGER_TEXT_DIR names; or a folder.
@@ -38,12 +37,17 @@ def corpus_of(texts: str, repair_quotes: bool, most_per_cell: int | None) -> tup
         most_per_cell: see `Corpus`.
 
     Raises:
-        CorpusError: the folder is not known or a text file in it cannot be used.
+        CorpusError: there is no such folder or a text file in it cannot be used.
         GamesError: its games cannot be used.
     """
-    if texts == OWN:
+    return _made(None if texts == OWN else _folder(texts), repair_quotes, most_per_cell)
+
+
+@cache
+def _made(folder: Path | None, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
+    """From the files of a folder, or our own sentences."""
+    if folder is None:
         return Corpus(own_documents(), most_per_cell), games_by_rule()
-    folder = _published_folder() if texts == PUBLISHED else Path(texts)
     documents = load_documents(folder, repair_quotes)
     games = folder / "games.json"
     try:
@@ -88,14 +92,21 @@ def save_documents(folder: str | os.PathLike[str], documents: Mapping[str, Docum
             raise CorpusError(f"text file {path}: {error}") from None
 
 
-def _published_folder() -> Path:
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if not folder:
+def _folder(texts: str) -> Path:
+    """The folder that `published` or a path means."""
+    named = os.environ.get(FOLDER_VARIABLE) if texts == PUBLISHED else texts
+    if not named and texts == PUBLISHED:
         raise CorpusError(
             f"the published corpus is not part of this project: set {FOLDER_VARIABLE} to the folder with its "
             f"text_train.json, text_val.json and text_test.json, or take texts={OWN!r}"
         )
-    return Path(folder)
+    folder = Path(named or "").expanduser().absolute()
+    if not named or not folder.is_dir():
+        raise CorpusError(
+            f"texts are {OWN!r}, {PUBLISHED!r} or a folder with text_train.json, text_val.json and text_test.json, and "
+            f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: mend it"
+        )
+    return folder
 
 
 def _file(folder: str | os.PathLike[str], split: str) -> Path:

@@ -35,7 +35,8 @@ _OVERSAMPLING = 2
 _TEXT_PIXELS, _SMALL_PIXELS, _LINE_PIXELS = 13, 10, 18
 _PANEL_COLUMNS, _PANEL_PIXELS, _PANEL_LINES = 50, 390, 28
 """What six long sentences need, so that all pictures of a world are of one size and make a film."""
-_CHIP_PIXELS = 9
+_CHIP_PIXELS, _MOST_CHIPS = 9, 5
+"""Of one sprite's square, and how many sprites there are at most: text stands behind all, and still through a film."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,10 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
     picture.paste(grid, (0, 0))
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
     for number, (text, colour, sentence) in enumerate(lines):
-        left, top = grid.width + 14, 8 + number * _LINE_PIXELS
+        left, top = grid.width + 8, 8 + number * _LINE_PIXELS
         if scene.attention and sentence >= 0:
             _draw_chips(pen, (left, top), scene, sentence)
-        pen.text((left + len(scene.attention) * _CHIP_PIXELS, top), text, fill=colour, font=font)
+        pen.text((left + (_MOST_CHIPS + 0.5) * _CHIP_PIXELS, top), text, fill=colour, font=font)
     return np.asarray(picture)
 
 

@@ -37,8 +37,10 @@ def behaviours(released: Collection[str], stage: int) -> frozenset[str]:
     """Those of the named behaviours that concern a stage.
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name, or one without a list around it.
     """
+    if isinstance(released, str):
+        raise ValueError(f"released must be a list of names, such as [{released!r}]")
     for name in released:
         if name not in RELEASED:
             raise ValueError(f"the release has no behaviour called {name!r}; there are {', '.join(RELEASED)}")

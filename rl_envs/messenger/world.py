@@ -30,6 +30,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -304,12 +305,12 @@ def _check(
         ("num_agents", num_agents, TEAMS),
         ("split", split, SPLITS),
     ):
-        if given not in known:
+        if given not in list(known) or isinstance(given, bool | float):
             raise ValueError(f"{argument} must be one of {', '.join(map(str, known))}, got {given!r}")
     for argument, number in (
         ("frames", frames),
         ("max_sentences_per_cell", max_sentences),
         ("max_episode_steps", max_episode_steps),
     ):
-        if number is not None and number < 1:
-            raise ValueError(f"{argument} must be at least 1, got {number}")
+        if number is not None and (not isinstance(number, Integral) or number < 1):
+            raise ValueError(f"{argument} must be a whole number of at least 1, got {number!r}")

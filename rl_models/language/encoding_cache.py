@@ -17,11 +17,14 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+FOLDER_VARIABLE = "CONCORD_ENCODINGS"
+"""Environment variable that names the folder of all encodings, one that workers share."""
+
 _SUFFIX = ".safetensors"
 
 
 class EncodingCacheError(ValueError):
-    """A file of encodings cannot be read; the sentence says which."""
+    """A file of encodings cannot be read or written; the sentence says which."""
 
 
 class EncodingCache:
@@ -50,12 +53,18 @@ class EncodingCache:
         """Keep a batch of sentences; a crash leaves a whole file or none.
 
         Raises:
-            OSError: what the disk says.
+            EncodingCacheError: the folder cannot be made or written to.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
         named = {_name(sentence): value.contiguous() for sentence, value in encodings.items()}
         file = self._folder / f"{_name(''.join(sorted(named)))}{_SUFFIX}"
-        _write_whole(file, safetensors.torch.save(named))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _write_whole(file, safetensors.torch.save(named))
+        except OSError as error:
+            raise EncodingCacheError(
+                f"encodings cannot be kept in {self._folder} ({error.strerror or error}); make room there, or set "
+                f"{FOLDER_VARIABLE} to another folder"
+            ) from error
 
     def _look_for_new_files(self) -> None:
         for file in sorted(set(self._folder.glob(f"*{_SUFFIX}")) - self._seen):

@@ -14,11 +14,8 @@ import torch
 from rich.progress import track
 from torch import Tensor, nn
 
-from rl_models.language.encoding_cache import EncodingCache
+from rl_models.language.encoding_cache import FOLDER_VARIABLE, EncodingCache
 from rl_models.language.pretrained import PretrainedEncoder
-
-FOLDER_VARIABLE = "CONCORD_ENCODINGS"
-"""Environment variable that names the folder of all encodings, one that workers share."""
 
 _SENTENCES_AT_ONCE = 32
 
@@ -65,7 +62,7 @@ def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder:
 
     Raises:
         PretrainedError: the encoder cannot be loaded, and not all sentences are on disk.
-        EncodingCacheError: a file of encodings is damaged.
+        EncodingCacheError: a file of encodings is damaged or cannot be written.
     """
     cache = EncodingCache((folder or default_folder()) / encoder.identity)
     found = cache.find(dict.fromkeys(sentences))

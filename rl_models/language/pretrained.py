@@ -47,11 +47,18 @@ class PretrainedEncoder:
 
     @cached_property
     def identity(self) -> str:
-        """A folder name that only this encoder has, in this form: from the content of its files, not from its name."""
+        """A folder name that only this encoder has, in this form: from the content of its files, not from its name.
+
+        Raises:
+            PretrainedError: a file cannot be read.
+        """
         digest = hashlib.sha256()
         for file in _files(self.folder):
-            with file.open("rb") as stream:
-                digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+            try:
+                with file.open("rb") as stream:
+                    digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+            except OSError as error:
+                raise PretrainedError(f"{file} cannot be read ({error.strerror}): check its permissions") from error
         readable = "".join(sign if sign.isalnum() else "-" for sign in Path(self.name).name)
         return f"{readable}-{digest.hexdigest()[:16]}" + (f"-padded-to-{self.padded_to}" if self.padded_to else "")
 
@@ -85,7 +92,7 @@ class PretrainedEncoder:
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
             model = AutoModel.from_pretrained(self.folder, local_files_only=True, use_safetensors=True)
-        except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        except Exception as error:  # safetensors, torch and tokenizers have types of their own for a damaged file
             raise PretrainedError(
                 f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
@@ -123,7 +130,7 @@ def folder_of(name: str, may_download: bool = True) -> Path:
         found = snapshot_download(
             name, allow_patterns=list(_KINDS), ignore_patterns=["*/*"], local_files_only=not may_download
         )
-    except (OSError, ValueError) as error:
+    except Exception as error:  # a download that breaks off raises what the hub's transports have, not OSError alone
         raise PretrainedError(
             f"no text encoder {name!r}: it is neither a folder nor a model that could be had from the Hugging Face hub "
             f"({_first_line(error)}); check the name and the network, or give a folder that holds the model"

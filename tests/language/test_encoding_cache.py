@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from rl_models.language.encoding_cache import EncodingCache
+from rl_models.language.encoding_cache import EncodingCache, EncodingCacheError
 
 
 def encoding(sentence):
@@ -63,7 +63,7 @@ def test_a_crash_while_writing_leaves_nothing(tmp_path, monkeypatch):
         raise OSError("the disk is full")
 
     monkeypatch.setattr(os, "replace", crash)
-    with pytest.raises(OSError, match="disk is full"):
+    with pytest.raises(EncodingCacheError, match="disk is full"):
         cache.add(batch("lost"))
     assert len(list(tmp_path.iterdir())) == 1
     assert_found(EncodingCache(tmp_path), "kept")
@@ -82,3 +82,18 @@ def test_a_damaged_file_is_named_and_nothing_else_is_lost(tmp_path):
         EncodingCache(tmp_path).find(["kept"])
     (tmp_path / "damaged.safetensors").unlink()
     assert_found(EncodingCache(tmp_path), "kept")
+
+
+def test_a_file_that_was_cut_off_is_named(tmp_path):
+    EncodingCache(tmp_path).add(batch("kept", "a b c"))
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-8])
+    with pytest.raises(EncodingCacheError, match=rf"{file.name}.*delete it, and its sentences are encoded again"):
+        EncodingCache(tmp_path).find(["kept"])
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "taken").write_text("")
+    for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
+        with pytest.raises(EncodingCacheError, match=r"cannot be kept in .*taken.*; make room .*CONCORD_ENCODINGS"):
+            EncodingCache(folder).add(batch("lost"))

@@ -32,6 +32,10 @@ def without_a_network(monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
 
 
+class TransportError(Exception):
+    """As what the hub speaks HTTP with has: no `OSError`."""
+
+
 def slowly(folder, sentence, **padding):
     """Last hidden states as transformers gives them for one sentence."""
     inputs = BertTokenizerFast.from_pretrained(folder)(sentence, return_tensors="pt", **padding)
@@ -74,6 +78,24 @@ def test_a_sentence_is_encoded_once_in_its_life(bert, tmp_path, monkeypatch):
     torch.testing.assert_close(second(torch.tensor([2]))[0], first(torch.tensor([5]))[0])
 
 
+def test_an_interrupted_encoding_goes_on_where_it_stopped(bert, tmp_path, monkeypatch):
+    asked, encode = [], PretrainedEncoder.encode
+
+    def encode_once(self, some):
+        if asked:
+            raise KeyboardInterrupt
+        asked.extend(some)
+        return encode(self, some)
+
+    monkeypatch.setattr("rl_models.language.frozen._SENTENCES_AT_ONCE", 2)
+    monkeypatch.setattr(PretrainedEncoder, "encode", encode_once)
+    with pytest.raises(KeyboardInterrupt):
+        frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)
+    monkeypatch.setattr(PretrainedEncoder, "encode", lambda self, some: asked.extend(some) or encode(self, some))
+    frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)
+    assert asked == list(SENTENCES)
+
+
 def test_a_table_from_disk_needs_no_model_in_memory(bert, tmp_path, monkeypatch):
     wanted = frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path).states
     monkeypatch.setattr("transformers.AutoModel.from_pretrained", lambda *_, **__: pytest.fail("the model was loaded"))
@@ -103,6 +125,27 @@ def test_a_wrong_or_unreachable_name_ends_in_one_sentence(name):
     assert "\n" not in said
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("the disk is full\nand more"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        TransportError("peer closed connection without sending complete message body"),
+        RuntimeError("Data processing error: cannot reach the file server"),
+        EOFError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_download_that_breaks_off_ends_in_one_sentence(error, monkeypatch):
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", broken)
+    with pytest.raises(PretrainedError, match=r"no text encoder 'lab/model'.*check the name and the network") as caught:
+        PretrainedEncoder("lab/model")
+    assert "\n" not in str(caught.value) and "()" not in str(caught.value)
+
+
 def test_a_folder_without_a_model_says_what_it_needs(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(PretrainedError, match=r"needs config\.json, a tokenizer, and weights") as caught:
@@ -117,6 +160,26 @@ def test_pickled_weights_are_not_opened(bert, tmp_path):
     (folder / "model.safetensors").unlink()
     with pytest.raises(PretrainedError, match=r"weights as model\.safetensors"):
         PretrainedEncoder(str(folder)).encode(["a dog"])
+
+
+def test_damaged_weights_are_one_sentence(bert, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(bert, folder)
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"\x80\x04cposix\nsystem\n"):
+        weights.write_bytes(damaged)
+        with pytest.raises(PretrainedError, match=r"holds no text encoder .*model\.safetensors") as caught:
+            PretrainedEncoder(str(folder)).encode(["a dog"])
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(bert, tmp_path):
+    folder = tmp_path / "closed"
+    shutil.copytree(bert, folder)
+    (folder / "more.json").mkdir()
+    with pytest.raises(PretrainedError, match=r"more\.json cannot be read \(Is a directory\): check its permissions"):
+        _ = PretrainedEncoder(str(folder)).identity
 
 
 @pytest.mark.parametrize(

@@ -192,15 +192,26 @@ def test_misread_quotes_are_kept_unless_they_are_to_be_repaired(tmp_path, docume
         assert load_documents(tmp_path, repair)["val"]["dog"]["enemy"]["chaser"] == [told]
 
 
-def test_the_published_corpus_is_looked_for_where_the_environment_says(tmp_path, documents, monkeypatch):
+def test_the_published_corpus_is_looked_for_where_the_environment_says_now(tmp_path, documents, monkeypatch):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-    corpus_of.cache_clear()
-    with pytest.raises(CorpusError, match=FOLDER_VARIABLE):
+    with pytest.raises(CorpusError, match=f"set {FOLDER_VARIABLE}"):
         Messenger(texts="published")
-    save_documents(tmp_path, documents)
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    assert Messenger(texts="published").sentences == Corpus(documents).sentences
-    corpus_of.cache_clear()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("one", "other"):
+        documents["train"]["dog"]["enemy"]["chaser"] = [f"the dog of {name} corpus."]
+        (tmp_path / name).mkdir()
+        save_documents(tmp_path / name, documents)
+        monkeypatch.setenv(FOLDER_VARIABLE, f"~/{name}")
+        assert Messenger(texts="published").sentences == Corpus(documents).sentences
+    monkeypatch.setenv(FOLDER_VARIABLE, "~/neither")
+    with pytest.raises(CorpusError, match=f"'~/neither' in {FOLDER_VARIABLE} is none of them"):
+        Messenger(texts="published")
+
+
+def test_a_sentence_that_would_take_too_much_room_is_named(documents):
+    documents["test"]["dog"]["enemy"]["chaser"][0] = "dog " * 1000
+    with pytest.raises(CorpusError, match=r"test > dog > enemy > chaser\[0\]: has 4,000 of at most 1,000 characters"):
+        Corpus(documents)
 
 
 def test_games_beside_the_texts_are_used(tmp_path, documents):

@@ -181,7 +181,6 @@ def test_a_sentence_that_the_splits_games_need_is_missed_before_the_first_episod
         Messenger(texts=str(tmp_path), **arguments)
     other = "test" if split == "train" else "train"
     Messenger(texts=str(tmp_path), **{**arguments, "split": other}).reset(0)
-    corpus_of.cache_clear()
 
 
 def test_stage_1_needs_only_one_of_the_two_kinds(tmp_path):
@@ -193,7 +192,6 @@ def test_stage_1_needs_only_one_of_the_two_kinds(tmp_path):
     assert load_documents(tmp_path) == documents
     Messenger(8, texts=str(tmp_path)).reset(0)
     Messenger(8, texts=str(tmp_path), stage=3).reset(0)
-    corpus_of.cache_clear()
 
 
 def test_a_restored_game_outside_the_split_has_typed_sentences_where_unknown_ones_are_missing():

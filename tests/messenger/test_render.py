@@ -66,6 +66,13 @@ def test_the_manual_stands_beside_the_grid_and_attention_before_its_sentences():
         assert share(panel, colour) > 0 == share(none, colour)
 
 
+def test_text_stands_still_and_free_of_the_squares_while_sprites_come_and_go():
+    behind = 10 * CELL + 8 + 5 * 9
+    for count in (2, 3):
+        picture = changed(sprites=SCENE.sprites[:count], attention=np.eye(3)[:count].tolist())
+        np.testing.assert_array_equal(picture[:, behind:], draw(SCENE)[:, behind:])
+
+
 def test_a_caption_and_a_long_manual_do_not_change_the_size_of_a_picture():
     long = ["this sentence is about as long as the longest one that a person has ever written for this game, " * 2] * 6
     long = [sentence[:150] for sentence in long]
