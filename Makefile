@@ -1,7 +1,7 @@
 # The commands of Concord. `make` alone lists them; each makes what it needs first.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv furnmove matrix test lint type bench docs clean
+.PHONY: help venv furnmove matrix test lint type bench cluster drills docs clean
 .DELETE_ON_ERROR:
 
 # The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
@@ -59,6 +59,12 @@ type: $(STAMP) ## static types
 
 bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+
+cluster: $(STAMP) ## a smoke experiment on three nodes on this machine, one of which dies
+	$(BIN)/python -m cluster.rehearsal
+
+drills: $(STAMP) ## break what can break while a cluster trains, and report what was lost (ONLY=learner_killed for one)
+	$(BIN)/python -m cluster.drills $(ONLY)
 
 docs: $(STAMP) ## write docs/reference from the headers of worlds, minds and experiments
 	$(BIN)/python docs/build.py

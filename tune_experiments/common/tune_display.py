@@ -27,8 +27,13 @@ class _Display(Callback):  # type: ignore[misc]
         """Say that it is done."""
         self._progress.finish(trial.config["request"]["name"], "done")
 
+    def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+        """Say that it is started again."""
+        said = "its process or one that it needs has died; it goes on from its newest checkpoint"
+        self._progress.update(trial.config["request"]["name"], {"said": said})
+
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it failed; Tune may start it again."""
+        """Say that it failed for good."""
         self._progress.finish(trial.config["request"]["name"], "failed")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -68,6 +69,9 @@ def run_trials(
     # Our own progress lines replace Tune's tables; its files (JSON, CSV, events) would repeat ours.
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
+    # A death that is mended is a sentence of ours, not a traceback; the last one is told at the end.
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     from ray import tune
 
     from tune_experiments.common.tune_display import display

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RAYJOB = ROOT / "cluster" / "kuberay" / "furnmove_rayjob.yaml"
 IMAGE_HOME = "/home/concord/concord/"
 

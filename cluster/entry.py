@@ -1,0 +1,49 @@
+"""What a submitted job runs: sees that the cluster has the pinned versions, then starts the experiment's script.
+
+    python -m cluster.entry [--any-versions] EXPERIMENT [flags]
+
+A result belongs to versions, so a job whose cluster has others ends with one sentence.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+
+from cluster.jobs import PINNED, pinned_packages
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+
+
+def differences(pins: Mapping[str, str], installed: Mapping[str, str]) -> list[str]:
+    """What a cluster has other than pinned, e.g. "torch 2.9.0 for 2.13.0"; builds (`+cpu`) are not compared."""
+    return [
+        f"{name} {installed.get(name, 'missing').split('+')[0]} for {pins[name]}"
+        for name in PINNED
+        if name in pins and installed.get(name, "missing").split("+")[0] != pins[name]
+    ]
+
+
+@exits_with_one_sentence
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, say where we are, and run."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    is_lenient = words[:1] == ["--any-versions"]
+    name, *flags = words[1:] if is_lenient else words
+    installed = {one.metadata["Name"]: one.version for one in metadata.distributions()}
+    wrong = differences(pinned_packages(), installed)
+    if wrong and not is_lenient:
+        raise UserError(
+            f"this cluster has {', '.join(wrong)}; build its image from cluster/Dockerfile, "
+            f"or submit with --install, or with --any-versions if you accept other numbers"
+        )
+    from tune_experiments.common.experiment import find_experiment  # only now: it needs what was looked for
+    from tune_experiments.common.main import main as run
+
+    print(f"{name} on {platform.node()}, Python {platform.python_version()}", flush=True)
+    return run(find_experiment(name), flags)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Ray's job SDK behind sentences: what is uploaded, what a job runs in, and what its refusals mean.
+
+This file must not know any experiment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from tune_experiments.common.errors import UserError
+
+__all__ = ["Jobs", "pinned_packages", "runtime_environment"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PINNED = ("numpy", "ray", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
+"""What numbers depend on; a job looks at these before it trains."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def pinned_packages(root: Path = ROOT) -> dict[str, str]:
+    """Package -> version, of everything that constraints.txt pins."""
+    lines = (root / "constraints.txt").read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def runtime_environment(variables: Mapping[str, str], installs: bool) -> dict[str, Any]:
+    """The job's environment: this checkout without junk (.gitignore and .rayignore name it), and fixed variables.
+
+    Args:
+        variables: of the job and all of its workers, beside those that every job has.
+        installs: build a virtual environment of the pinned versions on each node, for images that are not ours.
+    """
+    fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}
+    if installs:
+        # Ray refuses to have itself replaced inside a job.
+        wanted = [f"{name}=={version}" for name, version in pinned_packages().items() if name in PINNED[2:]]
+        environment["pip"] = {"packages": [*wanted, "tyro", "rich", "pydantic>=2", "tensorboard", "matplotlib"]}
+    return environment
+
+
+class Jobs:
+    """The jobs of one cluster.
+
+    Args:
+        address: `http://HOST:PORT` of the head's dashboard; RAY_API_SERVER_ADDRESS by default.
+        token_file: a file that holds the token; RAY_AUTH_TOKEN, or Ray's own places, by default.
+        warn: gets a sentence where something is legal but unwise.
+
+    Raises:
+        UserError: no address, no token, a wrong one, or nobody who answers.
+    """
+
+    def __init__(
+        self, address: str | None = None, token_file: Path | None = None, warn: Callable[[str], None] = print
+    ) -> None:
+        self.address = _checked_address(address or os.environ.get("RAY_API_SERVER_ADDRESS", ""))
+        _find_token(token_file)
+        url = urlparse(self.address)
+        if url.scheme == "http" and url.hostname not in _LOOPBACK:
+            warn(f"the token travels to {url.hostname} unencrypted: use a private network, a tunnel or https")
+        # Ray prefers the variable to the argument.
+        os.environ["RAY_API_SERVER_ADDRESS"] = self.address
+        with self._sentences():
+            from ray.job_submission import JobSubmissionClient  # after the environment is set: Ray reads it on import
+
+            logging.getLogger("ray").setLevel(logging.ERROR)  # it would name every file that it does not upload
+            self._client = JobSubmissionClient(self.address)
+            self._client.list_jobs()  # the version is told to strangers too, a list is not
+
+    def submit(self, job: str, entrypoint: str, environment: dict[str, Any]) -> None:
+        """Upload what is new of the working directory, and start the job under this id."""
+        with self._sentences():
+            self._client.submit_job(entrypoint=entrypoint, runtime_env=environment, submission_id=job)
+
+    def follow(self, job: str, write: Callable[[str], None]) -> str:
+        """Hand on the job's output until it ends; its last status.
+
+        Raises:
+            UserError: the cluster is gone.
+        """
+
+        async def tail() -> None:
+            async for text in self._client.tail_job_logs(job):
+                write(text)
+
+        with self._sentences():
+            asyncio.run(tail())
+            return str(self._client.get_job_status(job).value)
+
+    def stop(self, job: str) -> bool:
+        """Ask a job to end; whether it was running."""
+        with self._sentences(job):
+            return bool(self._client.stop_job(job))
+
+    def status(self, job: str) -> tuple[str, str]:
+        """Status and message of a job."""
+        with self._sentences(job):
+            details = self._client.get_job_info(job)
+            return str(details.status.value), str(details.message or "")
+
+    def all(self) -> list[Any]:
+        """Details of every job that was submitted, the oldest first."""
+        with self._sentences():
+            found = [one for one in self._client.list_jobs() if one.submission_id]
+        return sorted(found, key=lambda one: one.start_time or 0)
+
+    @contextmanager
+    def _sentences(self, job: str = "") -> Iterator[None]:
+        """Turn the SDK's errors into sentences."""
+        from ray.exceptions import AuthenticationError
+
+        try:
+            yield
+        except AuthenticationError as error:
+            raise UserError(
+                f"{self.address} refused the token: give the token with which that cluster was started, "
+                f"by --token-file or RAY_AUTH_TOKEN"
+            ) from error
+        except (ConnectionError, OSError) as error:
+            raise UserError(
+                f"nothing answers at {self.address}: start that cluster or correct --address; "
+                f"what was trained there is continued by the same command"
+            ) from error
+        except RuntimeError as error:
+            if job and "does not exist" in str(error):
+                raise UserError(f"no job is called {job!r}; `python -m cluster.submit list` names them") from error
+            raise UserError(f"{self.address} refused: {' '.join(str(error).split())[:300]}") from error
+
+
+def _checked_address(address: str) -> str:
+    url = urlparse(address)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        said = f"not {address!r}" if address else "and none was given"
+        raise UserError(f"--address must be http://HOST:PORT of the head's dashboard (port 8265 as a rule), {said}")
+    return address.rstrip("/")
+
+
+def _find_token(token_file: Path | None) -> None:
+    """See that Ray will find a token, and that it uses it."""
+    os.environ["RAY_AUTH_MODE"] = "token"
+    if token_file is not None:
+        try:
+            token = token_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"--token-file {token_file} cannot be read ({error}); name the file of the token"
+            ) from error
+        if not token:
+            raise UserError(f"--token-file {token_file} is empty; name the file of the token")
+        os.environ["RAY_AUTH_TOKEN"] = token
+    places = [os.environ.get("RAY_AUTH_TOKEN_PATH"), str(Path.home() / ".ray" / "auth_token")]
+    has_file = any(place and Path(place).is_file() for place in places)
+    if not os.environ.get("RAY_AUTH_TOKEN") and not has_file:
+        raise UserError("no token was given: set RAY_AUTH_TOKEN to that of the cluster, or name its file: --token-file")

@@ -1,0 +1,188 @@
+"""A cluster on this machine, for tests and for trying: a head and any number of worker nodes, each a raylet of its own.
+
+Everything listens on 127.0.0.1 on ports of its own and asks for a token that was made for this cluster, so it stands
+beside other clusters on the machine. Nodes can be killed as machines die. Whatever was started carries a mark and is
+ended by process id; `ray stop`, which ends everybody's Ray, is never called.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from cluster.processes import MARK, kill_marked
+
+__all__ = ["LocalCluster", "free_ports", "wait_until"]
+
+ROOT = Path(__file__).resolve().parents[1]
+_START_SECONDS = 180.0
+_OBJECT_STORE_BYTES = 150 * 2**20
+
+
+class LocalCluster:
+    """A running cluster; a context manager that leaves nothing behind.
+
+    Args:
+        workers: worker nodes to begin with.
+        cpus_per_worker: CPUs that each offers; the head offers `head_cpus`.
+        head_cpus: 0 keeps trials off the head, so that a worker's death is never the head's.
+        environment: further variables of all nodes, and so of all that runs on them.
+
+    Attributes:
+        address: `127.0.0.1:PORT` for `ray.init`.
+        api_address: `http://127.0.0.1:PORT` for job submission.
+        environment: what a client needs in its own environment: address, token and the switch to loopback.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        cpus_per_worker: int = 2,
+        head_cpus: int = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = f"cluster_{secrets.token_hex(4)}"
+        self.home = Path(tempfile.mkdtemp(prefix="concord_"))
+        self._workers, self._cpus, self._head_cpus = workers, cpus_per_worker, head_cpus
+        gcs, dashboard, *self._agent_ports = free_ports(4)
+        self.address, self.api_address = f"127.0.0.1:{gcs}", f"http://127.0.0.1:{dashboard}"
+        self.environment = _client_environment(self.api_address)
+        self._node_environment = {**os.environ, **self.environment, **(environment or {})}
+        self._node_environment.pop("RAY_ADDRESS", None)
+        # Jobs call `python`, which must be the one that has Ray.
+        here = str(Path(sys.executable).parent)
+        self._node_environment["PATH"] = f"{here}{os.pathsep}{self._node_environment['PATH']}"
+        self._number = 0
+
+    def __enter__(self) -> LocalCluster:
+        with ExitStack() as stack:
+            stack.callback(self.stop)
+            self.start_head()
+            for _ in range(self._workers):
+                self.add_worker()
+            stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start_head(self) -> None:
+        """Start the head, at the same address every time, and wait until it takes jobs."""
+        client, agent = self._agent_ports
+        port, dashboard = self.address.rpartition(":")[2], self.api_address.rpartition(":")[2]
+        flags = {
+            "node-ip-address": "127.0.0.1",
+            "port": port,
+            "dashboard-host": "127.0.0.1",
+            "dashboard-port": dashboard,
+            "dashboard-agent-listen-port": agent,
+            "ray-client-server-port": client,
+            "num-cpus": self._head_cpus,
+            "object-store-memory": _OBJECT_STORE_BYTES,
+            "temp-dir": tempfile.mkdtemp(prefix="head_", dir=self.home),
+        }
+        words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+        starter = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
+        process = self._start("head", [*starter, *words])
+        self._wait(process, "head", self._takes_jobs)
+
+    def add_worker(self, resources: Mapping[str, float] | None = None) -> str:
+        """Start a worker node and wait until it has joined; its name."""
+        self._number += 1
+        name = f"worker_{self._number}"
+        words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
+        words += ["--object-store-bytes", str(_OBJECT_STORE_BYTES), "--resources", json.dumps(resources or {})]
+        process = self._start(name, [sys.executable, "-m", "cluster.worker_node", *words])
+        self._wait(process, name, lambda: f"joined {self.address}" in self.log(name))
+        return name
+
+    def kill_node(self, name: str) -> int:
+        """Kill all processes of a node at once, as when its machine loses power; how many there were."""
+        return kill_marked(self.mark(name))
+
+    def mark(self, node: str) -> str:
+        """The mark of a node's processes."""
+        return f"{self.name}/{node}"
+
+    def log(self, node: str) -> str:
+        """What a node's starter has said."""
+        path = self.home / f"{node}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def stop(self) -> None:
+        """End every process of this cluster, and remove its files."""
+        kill_marked(self.name)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _start(self, node: str, command: list[str]) -> subprocess.Popen[bytes]:
+        environment = self._node_environment | {MARK: self.mark(node)}
+        with (self.home / f"{node}.log").open("wb") as log:
+            return subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment
+            )
+
+    def _wait(self, process: subprocess.Popen[bytes], node: str, is_ready: Callable[[], bool]) -> None:
+        def look() -> bool:
+            if process.poll() is not None:
+                raise RuntimeError(f"{node} ended while it started:\n{self.log(node)[-2000:]}")
+            return is_ready()
+
+        wait_until(look, _START_SECONDS, f"{node} is not up; its log is {self.home / f'{node}.log'}")
+
+    def _takes_jobs(self) -> bool:
+        """The head's job agent comes up after its dashboard: a job that is listed is no proof, one that ran is."""
+        listed = subprocess.run(
+            [sys.executable, "-m", "cluster.submit", "list"],
+            env=os.environ | self.environment,
+            cwd=ROOT,
+            capture_output=True,
+        )
+        return listed.returncode == 0
+
+
+def _client_environment(api_address: str) -> dict[str, str]:
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_API_SERVER_ADDRESS": api_address,
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody listens on, no two alike."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> float:
+    """Look until it holds; the seconds that it took.
+
+    Raises:
+        TimeoutError: it never did.
+    """
+    begun = time.monotonic()
+    while not holds():
+        if time.monotonic() - begun > seconds:
+            raise TimeoutError(f"after {seconds:g} s: {otherwise}")
+        time.sleep(0.2)
+    return time.monotonic() - begun

@@ -1,0 +1,82 @@
+"""`make cluster`: a smoke experiment on a cluster of three nodes on this machine, one of which dies in the middle.
+
+A head and two worker nodes start as separate raylets, a wrong token is refused, the experiment is submitted, the worker
+node that trains it is killed, the job ends with its table, and everything that was started is ended.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cluster.listening import listeners
+from cluster.local_cluster import ROOT, LocalCluster, wait_until
+from cluster.processes import marked
+from cluster.submission import Submission, TrialFolder
+
+EXPERIMENT, METHOD = "furnmove_sync", "sync_13_cordial"
+FLAGS = ["--preset", "smoke", "--methods", METHOD, "--budget-env-steps", "4000", "--checkpoint-every-env-steps", "640"]
+TRIAL_PROCESS = "ray::ImplicitFunc"
+"""How Ray calls the process of a trial."""
+
+
+def main() -> int:
+    """Rehearse; 0 if all went as it should."""
+    begun = time.monotonic()
+
+    def say(sentence: str) -> None:
+        print(f"[{time.monotonic() - begun:5.0f} s] {sentence}", flush=True)
+
+    say("starting a head and two worker nodes")
+    with LocalCluster(workers=2, cpus_per_worker=2) as cluster:
+        name = cluster.name
+        say(f"up at {cluster.api_address}: {len(marked(name))} processes")
+        say(_addresses(cluster))
+        say(_refusal(cluster))
+        job = Submission(cluster, EXPERIMENT, FLAGS, cluster.home / "results")
+        trial = job.trial(f"{METHOD}-seed0")
+        try:
+            _lose_a_node(job, trial, say)
+            code = job.wait()
+        finally:
+            job.process.kill()
+            print(job.printed, flush=True)
+        say(f"the job ended with exit code {code} after {trial.env_steps():,} env steps")
+        steps = [int(row["env_steps"]) for row in trial.rows()]
+        say(f"its log has {len(steps)} rows, {len(steps) - len(set(steps))} of them double")
+        is_whole = code == 0 and trial.is_finished() and len(steps) == len(set(steps))
+        home = cluster.home
+    say(f"stopped: {len(marked(name))} processes left, {home} {'left' if home.exists() else 'removed'}")
+    return 0 if is_whole and not marked(name) else 1
+
+
+def _lose_a_node(job: Submission, trial: TrialFolder, say: Callable[[str], None]) -> None:
+    job.wait_for_checkpoint(trial)
+    node = next(node for node in job.processes(TRIAL_PROCESS).values())
+    at, saved = trial.env_steps(), trial.saved()
+    killed = job.cluster.kill_node(node)
+    say(f"killed {node} ({killed} processes) at {at:,} env steps; the newest checkpoint is of {saved:,}")
+    seconds = wait_until(lambda: trial.env_steps() > at or trial.is_finished(), 300, "training did not go on")
+    say(f"training is beyond that again {seconds:.0f} s later, on {set(job.processes(TRIAL_PROCESS).values())}")
+
+
+def _addresses(cluster: LocalCluster) -> str:
+    found = listeners(marked(cluster.name))
+    elsewhere = sorted({address for address, _ in found} - {"127.0.0.1", "::1"})
+    return f"{len(found)} sockets listen, all on loopback" if not elsewhere else f"listens on {elsewhere}"
+
+
+def _refusal(cluster: LocalCluster) -> str:
+    """What a stranger is told."""
+    wrong = os.environ | cluster.environment | {"RAY_AUTH_TOKEN": "0" * 64}
+    command = [sys.executable, "-m", "cluster.submit", EXPERIMENT, *FLAGS, "--out", str(Path("/nowhere"))]
+    done = subprocess.run(command, env=wrong, cwd=ROOT, capture_output=True, text=True)
+    return f"with a wrong token (exit code {done.returncode}): {done.stderr.strip().splitlines()[-1]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Run an experiment as a job of a Ray cluster, follow its output, stop it, list the jobs there are.
+
+    python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
+    python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
+    python -m cluster.submit list | logs JOB | stop JOB
+
+The experiment's flags are read here first, so a mistake is told before anything is uploaded. Results land in --out, or
+in STORAGE/EXPERIMENT_PRESET; the same command continues them, on the same cluster or on another one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cluster.jobs import Jobs, runtime_environment
+from tune_experiments.common.command_line import parse
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+from tune_experiments.common.experiment import Experiment, find_experiment
+
+COMMANDS = ("list", "logs", "stop")
+
+
+@exits_with_one_sentence
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says."""
+    words, rest = _parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    if words.what in COMMANDS:
+        return _command(words, rest)
+    experiment = find_experiment(words.what)
+    flags, out = _flags(experiment, rest, words.storage)
+    jobs = Jobs(words.address, words.token_file, _remark)
+    job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    entrypoint = shlex.join(["python", "-m", "cluster.entry", *(["--any-versions"] * words.any_versions)])
+    entrypoint = f"{entrypoint} {shlex.join([experiment.name, *flags])}"
+    jobs.submit(job, entrypoint, runtime_environment(_passed_on(words.env), words.install))
+    print(f"job {job}\nresults land in {out}", flush=True)
+    if words.no_wait:
+        print(f"follow it: python -m cluster.submit logs {job}", flush=True)
+        return 0
+    return _follow(jobs, job)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m cluster.submit",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help="name of a script in tune_experiments/")
+    parser.add_argument("--address", help="http://HOST:PORT of the head's dashboard (RAY_API_SERVER_ADDRESS)")
+    parser.add_argument("--token-file", type=Path, help="file with the cluster's token (else RAY_AUTH_TOKEN)")
+    parser.add_argument(
+        "--storage",
+        default=os.environ.get("CONCORD_STORAGE"),
+        help="folder that all nodes see, or s3://..., gs://...: results land below it (CONCORD_STORAGE)",
+    )
+    parser.add_argument("--no-wait", action="store_true", help="submit and return, without following the output")
+    parser.add_argument("--env", nargs="*", default=[], metavar="NAME", help="variables of this shell that go along")
+    parser.add_argument("--install", action="store_true", help="install the pinned versions on each node first")
+    parser.add_argument("--any-versions", action="store_true", help="train even where the cluster's versions differ")
+    return parser
+
+
+def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
+    if len(rest) != (words.what != "list"):
+        raise UserError(f"write python -m cluster.submit {words.what}{' JOB' * (words.what != 'list')}")
+    jobs = Jobs(words.address, words.token_file, _remark)
+    if words.what == "logs":
+        jobs.status(rest[0])
+        return _follow(jobs, rest[0])
+    if words.what == "stop":
+        print("asked to stop" if jobs.stop(rest[0]) else "was not running")
+        return 0
+    for one in jobs.all():
+        begun = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((one.start_time or 0) / 1000))
+        print(f"{one.submission_id}  {one.status.value}  {begun}  {one.entrypoint}")
+    return 0
+
+
+def _flags(experiment: Experiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str]:
+    """The experiment's flags with a place for its results that outlives the job, and that place.
+
+    Raises:
+        UserError: flags that the experiment would refuse, or no such place.
+    """
+    _, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
+    if options.out is None and not storage:
+        raise UserError(
+            "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
+        )
+    out = str(options.out) if options.out else f"{str(storage).rstrip('/')}/{experiment.name}_{options.preset}"
+    if "://" not in out and not Path(out).is_absolute():
+        raise UserError(
+            f"results would be lost with the job's temporary folder if they went to {out!r}: name an absolute path"
+        )
+    return ([*rest] if options.out else [*rest, "--out", out]), out
+
+
+def _follow(jobs: Jobs, job: str) -> int:
+    try:
+        status = jobs.follow(job, lambda text: print(text, end="", flush=True))
+    except KeyboardInterrupt:
+        print(f"\n{job} goes on; end it with: python -m cluster.submit stop {job}", file=sys.stderr)
+        return 130
+    said = jobs.status(job)[1].partition(", last available logs")[0]
+    print(f"job {job}: {status}" + ("" if status == "SUCCEEDED" else f" ({said})"), flush=True)
+    return 0 if status == "SUCCEEDED" else 1
+
+
+def _passed_on(names: Sequence[str]) -> dict[str, str]:
+    missing = [name for name in names if name not in os.environ]
+    if missing:
+        raise UserError(f"--env names {missing[0]}, which this shell does not have; export it first")
+    return {name: os.environ[name] for name in names}
+
+
+def _remark(sentence: str) -> None:
+    print(f"note: {sentence}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""One worker node of a cluster on this machine: a raylet on 127.0.0.1 that lives as long as this process.
+
+    python -m cluster.worker_node --address 127.0.0.1:46379 --cpus 2 --temp-dir /tmp/node_1
+
+`ray start --address` cannot do this: it refuses while clusters of several machines are ruled out, and only then does
+all of Ray stay on the loopback address (see README.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from typing import Any
+
+from ray._private.node import Node
+from ray._private.parameter import RayParams
+
+
+def main() -> int:
+    """Join the cluster and wait for a signal, or for the end of the raylet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--address", required=True, help="HOST:PORT of the head")
+    parser.add_argument("--cpus", type=int, required=True, help="CPUs that it offers")
+    parser.add_argument("--resources", type=json.loads, default={}, help="custom resources, a JSON object")
+    parser.add_argument(
+        "--temp-dir", required=True, help="of its own: nodes clear away each other's jobs in a shared one"
+    )
+    parser.add_argument("--object-store-bytes", type=int, default=150 * 2**20)
+    words = parser.parse_args()
+    node = Node(_parameters(words), head=False, shutdown_at_exit=True, spawn_reaper=True, connect_only=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print(f"node of {words.cpus} CPUs joined {words.address}", flush=True)
+    while not node.dead_processes():
+        time.sleep(0.5)
+    print(f"ended: {node.dead_processes()}", flush=True)
+    return 1
+
+
+def _parameters(words: argparse.Namespace) -> Any:
+    return RayParams(
+        gcs_address=words.address,
+        node_ip_address="127.0.0.1",
+        temp_dir=words.temp_dir,
+        num_cpus=words.cpus,
+        num_gpus=0,
+        resources=words.resources,
+        object_store_memory=words.object_store_bytes,
+        # 0 and None: let the system choose, since several nodes share the machine.
+        node_manager_port=0,
+        dashboard_agent_listen_port=None,
+        min_worker_port=0,
+        max_worker_port=0,
+        include_log_monitor=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
