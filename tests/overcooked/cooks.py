@@ -1,4 +1,4 @@
-"""Two scripted cooks who really serve soups, in every kitchen; they walk shortest ways and pass things over counters."""
+"""Two scripted cooks who really serve soups, in every kitchen: shortest ways, and things handed over counters."""
 
 import numpy as np
 
