@@ -265,6 +265,19 @@ def test_an_encoder_that_cannot_be_had_is_one_sentence(complaint, monkeypatch):
     assert "check the name and the network" in said
 
 
+def test_folders_that_are_given_relative_are_the_same_ones_from_everywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("bert", "words", "auto"):
+        (tmp_path / name).mkdir()
+    encoder = TextEncoderConfig("bert", folder="kept")
+    kept = dataclasses.replace(SMOKE, texts="texts", encoder=encoder)
+    assert (kept.texts, kept.encoder.name) == (str(tmp_path / "texts"), str(tmp_path / "bert"))
+    assert kept.encoder.folder == str(tmp_path / "kept")
+    for name in ("words", "auto", "lab/model"):
+        same = dataclasses.replace(SMOKE, texts="published", encoder=TextEncoderConfig(name))
+        assert (same.texts, same.encoder) == ("published", TextEncoderConfig(name))
+
+
 def test_a_frozen_encoder_from_a_local_folder_learns_and_is_tested(tmp_path):
     encoder = TextEncoderConfig(save_bert(tmp_path / "bert", positions=64), folder=str(tmp_path / "encodings"))
     config = dataclasses.replace(SMOKE, encoder=encoder, max_sentences_per_cell=1, stages=(1,))

@@ -6,12 +6,15 @@ EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from rl_envs import make
+from rl_envs.messenger.corpus_file import OWN, PUBLISHED
 from rl_envs.messenger.world import STAGES, Messenger
-from rl_models.language.choice import TextEncoderConfig
+from rl_models.language.choice import AUTO, WORDS, TextEncoderConfig
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
@@ -107,6 +110,18 @@ class MessengerConfig:
         check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
         if self.max_sentences_per_cell is not None:
             check_at_least(1, self, "max_sentences_per_cell")
+        self._keep_folders()
+
+    def _keep_folders(self) -> None:
+        """Make paths absolute: a run is continued and evaluated from other folders, too."""
+        encoder = self.encoder
+        name = encoder.name
+        if name not in (WORDS, AUTO) and os.path.isdir(name):
+            name = os.path.abspath(name)
+        folder = os.path.abspath(os.path.expanduser(encoder.folder)) if encoder.folder else ""
+        object.__setattr__(self, "encoder", dataclasses.replace(encoder, name=name, folder=folder))
+        if self.texts not in (OWN, PUBLISHED):
+            object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(self.texts)))
 
     @property
     def last_stage(self) -> int:
