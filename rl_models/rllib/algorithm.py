@@ -95,7 +95,7 @@ class TeamAlgorithm:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Everything a checkpoint holds, and how far training is.
 
-        The tensors are weights, optimiser, and each runner's worlds and recurrent state.
+        The tensors are weights, optimiser, replay if there is one, and each runner's worlds and recurrent state.
         """
         tensors, progress = self._each_learner(_training_state)[0]
         runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
@@ -103,7 +103,7 @@ class TeamAlgorithm:
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint. With another number of runners the worlds begin new episodes."""
-        training = {name: tensors[name] for name in ("weights", "optimizer")}
+        training = {name: tensors[name] for name in ("weights", "optimizer", "replay") if name in tensors}
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)

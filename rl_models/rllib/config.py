@@ -16,7 +16,7 @@ from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.settings import Workers
 from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Objective, Ppo
+from rl_models.training.objective import Impala, Objective
 from rl_models.training.optimiser import OptimiserSettings
 
 
@@ -31,6 +31,8 @@ def rllib_config(
 ) -> AlgorithmConfig:
     """Configure stock PPO or IMPALA, whichever the objective is, with our runner, module and learner.
 
+    QMIX takes turns of playing and learning as PPO does, so it runs in PPO's loop; RLlib has no QMIX any more.
+
     Args:
         make_world: `(num_worlds, first_world) -> world`, picklable.
         build_policy: builds the team with its initial weights, picklable.
@@ -39,8 +41,8 @@ def rllib_config(
         workers: on how many processes.
         seed: of worlds and action sampling.
     """
-    is_ppo = isinstance(objective, Ppo)
-    config: AlgorithmConfig = PPOConfig() if is_ppo else IMPALAConfig()
+    is_impala = isinstance(objective, Impala)
+    config: AlgorithmConfig = IMPALAConfig() if is_impala else PPOConfig()
     batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
     config.environment(
         env="worlds",
@@ -61,7 +63,7 @@ def rllib_config(
         num_gpus_per_learner=workers.gpus_per_learner,
         add_default_connectors_to_learner_pipeline=False,
         learner_connector=fragments_to_batch,
-        learner_class=TeamPpoLearner if is_ppo else TeamImpalaLearner,
+        learner_class=TeamImpalaLearner if is_impala else TeamPpoLearner,
         learner_config_dict={"objective": objective, "optimiser": optimiser},
     )
     config.rl_module(
@@ -73,7 +75,7 @@ def rllib_config(
         )
     )
     config.training(train_batch_size_per_learner=batch // max(workers.learners, 1))
-    if is_ppo:
+    if not is_impala:
         # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
         config.training(num_epochs=1, minibatch_size=workers.fragment_length)
     # IMPALA would spin for 10 s an iteration by default.

@@ -43,6 +43,7 @@ class TeamLearner(TorchLearner):
         self.objective = self.config.learner_config_dict["objective"]
         self.settings = self.config.learner_config_dict["optimiser"]
         self.progress = Progress()
+        self.replay = self.objective.new_replay()
         # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
         self._updating = threading.Lock()
         super().build()
@@ -65,7 +66,7 @@ class TeamLearner(TorchLearner):
         with self._updating:
             count_progress(self.progress, batch, max(1, self.config.num_learners))
             self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
-            for minibatch in minibatches(self.objective, batch, self.progress.updates):
+            for minibatch in minibatches(self.objective, batch, self.progress.updates, self.replay):
                 # A step's rows are worlds times steps; RLlib only counts them.
                 yield MultiAgentBatch({DEFAULT_MODULE_ID: _Rows(minibatch)}, env_steps=minibatch["terminated"].numel())
 
@@ -89,6 +90,7 @@ class TeamLearner(TorchLearner):
         if self._is_finite:
             optimiser.step()
         self.progress.updates += 1
+        self.objective.after_step(self._policy, self.progress)
         skipped = 0.0 if self._is_finite else 1.0
         self._log_statistics(DEFAULT_MODULE_ID, {"schedule/learning_rate": rate, "learner/skipped_update": skipped})
 
@@ -96,12 +98,14 @@ class TeamLearner(TorchLearner):
         """Nothing of RLlib's: coefficients and rates follow our own progress."""
 
     def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of weights and optimiser, and how far training has come, between two updates."""
+        """Copies of weights, optimiser and replay, and how far training has come, between two updates."""
         with self._updating:
             tensors = {
                 "weights": self._policy.state_dict(),
                 "optimizer": optimiser_tensors(self.get_optimizer(DEFAULT_MODULE_ID)),
             }
+            if self.replay is not None:
+                tensors["replay"] = self.replay.tensors()
             copies = {
                 group: {name: value.detach().cpu().clone() for name, value in named.items()}
                 for group, named in tensors.items()
@@ -112,6 +116,8 @@ class TeamLearner(TorchLearner):
         """Continue exactly where `training_state` was taken."""
         self._policy.load_state_dict(tensors["weights"])
         load_optimiser(self.get_optimizer(DEFAULT_MODULE_ID), tensors["optimizer"])
+        if self.replay is not None:
+            self.replay.load(tensors.get("replay", {}))
         self.progress = Progress(**vars(progress))  # a copy: the caller's must not move with every update
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
         self._weights_seq_no += 1

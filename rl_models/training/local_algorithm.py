@@ -68,12 +68,14 @@ class LocalAlgorithm:
         return self._learner.policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """Everything a checkpoint holds (weights, optimiser, worlds and recurrent state), and how far training is."""
+        """Everything a checkpoint holds (weights, optimiser, replay, worlds and recurrent state), and how far it is."""
         tensors: Tensors = {
             "weights": {name: value.detach().cpu() for name, value in self._learner.policy.state_dict().items()},
             "optimizer": optimiser_tensors(self._learner.optimiser),
             "runner_0": self._collector.snapshot(),
         }
+        if self._learner.replay is not None:
+            tensors["replay"] = self._learner.replay.tensors()
         return tensors, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
@@ -82,6 +84,8 @@ class LocalAlgorithm:
         self._learner.policy.load_state_dict(weights)
         load_optimiser(self._learner.optimiser, tensors["optimizer"])
         self._learner.progress = Progress(**vars(progress))
+        if self._learner.replay is not None:
+            self._learner.replay.load(tensors.get("replay", {}))
         if "runner_0" in tensors:
             self._collector.restore(tensors["runner_0"])
 

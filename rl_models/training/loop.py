@@ -16,6 +16,8 @@ from rl_models.training.batch import Batch, take, think, to_batch
 from rl_models.training.fragment import Fragment
 from rl_models.training.objective import Objective, Statistics
 from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.training.q_learning import Qmix
+from rl_models.training.replay import Replay
 from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress
 
@@ -41,6 +43,7 @@ class Learner:
     def __post_init__(self) -> None:
         """Build the optimiser, and bring the objective's tables to where the policy is."""
         self.optimiser = make_optimiser(self.settings, self.policy.parameters())
+        self.replay = self.objective.new_replay()
         for extra in self.objective.extra_losses:
             extra.to(self.device)
 
@@ -55,7 +58,7 @@ class Learner:
         batch = self.objective.prepare(to_batch(joined, self.device))
         count_progress(self.progress, batch)
         statistics: Statistics = {}
-        for minibatch in minibatches(self.objective, batch, self.progress.updates):
+        for minibatch in minibatches(self.objective, batch, self.progress.updates, self.replay):
             statistics = self._minibatch(minibatch, len(minibatch["is_first"]))
         return statistics
 
@@ -75,6 +78,7 @@ class Learner:
         if is_finite:
             self.optimiser.step()
         self.progress.updates += 1
+        self.objective.after_step(self.policy, self.progress)
         skipped = 0.0 if is_finite else 1.0
         return {"learner/gradient_norm": norm, "schedule/learning_rate": rate, "learner/skipped_update": skipped}
 
@@ -91,12 +95,17 @@ def count_progress(progress: Progress, batch: Batch, learners: int = 1) -> None:
     progress.episodes += int(ended.sum()) * learners
 
 
-def minibatches(objective: Objective, batch: Batch, seed: int) -> Iterator[Batch]:
+def minibatches(objective: Objective, batch: Batch, seed: int, replay: Replay | None = None) -> Iterator[Batch]:
     """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
+
+    Q-learning adds the batch to its replay and draws from there.
 
     There are as many as the objective says, of sizes that differ by one at most, unless there are fewer worlds: several
     learners wait for each other at every minibatch, and their shares of the worlds may differ by one.
     """
+    if isinstance(objective, Qmix):
+        yield from _replayed(objective, batch, seed, objective.new_replay() if replay is None else replay)
+        return
     worlds = len(batch["is_first"])
     generator = torch.Generator().manual_seed(seed)
     for _ in range(objective.epochs):
@@ -105,6 +114,12 @@ def minibatches(objective: Objective, batch: Batch, seed: int) -> Iterator[Batch
             continue
         for part in torch.randperm(worlds, generator=generator).tensor_split(min(objective.minibatches, worlds)):
             yield take(batch, part.to(batch["is_first"].device))
+
+
+def _replayed(objective: Qmix, batch: Batch, seed: int, replay: Replay) -> Iterator[Batch]:
+    replay.add(batch)
+    for drawn in replay.draws(objective.updates, objective.fragments, seed):
+        yield {key: value.to(batch["is_first"].device) for key, value in drawn.items()}
 
 
 def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Statistics:

@@ -1,4 +1,4 @@
-"""What is minimised: PPO or IMPALA over a team's joint policy, plus declared extra losses.
+"""What is minimised: PPO or IMPALA over a team's joint policy, plus declared extra losses; QMIX is `q_learning.py`.
 
 Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once, for the
 Ray-free loop and for RLlib's learners alike.
@@ -20,8 +20,9 @@ from torch import Tensor
 
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
-from rl_models.team_policy import TeamOutput
+from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.batch import Batch, alive, chosen, decides, leaves, without_last_observation
+from rl_models.training.q_learning import Qmix
 from rl_models.training.schedule import Progress, Schedule
 
 Statistics = dict[str, Tensor | float]
@@ -48,6 +49,12 @@ class _Objective:
     entropy_kind: EntropyKind = "component"
     is_joint: bool = True
     extra_losses: tuple[ExtraLoss, ...] = ()
+
+    def new_replay(self) -> None:
+        """Nothing is kept: each sample is learned from as long as it is new."""
+
+    def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
+        """Nothing follows an optimiser step."""
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
         """[B, T, 1] joint or [B, T, N] per agent."""
@@ -188,4 +195,4 @@ class Impala(_Objective):
         return loss * scale, statistics
 
 
-Objective = Ppo | Impala
+Objective = Ppo | Impala | Qmix
