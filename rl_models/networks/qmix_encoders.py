@@ -1,0 +1,150 @@
+"""What QMIX sees: a vector as it is, or one of RTFM's rooms as symbols without its document.
+
+An encoder of observations gives every agent a vector; an encoder of states gives the mixing network one, which is free
+to hold what no agent knows, because only learning needs it. No encoder here knows a world: the words of names are
+handed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.networks.film2_stack import ConvolutionStack
+from rl_models.networks.reading import Sizes, offsets_to
+from rl_models.networks.texts import Encoded, shown_texts
+
+GOAL = "goal"
+
+
+class VectorEncoder(nn.Module):
+    """An observation that is a vector already.
+
+    Attributes:
+        features: its width.
+    """
+
+    def __init__(self, key: str, features: int) -> None:
+        super().__init__()
+        self.key, self.features = key, features
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """[B, T, N, F] float32."""
+        return obs[self.key].float()
+
+
+class VectorState(nn.Module):
+    """What all agents see, side by side, as the global state.
+
+    Attributes:
+        features: N times the width of one agent's observation.
+    """
+
+    def __init__(self, key: str, features: int, num_agents: int) -> None:
+        super().__init__()
+        self.key, self.features = key, num_agents * features
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """[B, T, S] float32."""
+        return obs[self.key].float().flatten(2)
+
+
+@dataclass(frozen=True)
+class RoomConfig:
+    """How rooms are seen."""
+
+    word_features: int = 16
+    """Of the vector of each word."""
+    channels: tuple[int, ...] = (32, 64)
+    """Of the convolutions over the room."""
+    sees_goal: bool = True
+    """The goal's team is told, as the sum of the goal's words: no more than a symbol where goals have one form."""
+
+
+class Symbols(nn.Module):
+    """Learned vectors of words, and sums of them for names and the goal: no order, no sentence, no document."""
+
+    def __init__(self, config: RoomConfig, sizes: Sizes) -> None:
+        """Build the table.
+
+        Args:
+            config: widths.
+            sizes: of the world.
+        """
+        super().__init__()
+        self.words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
+        self.features = config.word_features * (sizes.num_agents + config.sees_goal)
+        self._sees_goal = config.sees_goal
+        self.names: Tensor
+        self.register_buffer("names", sizes.names.long(), persistent=False)
+
+    def of_names(self, numbers: Tensor) -> Tensor:
+        """Names [...] uint8 -> [..., F]."""
+        return nn.functional.embedding(numbers.long(), self.words(self.names).sum(1))
+
+    def carried(self, obs: dict[str, Tensor]) -> Tensor:
+        """What stands in no cell, inventories and the goal, for K = B T N frames: [K, features]."""
+        told = self.of_names(obs["inventory"].flatten(0, 2)).flatten(1)
+        if not self._sees_goal:
+            return told
+        return torch.cat([told, shown_texts(obs, GOAL, self._of_text).of_frames("symbol")], -1)
+
+    def _of_text(self, key: str, tokens: Tensor) -> Encoded:
+        return {"symbol": self.words(tokens.long()).sum(-2)}
+
+
+class RoomEncoder(nn.Module):
+    """A room as one agent sees it: convolutions over cells that know their offset to it, then their maximum.
+
+    Attributes:
+        features: channels of the last convolution.
+    """
+
+    def __init__(self, config: RoomConfig, sizes: Sizes) -> None:
+        """Build the layers.
+
+        Args:
+            config: widths.
+            sizes: of the world.
+        """
+        super().__init__()
+        self.symbols = Symbols(config, sizes)
+        self.stack = ConvolutionStack(config.word_features, self.symbols.features, config.channels)
+        self.features = self.stack.features
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """`grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2], `inventory` [B, T, N, N], `goal` -> [B, T, N, F]."""
+        lead = obs["grid"].shape[:3]
+        cells = self.symbols.of_names(obs["grid"].flatten(0, 2)).sum(-2)
+        offsets = offsets_to(obs["position"].flatten(0, 2)[:, 0], cells)
+        return self.stack(cells, offsets, self.symbols.carried(obs))[1].unflatten(0, lead)
+
+
+class RoomState(nn.Module):
+    """The whole room from the first agent's place, cell by cell, as the global state: rooms hide nothing.
+
+    Attributes:
+        features: H W cells and what stands in none of them.
+    """
+
+    def __init__(self, config: RoomConfig, sizes: Sizes, cells: int) -> None:
+        """Build the symbols.
+
+        Args:
+            config: widths.
+            sizes: of the world.
+            cells: H W; a mixing network belongs to rooms of one size, agents do not.
+        """
+        super().__init__()
+        self.symbols = Symbols(config, sizes)
+        self.features = cells * config.word_features + self.symbols.features
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """As `RoomEncoder`, [B, T, S]."""
+        first = {key: obs[key][:, :, :1] for key in ("grid", "inventory", GOAL)}
+        first |= {key: value for key, value in obs.items() if key.startswith("texts/")}
+        lead = first["grid"].shape[:2]
+        cells = self.symbols.of_names(first["grid"].flatten(0, 2)).sum(-2).flatten(1)
+        return torch.cat([cells, self.symbols.carried(first)], -1).unflatten(0, lead)

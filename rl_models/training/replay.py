@@ -1,0 +1,97 @@
+"""A ring of the newest fragments, from which Q-learning draws what it learns from.
+
+A fragment is T steps of one world with its recurrent state before them, so every draw has one shape, nothing is padded,
+and learning need not wait for the ends of episodes. What only on-policy learners need is left out, and so are token
+tables, whose rows change their meaning from fragment to fragment. Draws depend on a seed and on what was added alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from rl_models.training.batch import Batch
+
+_KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
+_KEPT_PREFIXES = ("obs/", "state/")
+_NEXT = "next_row"
+
+
+class Replay:
+    """At most `capacity` fragments on the CPU; the oldest go first."""
+
+    def __init__(self, capacity: int) -> None:
+        """Begin empty; memory is taken when the first fragments tell their shapes.
+
+        Args:
+            capacity: fragments of one world each.
+        """
+        self.capacity = capacity
+        self._rows: Batch = {}
+        self._filled = self._next = 0
+
+    def __len__(self) -> int:
+        """How many fragments there are."""
+        return self._filled
+
+    def add(self, batch: Batch) -> None:
+        """Keep all worlds' fragments of a batch.
+
+        Raises:
+            ValueError: more than ever fit.
+        """
+        worlds = len(batch["is_first"])
+        if worlds > self.capacity:
+            raise ValueError(
+                f"a replay of {self.capacity} fragments cannot hold the {worlds} that come at once: raise its capacity "
+                "or play fewer worlds"
+            )
+        kept = {key: value for key, value in batch.items() if key in _KEPT or key.startswith(_KEPT_PREFIXES)}
+        if not self._rows:
+            self._rows = self._room_for(kept)
+        places = (self._next + torch.arange(worlds)) % self.capacity
+        for key, value in kept.items():
+            self._rows[key][places] = value.cpu()
+        self._next = (self._next + worlds) % self.capacity
+        self._filled = min(self._filled + worlds, self.capacity)
+
+    def draws(self, number: int, fragments: int, seed: int) -> Iterator[Batch]:
+        """Uniform draws, each without replacement and of all that there are while they are too few.
+
+        Args:
+            number: of draws.
+            fragments: in each.
+            seed: of all of them.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(number):
+            places = torch.randperm(self._filled, generator=generator)[:fragments]
+            yield {key: value[places] for key, value in self._rows.items()}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that future draws depend on, for a checkpoint."""
+        rows = {key: value[: self._filled] for key, value in self._rows.items()}
+        return rows | {_NEXT: torch.tensor(self._next)}
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Put `tensors` back; nothing empties the replay.
+
+        Raises:
+            ValueError: they are more than fit.
+        """
+        rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != _NEXT}
+        filled = len(next(iter(rows.values()))) if rows else 0
+        if filled > self.capacity:
+            raise ValueError(
+                f"the checkpoint's replay holds {filled} fragments and this one {self.capacity}: "
+                "continue with the capacity that it was written with"
+            )
+        self._rows = self._room_for(rows)
+        for key, value in rows.items():
+            self._rows[key][:filled] = value
+        self._filled, self._next = filled, int(tensors[_NEXT]) if rows else 0
+
+    def _room_for(self, rows: Batch) -> Batch:
+        return {key: value.new_empty((self.capacity, *value.shape[1:]), device="cpu") for key, value in rows.items()}
