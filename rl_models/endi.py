@@ -47,8 +47,11 @@ VARIANTS = {
     "endi_dis": DivisionLosses("dis"),
     "endi_sup": DivisionLosses("dis", modelling_weight=0.0),
     "endi_reg": DivisionLosses("none"),
+    "endi_dis_balance": DivisionLosses("dis_balance"),
+    "endi_kl": DivisionLosses("kl"),
 }
-"""The paper's: its two regularisers, and EnDi(dis) without agent modelling and without a regulariser."""
+"""The paper's: its two regularisers, and EnDi(dis) without agent modelling and without a regulariser; then what the
+release has for `dis`, and the divergence of section 4.1 itself."""
 
 
 @dataclass(frozen=True)
@@ -113,3 +116,8 @@ def divided_emma_team(
         network = of_agents(lambda: DividedEmma(config.network, sizes, build_encoder(), actions), members)
         policy = PolicyTower(network.features, actions, members)
         return TeamPolicy(network, policy, ValueTower(network.features, members))
+
+
+def divides(policy: TeamPolicy) -> bool:
+    """Whether a team divides entities."""
+    return any(isinstance(part, DividedReading | DividedEmma) for part in policy.modules())

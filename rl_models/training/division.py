@@ -80,8 +80,6 @@ class DivisionLoss:
         """
         divided = Divided.of(output, batch["reward"].shape[1])
         logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.measures().items()}
-        for agent, own in enumerate(divided.mask.detach().sum(-1).mean((0, 1))):
-            logged[f"division/own_entities_{agent}"] = own
         if self.regulariser == "none":
             return output.values.new_zeros(()), logged
         loss = team_mean(self._errors(divided), alive(batch))
@@ -126,11 +124,13 @@ class Divided:
     def measures(self) -> dict[str, Tensor]:
         """How each step's entities are divided, [B, T] each.
 
-        `overlap` is the share that more than one takes of what is taken, `coverage` the share that an agent takes (mean
-        over agents), `taken` the share that anybody takes, `conflicts` whether two agents' nearest entities are one.
+        `own_entities_i` is how many agent i takes, `overlap` the share that more than one takes of what is taken,
+        `coverage` the share that an agent takes (mean over agents), `taken` the share that anybody takes, `conflicts`
+        whether two agents' nearest entities are one.
         """
         taken = self.mask.amax(2, keepdim=True)
-        return {
+        own = {f"own_entities_{agent}": mask.sum(-1) for agent, mask in enumerate(self.mask.unbind(2))}
+        return own | {
             "overlap": measures.overlap(self.mask),
             "coverage": measures.coverage(self.mask, self.entities).mean(-1),
             "taken": measures.coverage(taken, self.entities[:, :, :1]).squeeze(-1),
@@ -139,6 +139,5 @@ class Divided:
 
 
 def division_probe(output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Measures of one step for an evaluation, [B, 1] each, and `own_entities` [B, 1, N]."""
-    divided = Divided.of(output)
-    return divided.measures() | {"own_entities": divided.mask.sum(-1)}
+    """Measures of one step for an evaluation, [B, 1] each."""
+    return Divided.of(output).measures()

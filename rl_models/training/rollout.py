@@ -7,7 +7,6 @@ many worlds or runners there are. So is the noise of a network that draws someth
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.networks.features import State
-from rl_models.networks.noise import FIRST_DRAW, NOISE, noise_shape
+from rl_models.networks.noise import with_noise
+from rl_models.networks.speech import with_messages
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Array, Fragment
 from rl_models.training.text_cache import TextEncodings
@@ -57,7 +57,7 @@ class Collector:
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
         self._texts = self._unread_texts()
-        self._obs = self._with_noise(self.world.reset(seed))
+        self._obs = self._completed(self.world.reset(seed))
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
 
@@ -75,7 +75,7 @@ class Collector:
         is_first[:, -1] = self._is_first
         ends = state_before
         if self.needs_values:
-            ends["last_values"] = _numpy(self._think(self._obs, self._state, self._is_first).values[:, 0])
+            ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
         versions = np.full(self.world.num_worlds, self.version, np.int64)
         return Fragment(obs, is_first, steps, ends, {key: self.world.texts[key].table for key in texts}, versions)
 
@@ -97,7 +97,7 @@ class Collector:
             for prefix, part in parts.items():
                 if name.startswith(prefix):
                     part[name.removeprefix(prefix)] = value
-        self._obs = self._with_noise(self.world.restore(parts["world/"]))
+        self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
         self._is_first = np.array(snapshot["is_first"], bool)
@@ -116,7 +116,7 @@ class Collector:
         for name, tensor in record.items():
             self._record(steps, name, step, _numpy(tensor[:, 0]))
         seen, reward, terminated, truncated, info = self.world.step(to_numpy(actions))
-        self._obs = self._with_noise(seen)
+        self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
         steps["duration"][:, step] = info["duration"]
@@ -131,14 +131,17 @@ class Collector:
         uniforms = torch.from_numpy(self.world.chance.policy_uniforms(policy.num_uniforms))
         return policy.sample(uniforms[:, None].to(self.device))
 
+    def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
+        """Observations of these worlds with what their agents draw and what they tell each other before they act."""
+
+        def uniforms(draws: int, first_draw: int) -> Array:
+            return self.world.chance.policy_uniforms(draws, first_draw)[worlds]
+
+        return with_messages(self.policy.network, uniforms, self._with_noise(obs, worlds), self._tensors)
+
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         """Observations of these worlds with what their agents draw beside their actions, each for itself."""
-        shape = noise_shape(self.policy.network, obs)
-        if shape is None:
-            return obs
-        agents = self.world.num_agents
-        drawn = self.world.chance.policy_uniforms(agents * math.prod(shape), FIRST_DRAW)[worlds]
-        return obs | {NOISE: drawn.reshape(-1, agents, *shape).astype(np.float32)}
+        return with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
 
     def _record(self, steps: dict[str, Array], name: str, step: int, value: Array) -> None:
         """Write what the policy said; its first word tells how much room a fragment needs."""
@@ -158,15 +161,22 @@ class Collector:
         if stopped.size:
             rows = done[stopped]
             # There, too, noise is that of the moment, which is an episode's first.
-            obs = self._with_noise({key: value[stopped] for key, value in info["final_obs"].items()}, rows)
+            obs = self._completed({key: value[stopped] for key, value in info["final_obs"].items()}, rows)
             state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
-            out[rows] = _numpy(self._think(obs, state, np.zeros(len(rows), bool)).values[:, 0])
+            out[rows] = self._values_of(obs, state, np.zeros(len(rows), bool))
+
+    def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
+        """V of every agent, [K, N], also of those that carry on and so have nothing to choose."""
+        everybody = {key: value for key, value in obs.items() if key != "decides"}
+        return _numpy(self._think(everybody, state, is_first).values[:, 0])
 
     def _think(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
-        device = self.device
-        tensors = {key: torch.from_numpy(value)[:, None].to(device) for key, value in obs.items()}
-        tensors |= self._texts.of(obs)
-        return self.policy(tensors, state, torch.from_numpy(is_first)[:, None].to(device))
+        return self.policy(self._tensors(obs), state, torch.from_numpy(is_first)[:, None].to(self.device))
+
+    def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
+        """Observations with T = 1, and what their texts say."""
+        tensors = {key: torch.from_numpy(value)[:, None].to(self.device) for key, value in obs.items()}
+        return tensors | self._texts.of(obs)
 
     def _unread_texts(self) -> TextEncodings:
         return TextEncodings(self.policy.network, self.world.texts, self.device)

@@ -159,7 +159,7 @@ def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
     likeliest = Evaluation(world(backbone), policy, division_probe, is_greedy=True, draws_noise=False).run(3)
     assert not any(seen)
     for metrics in (drawn, likeliest):
-        assert metrics["own_entities"].shape == (6, 2)
+        assert metrics["own_entities_0"].shape == metrics["own_entities_1"].shape == (6,)
         assert all((metrics[name] >= 0).all() and (metrics[name] <= 1).all() for name in ("overlap", "coverage"))
 
 

@@ -322,7 +322,7 @@ def test_measures_of_a_division_by_hand(monkeypatch):
     wanted = {"overlap": 0, "coverage": 0.5, "taken": 1, "conflicts": 0, "own_entities_0": 2, "own_entities_1": 2}
     assert {name: float(value) for name, value in logged.items()} == {f"division/{n}": v for n, v in wanted.items()}
     step = division_probe(output, obs)
-    assert step["own_entities"].tolist() == [[[4, 0], [0, 4]]]
+    assert (step["own_entities_0"].tolist(), step["own_entities_1"].tolist()) == ([[4, 0]], [[0, 4]])
     masks = torch.ones(4, 4)
     output = run(policy, obs)
     assert (Divided.of(output).measures()["overlap"] == 1).all()

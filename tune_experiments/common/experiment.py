@@ -42,6 +42,8 @@ class Experiment:
         seeds: trained when the command line names none.
         split: of the test results; "exact" where `test` computes numbers and plays no episode.
         is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
+        draws_noise: `(config) -> bool`: whether networks that draw something themselves, as EnDi's draw masks, do so
+            after training, or take what is likeliest.
         columns: what the live line of a trial shows, heading -> key of the log.
         search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
             only where it is used.
@@ -62,6 +64,7 @@ class Experiment:
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     is_greedy: bool = False
+    draws_noise: Callable[[Any], bool] = lambda config: True
     search_space: Callable[[], SearchSpace] | None = None
     columns: Mapping[str, str] = field(
         default_factory=lambda: {

@@ -20,6 +20,7 @@ import torch
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
 from rl_models.networks.features import State
+from rl_models.networks.noise import with_noise
 from rl_models.networks.texts import MissingTextsError
 from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
@@ -43,6 +44,7 @@ class LoadedPolicy:
         env_steps: how long it was trained.
         course: where among the stages of its training it stands; one stage where there are none.
         is_greedy: whether it takes the likeliest actions, as in its experiment's test, or samples.
+        draws_noise: whether a network that draws something itself draws, as in the test, or takes what is likeliest.
         thought: everything that it thought at the last `act`, maps of its attention among it.
     """
 
@@ -54,6 +56,7 @@ class LoadedPolicy:
         self.env_steps = int(state["progress"]["env_steps"])
         self.course = course_behind(experiment.plan(config, self.method, self.seed), state)
         self.is_greedy = experiment.is_greedy
+        self.draws_noise = experiment.draws_noise(config)
         self.thought: TeamOutput | None = None
         self._state: State | None = None
         self._chance: Chance | None = None
@@ -100,6 +103,9 @@ class LoadedPolicy:
         if self._state is None:
             self._state = self.policy.initial_state(batch)
             self._chance = Chance(self._seed, 0, batch)
+        assert self._chance is not None
+        if self.draws_noise:
+            obs = with_noise(self.policy.network, self._chance, self.policy.num_agents, obs)
         first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
         try:
             self.thought = output = self.policy(self._tensors(obs), self._state, first)
@@ -109,12 +115,11 @@ class LoadedPolicy:
                 "world.texts[key].look_up(obs[key]) in place of the row numbers"
             ) from error
         self._state = output.state
+        own = self._chance.policy_uniforms(output.policy.num_uniforms)
+        self._chance.next_step()
         if self.is_greedy:
             return to_numpy(output.policy.likeliest()[0])
-        if uniforms is None:
-            assert self._chance is not None
-            uniforms = self._chance.policy_uniforms(output.policy.num_uniforms)
-            self._chance.next_step()
+        uniforms = own if uniforms is None else uniforms
         return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None])[0])
 
     @contextlib.contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 from rl_envs.messenger.corpus import TEXT_SPLITS
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
-from tune_experiments.common.messenger.config import GROUNDING, MessengerConfig, make_world
+from tune_experiments.common.messenger.config import GROUNDED, MessengerRunConfig, make_world
 from tune_experiments.common.plots.figures import FAINT, REMARK, new_figure, save
 from tune_experiments.common.policies import LoadedPolicy
 
@@ -23,7 +23,7 @@ SPLITS = {"train": "training games", "test": "new games, new sentences"}
 
 def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     """[12, 12] float64: how much sprites of an entity look at sentences about another, nan where they never meet."""
-    config: MessengerConfig = policy.config
+    config: MessengerRunConfig = policy.config
     world = make_world(config, config.last_stage, EPISODES, split=split)
     obs = world.reset(SEED)
     policy.reset(SEED, world.texts)
@@ -36,7 +36,7 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], told[:, None], weights))
 
 
-def entities_of_sentences(config: MessengerConfig) -> np.ndarray:
+def entities_of_sentences(config: MessengerRunConfig) -> np.ndarray:
     """[D] int64, number of the entity that each sentence tells of."""
     corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
     found = np.empty(len(corpus.sentences), np.int64)
@@ -62,7 +62,8 @@ def draw_attention(policy: LoadedPolicy, path: Path) -> Path:
         panel.tick_params(length=0)
         panel.spines[:].set_color(FAINT)
     figure.axes[0].set_ylabel("sprite", fontsize=9)
-    remark = ", with a contrastive grounding loss that is not in the paper" if policy.method == GROUNDING else ""
+    is_grounded = policy.method.endswith(GROUNDED)
+    remark = ", with a contrastive grounding loss that is not in the paper" if is_grounded else ""
     figure.suptitle(f"{policy.method}{remark}", x=0.01, ha="left", fontsize=11)
     said = f"mean attention at the start of {EPISODES} episodes: white is 0, the darkest 1; grey: never together"
     figure.supxlabel(said, fontsize=8, color=REMARK)

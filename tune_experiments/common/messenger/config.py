@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from rl_envs import make
 from rl_envs.messenger.corpus_file import OWN, PUBLISHED
@@ -21,8 +21,8 @@ from tune_experiments.common.checks import check_above, check_at_least, check_be
 from tune_experiments.common.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
-GROUNDING: RowName = "emma_grounding"
-"""EMMA with the contrastive grounding loss, which the paper does not have."""
+GROUNDED = "_grounding"
+"""Rows with the contrastive grounding loss, which no paper has, end with it."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class LearnerSettings:
     """Passes over each batch; the release: 4."""
     minibatches: int = 4
     """Of whole fragments in a pass; the release: 1, of 64 samples."""
-    entropy_weight: tuple[float, float, float] = (0.2, 0.05, 0.05)
+    entropy_weight: tuple[float, float, float] = (0.2, 0.02, 0.03)
     """Of the entropy bonus, at the start of a stage, by stage; the release: 0.01. In stage 1 less of it learns entities
     by heart, at the cost of new games."""
-    final_entropy_weight: tuple[float, float, float] = (0.1, 0.01, 0.01)
+    final_entropy_weight: tuple[float, float, float] = (0.1, 0.005, 0.01)
     """The same at the end of a stage's budget."""
     value_weight: float = 0.5
     """Of the squared value error."""
@@ -57,10 +57,12 @@ class LearnerSettings:
 
 
 @dataclass(frozen=True)
-class MessengerConfig:
-    """One run."""
+class MessengerRunConfig:
+    """What all experiments in MESSENGER have in common."""
 
-    methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
+    num_agents: ClassVar[int] = 1
+
+    methods: tuple[str, ...] = ()
     """Rows of the table."""
     stages: tuple[int, ...] = (1,)
     """Of MESSENGER, one after another by the same team: 1, 2, 3 for all."""
@@ -129,8 +131,16 @@ class MessengerConfig:
         return self.stages[-1]
 
 
+@dataclass(frozen=True)
+class MessengerConfig(MessengerRunConfig):
+    """One run of EMMA's experiment."""
+
+    methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
+    """Rows of the table."""
+
+
 def make_world(
-    config: MessengerConfig, stage: int, num_worlds: int = 1, first_world: int = 0, **changes: Any
+    config: MessengerRunConfig, stage: int, num_worlds: int = 1, first_world: int = 0, **changes: Any
 ) -> Messenger:
     """Worlds of a stage; roles are shown beside the manual, for the row that does without it.
 
@@ -147,7 +157,8 @@ def make_world(
         "repair_quotes": config.repair_quotes,
         "max_sentences_per_cell": config.max_sentences_per_cell,
         "frames": config.frames,
-        "shows_roles": True,
+        "shows_roles": config.num_agents == 1,
+        "num_agents": config.num_agents,
     }
     world = make("messenger-v0", num_worlds, first_world=first_world, **arguments | changes)
     assert isinstance(world, Messenger)

@@ -7,7 +7,7 @@ from typing import Any
 from rl_envs.messenger.corpus_file import OWN
 from rl_models.language.choice import BERT, chosen_encoder
 from tune_experiments.common.config_path import value_at
-from tune_experiments.common.messenger.config import GROUNDING, MessengerConfig
+from tune_experiments.common.messenger.config import GROUNDED, MessengerRunConfig
 
 _COMPARED = {
     "stages": "stages",
@@ -34,16 +34,16 @@ _COMPARED = {
 }
 
 
-def departures(config: MessengerConfig, reference: MessengerConfig) -> list[str]:
+def departures(config: MessengerRunConfig, reference: MessengerRunConfig) -> list[str]:
     """Compare with the preset that has the release's constants."""
     notes = [
         "the convolution sees three moments of a cell as channels, as the paper says; the release's sees three cells",
         "values are bootstrapped where a fragment ends and advantages standardised; the release cuts and standardises "
         "returns",
     ]
-    if GROUNDING in config.methods:
-        weight = config.learner.grounding_weight
-        notes.insert(0, f"row {GROUNDING}: a contrastive grounding loss of weight {weight:g}; the paper has none")
+    weight = config.learner.grounding_weight
+    for row in (row for row in config.methods if row.endswith(GROUNDED)):
+        notes.insert(0, f"row {row}: a contrastive grounding loss of weight {weight:g}; the paper has none")
     if config.texts == OWN:
         notes.append("sentences are our own, from 82 templates; --texts published reads the published corpus")
     if config.max_sentences_per_cell is not None:
@@ -57,7 +57,7 @@ def departures(config: MessengerConfig, reference: MessengerConfig) -> list[str]
     return notes
 
 
-def _encoder_in_words(config: MessengerConfig) -> str:
+def _encoder_in_words(config: MessengerRunConfig) -> str:
     return chosen_encoder(config.encoder.name)[1]
 
 

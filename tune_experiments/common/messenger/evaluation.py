@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_envs.core.world import World
+from rl_envs.messenger.symbols import ACTIONS
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.team_policy import TeamPolicy
 from rl_models.teams import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.messenger.config import MessengerConfig, make_world
+from tune_experiments.common.messenger.config import MessengerRunConfig, make_world
 from tune_experiments.common.plan import Episodes
 
 EVALUATION_SEED = 84
@@ -47,30 +49,34 @@ class WithRandomMoves(Evaluation):
         return torch.where(uniforms < RANDOM_SHARE, drawn, actions), component
 
 
-def test(config: MessengerConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+Way = Callable[[World, TeamPolicy], Evaluation]
+"""How a team is tested: what plays it in some worlds."""
+
+
+def test(config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Way = WithRandomMoves) -> dict[str, Episodes]:
     """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
-    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name) for name in _columns(stage)}
+    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name, way) for name in _columns(stage)}
     chance = random_play(config, stage, config.test_episodes)
     return found | {f"stage_{stage}_{RANDOM}{name}": dict(episodes) for name, episodes in chance.items()}
 
 
-def validate(config: MessengerConfig, stage: int, policy: TeamPolicy) -> Episodes:
+def validate(config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Way = WithRandomMoves) -> Episodes:
     """Metrics in games and sentences of the validation split; weights are chosen by `win_rate`."""
     world = make_world(config, stage, config.valid_episodes, split="val")
-    return _summed(WithRandomMoves(world, policy).run(EVALUATION_SEED))
+    return _summed(way(world, policy).run(EVALUATION_SEED))
 
 
 @functools.lru_cache(maxsize=8)
-def random_play(config: MessengerConfig, stage: int, count: int) -> dict[str, Episodes]:
+def random_play(config: MessengerRunConfig, stage: int, count: int) -> dict[str, Episodes]:
     """Column -> episodes of uniform moves; what manuals say makes no difference to them."""
-    play: Callable[..., Evaluation] = functools.partial(Evaluation, policy=uniform_team(1, 5))
+    uniform = uniform_team(config.num_agents, len(ACTIONS))
     worlds = {name: make_world(config, stage, count, split=name) for name in _columns(stage) if "permuted" not in name}
-    return {name: _summed(play(world).run(EVALUATION_SEED)) for name, world in worlds.items()}
+    return {name: _summed(Evaluation(world, uniform).run(EVALUATION_SEED)) for name, world in worlds.items()}
 
 
-def _play(config: MessengerConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
+def _play(config: MessengerRunConfig, stage: int, policy: TeamPolicy, column: str, way: Way) -> Episodes:
     world = make_world(config, stage, config.test_episodes, **COLUMNS[column])
-    return _summed(WithRandomMoves(world, policy).run(EVALUATION_SEED))
+    return _summed(way(world, policy).run(EVALUATION_SEED))
 
 
 def _columns(stage: int) -> list[str]:

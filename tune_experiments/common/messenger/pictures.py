@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tune_experiments.common import plots
 from tune_experiments.common.messenger.attention import draw_attention
-from tune_experiments.common.messenger.config import GROUNDING
+from tune_experiments.common.messenger.config import GROUNDED
 from tune_experiments.common.messenger.film import film
 from tune_experiments.common.policies import chosen_checkpoint, load_policy
 from tune_experiments.common.trial_log import logs_of
@@ -38,7 +38,7 @@ def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
 
 
 def _name(method: str) -> str:
-    return f"{method}, not in the paper" if method == GROUNDING else method
+    return f"{method}, not in the paper" if method.endswith(GROUNDED) else method
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tune_experiments.common.messenger.config import GROUNDING
+from tune_experiments.common.messenger.config import GROUNDED
 from tune_experiments.common.messenger.evaluation import COLUMNS, RANDOM
 from tune_experiments.common.outcome import after_stage
 from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperTable, make_table
+from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
 
-NOT_IN_THE_PAPER = f"{GROUNDING} learns with a contrastive grounding loss, which the paper does not have."
+NOT_IN_THE_PAPER = (
+    f"Rows that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
+)
 CHOSEN = (
     "Weights are those that won most validation games: a row that learns training games by heart is tested with those "
     "from before that (its curves show what came later)."
@@ -24,17 +26,33 @@ RANDOM_ROW = "random play"
 _WORLD = re.compile(rf"stage_(\d)_({RANDOM})?(\w+)")
 
 
-def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table for each stage that was tested."""
+def tables(
+    results: Sequence[Result],
+    caption: str,
+    paper: Mapping[int, PaperNumbers] | None = None,
+    chosen: str = CHOSEN,
+) -> list[PaperTable]:
+    """One table for each stage that was tested.
+
+    Args:
+        results: lines of a run.
+        caption: what the tables show.
+        paper: stage -> method -> column -> the win rate that the paper prints.
+        chosen: a sentence on whose weights are tested.
+    """
     cells = [cell for line in results if line.metric == "win_rate" and (cell := _cell(line, caption))]
-    return [_table([cell for cell in cells if cell.table == title]) for title in sorted({one.table for one in cells})]
+    printed = {_title(caption, stage): numbers for stage, numbers in (paper or {}).items()}
+    return [
+        _table([cell for cell in cells if cell.table == title], chosen, printed.get(title))
+        for title in sorted({one.table for one in cells})
+    ]
 
 
-def _table(cells: Sequence[Result]) -> PaperTable:
+def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> PaperTable:
     played = [cell for cell in cells if cell.method != RANDOM_ROW]
     columns = [name for name in COLUMNS if any(cell.metric == name for cell in played)]
-    table = make_table([*played, *_random(cells)], cells[0].table, columns)
-    notes = [table.caption, CHOSEN, *[NOT_IN_THE_PAPER] * any(cell.method == GROUNDING for cell in played)]
+    table = make_table([*played, *_random(cells)], cells[0].table, columns, paper)
+    notes = [table.caption, chosen, *[NOT_IN_THE_PAPER] * any(cell.method.endswith(GROUNDED) for cell in played)]
     return dataclasses.replace(table, caption=" ".join(notes))
 
 
@@ -53,7 +71,14 @@ def _cell(line: Result, caption: str) -> Result | None:
     if found is None:
         return None
     stage, is_random, column = found.groups()
-    title = f"{caption}, stage {stage}"
     return dataclasses.replace(
-        line, table=title, method=RANDOM_ROW if is_random else line.method, metric=column, world=""
+        line,
+        table=_title(caption, int(stage)),
+        method=RANDOM_ROW if is_random else line.method,
+        metric=column,
+        world="",
     )
+
+
+def _title(caption: str, stage: int) -> str:
+    return f"{caption}, stage {stage}"

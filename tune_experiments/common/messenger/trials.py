@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from rl_envs.messenger.corpus import STILL
 from rl_envs.messenger.corpus_file import corpus_of
@@ -15,62 +18,97 @@ from rl_models.language.encoder import SentenceEncoder
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.grounding import GroundingLoss
-from rl_models.training.objective import Ppo
+from rl_models.training.objective import ExtraLoss, Ppo
 from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.schedule import Schedule
 from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.messenger.config import GROUNDING, LearnerSettings, MessengerConfig, make_world
+from tune_experiments.common.messenger.config import GROUNDED, LearnerSettings, MessengerRunConfig, make_world
 from tune_experiments.common.messenger.evaluation import test, validate
-from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.plan import Episodes, TrialPlan
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
 """What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own."""
 _NO_CLIPPING = 1e9
 
 
-def plan(config: MessengerConfig, method: str, seed: int) -> Curriculum:
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one row of the table has of its own.
+
+    Attributes:
+        build_policy: the team with its initial weights, the same in all stages.
+        extra_losses: beside PPO's.
+        attention: patterns of the parameters that find a sentence, for runs that freeze them after the first stage.
+        is_joint: one ratio for the whole team, or one an agent.
+        chosen_by: metric of the validation by which weights are chosen; None tests the last.
+        test, validate: `(config, stage, policy)`, what is tested after a stage and within it.
+    """
+
+    build_policy: Callable[[], TeamPolicy]
+    extra_losses: tuple[ExtraLoss, ...] = ()
+    attention: tuple[str, ...] = ()
+    is_joint: bool = True
+    chosen_by: str | None = "win_rate"
+    test: Callable[[Any, int, TeamPolicy], dict[str, Episodes]] = test
+    validate: Callable[[Any, int, TeamPolicy], Episodes] = validate
+
+
+def plan(config: MessengerRunConfig, method: str, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
-    return Curriculum(tuple(_stage(config, method, seed, stage) for stage in config.stages))
+    return plan_of(config, _row(config, method, seed), seed)
 
 
-def _stage(config: MessengerConfig, method: str, seed: int, stage: int) -> Stage:
-    is_first, is_last = stage == config.stages[0], stage == config.last_stage
-    freezes = config.freezes_attention and not is_first and method != "game_id"
-    return Stage(
-        name=f"stage_{stage}",
-        plan=_plan_of_stage(config, method, seed, stage),
-        frozen=ATTENTION if freezes else (),
-        test=None if is_last else functools.partial(test, config, stage),
+def plan_of(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
+    """The stages of a row with one seed."""
+    return Curriculum(tuple(_stage(config, row, seed, stage) for stage in config.stages))
+
+
+def _row(config: MessengerRunConfig, method: str, seed: int) -> Row:
+    weight = Schedule.constant(config.learner.grounding_weight)
+    return Row(
+        build_policy=functools.partial(build_policy, config, method, seed),
+        extra_losses=(GroundingLoss(weight),) if method.endswith(GROUNDED) else (),
+        attention=ATTENTION if method != "game_id" else (),
     )
 
 
-def _plan_of_stage(config: MessengerConfig, method: str, seed: int, stage: int) -> TrialPlan:
+def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage:
+    is_first, is_last = stage == config.stages[0], stage == config.last_stage
+    return Stage(
+        name=f"stage_{stage}",
+        plan=_plan_of_stage(config, row, seed, stage),
+        frozen=row.attention if config.freezes_attention and not is_first else (),
+        test=None if is_last else functools.partial(row.test, config, stage),
+    )
+
+
+def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> TrialPlan:
     budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
     return TrialPlan(
         make_world=functools.partial(make_world, config, stage),
-        build_policy=functools.partial(build_policy, config, method, seed),
-        objective=_objective(config.learner, stage, method == GROUNDING, budget),
+        build_policy=row.build_policy,
+        objective=_objective(config.learner, stage, row, budget),
         optimiser=_optimiser(config.learner, budget),
         workers=config.workers,
         seed=seed,
         budget_env_steps=budget,
         validate_every_env_steps=math.ceil(budget / config.validations),
         checkpoint_every_env_steps=math.ceil(budget / config.checkpoints),
-        validate=functools.partial(validate, config, stage),
-        chosen_by="win_rate",
+        validate=functools.partial(row.validate, config, stage),
+        chosen_by=row.chosen_by,
     )
 
 
-def build_policy(config: MessengerConfig, method: str, seed: int) -> TeamPolicy:
+def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one row with its initial weights, the same in all stages."""
     reads = method != "game_id"
     team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles")
     sizes = EmmaSizes(symbols=len(SYMBOLS), side=SIDE, moments=config.frames)
-    encoder = functools.partial(_encoder, config) if reads else None
+    encoder = functools.partial(encoder_of, config) if reads else None
     return emma_team(team, sizes, len(ACTIONS), encoder, seed)
 
 
-def training_sentences(config: MessengerConfig) -> list[str]:
+def training_sentences(config: MessengerRunConfig) -> list[str]:
     """Sentences about the games of training, of all kinds that the run's stages show."""
     corpus, games = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
     kinds = (STILL,) if config.stages == (1,) else range(len(MOVEMENTS))
@@ -81,13 +119,13 @@ def training_sentences(config: MessengerConfig) -> list[str]:
     return [corpus.sentences[number] for number in numbers]
 
 
-def _encoder(config: MessengerConfig) -> SentenceEncoder:
+def encoder_of(config: MessengerRunConfig) -> SentenceEncoder:
+    """What reads the sentences of a run."""
     corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
     return text_encoder(config.encoder, corpus.sentences, training_sentences(config))
 
 
-def _objective(learner: LearnerSettings, stage: int, is_grounded: bool, budget: int) -> Ppo:
-    grounding = GroundingLoss(Schedule.constant(learner.grounding_weight))
+def _objective(learner: LearnerSettings, stage: int, row: Row, budget: int) -> Ppo:
     entropy = learner.entropy_weight[stage - 1], learner.final_entropy_weight[stage - 1]
     return Ppo(
         gamma=learner.gamma[stage - 1],
@@ -97,7 +135,8 @@ def _objective(learner: LearnerSettings, stage: int, is_grounded: bool, budget: 
         minibatches=learner.minibatches,
         value_weight=learner.value_weight,
         entropy_weight=Schedule.linear(*entropy, budget),
-        extra_losses=(grounding,) if is_grounded else (),
+        is_joint=row.is_joint,
+        extra_losses=row.extra_losses,
     )
 
 

@@ -1,0 +1,1 @@
+"""What the experiments of EnDi share on both worlds: settings, rows, evaluation, tables, films with masks."""

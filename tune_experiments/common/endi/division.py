@@ -1,0 +1,64 @@
+"""Settings of the divider, and evaluation of teams that divide: the same on both worlds.
+
+As in the paper an evaluated team draws its masks; `--division.masks likeliest` takes the likelier side instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from rl_models.endi import VARIANTS, DivisionLosses, divides
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.division import division_probe
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.checks import check_at_least
+
+DIVIDED = "endi_"
+"""Rows whose teams divide begin with it."""
+MEASURES = ("overlap", "coverage", "taken", "conflicts")
+"""Of a division, beside how many entities each agent takes, `own_entities_i`."""
+Way = TypeVar("Way", bound=Evaluation)
+
+
+@dataclass(frozen=True)
+class DivisionSettings:
+    """How rows that divide differ from their backbones, beside the losses that their names say."""
+
+    regulariser_weight: float = 1.0
+    """Of the regulariser; the paper gives none, the release has 1."""
+    modelling_weight: float = 1.0
+    """Of agent modelling; likewise."""
+    masks: Literal["drawn", "likeliest"] = "drawn"
+    """After training; while a team learns, masks are drawn."""
+    shares_network: bool = False
+    """One network for all agents, in all rows. False: nothing is shared, as in the paper."""
+
+    @property
+    def draws_masks(self) -> bool:
+        """Whether an evaluated team draws its masks."""
+        return self.masks == "drawn"
+
+
+def check_division(config: Any) -> None:
+    """Refuse weights that are no weights."""
+    check_at_least(0, config, "division.regulariser_weight", "division.modelling_weight")
+
+
+def is_divided(row: str) -> bool:
+    """Whether a row's teams divide."""
+    return row.startswith(DIVIDED)
+
+
+def losses_of(variant: str, settings: DivisionSettings) -> DivisionLosses:
+    """What trains a variant's teams beside the algorithm's loss, with the weights of a run."""
+    losses = VARIANTS[variant]
+    modelling = settings.modelling_weight if losses.modelling_weight else 0.0
+    return dataclasses.replace(losses, regulariser_weight=settings.regulariser_weight, modelling_weight=modelling)
+
+
+def evaluation_of(settings: DivisionSettings, way: type[Way], world: Any, policy: TeamPolicy, **options: Any) -> Way:
+    """An evaluation with the run's choice of masks, which measures divisions where there are any."""
+    probe = division_probe if divides(policy) else None
+    return way(world, policy, probe, draws_noise=settings.draws_masks, **options)

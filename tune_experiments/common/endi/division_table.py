@@ -1,0 +1,36 @@
+"""How tested teams divided their entities: overlap, coverage and numbers, a row a method and world."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from tune_experiments.common.endi.division import MEASURES
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperTable, make_table
+
+EXPLANATION = (
+    "overlap: share of what is taken that more than one agent takes; coverage: share of the entities that an agent "
+    "takes; taken: share that anybody takes; conflicts: steps at which two agents' nearest own entity is the same one."
+)
+
+
+def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
+    """One table, or none where nobody divides.
+
+    Args:
+        results: lines of a run.
+        caption: which of them.
+        worlds: their names in the results -> in the table.
+    """
+    title = f"{caption}: how entities are divided"
+    columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
+    cells = [
+        dataclasses.replace(line, table=title, world=worlds[line.world])
+        for line in results
+        if line.table == caption and line.world in worlds and line.metric in columns
+    ]
+    if not cells:
+        return []
+    table = make_table(cells, title, columns)
+    return [dataclasses.replace(table, caption=f"{table.caption} {EXPLANATION}")]

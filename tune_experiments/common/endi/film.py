@@ -1,0 +1,92 @@
+"""Frames of an episode in which each agent's entities are ringed in its colour as its mask changes (EnDi, figure 3).
+
+Of the episodes that begin at one seed the one is shown that `record_episode` would show. What differs between worlds,
+where entities are and how a moment is drawn, is a `Look` for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rl_envs.messenger import render as messenger_render
+from rl_envs.messenger.symbols import SIDE
+from rl_envs.rtfm import render as rtfm_render
+from rl_models.networks.entity_divider import ENTITIES, MASK
+from tune_experiments.common.endi.rings import Colour, ringed
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a world is drawn.
+
+    Attributes:
+        draw: a scene and a caption -> picture.
+        cell_pixels: side of a cell in it.
+        colours: of agents.
+        cells: what a world shows an agent -> row and column of each entity, in the order of its mask.
+    """
+
+    draw: Callable[[Any, str], np.ndarray]
+    cell_pixels: int
+    colours: Sequence[Colour]
+    cells: Callable[[dict[str, np.ndarray]], list[Cell]]
+
+
+def _messenger_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
+    return [divmod(int(cell), SIDE) for cell in seen["cells"][-1]]
+
+
+def _rtfm_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
+    return [(int(row), int(column)) for row, column, _ in np.ndindex(seen["grid"].shape)]
+
+
+MESSENGER = Look(
+    draw=lambda scene, caption: messenger_render.draw(scene, caption=caption),
+    cell_pixels=52,
+    colours=messenger_render.AGENT_COLOURS,
+    cells=_messenger_cells,
+)
+RTFM = Look(
+    draw=lambda scene, caption: rtfm_render.draw(scene, caption=caption),
+    cell_pixels=84,
+    colours=rtfm_render.AGENT_COLOURS,
+    cells=_rtfm_cells,
+)
+
+
+def film(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
+    """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
+    index = chosen_episode(policy, seed)
+    world = candidate_worlds(policy)
+    steps = steps_of_episode(policy, world, seed, index)
+    scene, seen, frames, reward = world.scene(index), _seen(world, index), [], np.zeros(world.num_agents)
+    for number, (actions, rewards, *_) in enumerate(steps, start=1):
+        chosen = ", ".join(world.action_names[action] for action in actions[index])
+        picture = look.draw(scene, f"{policy.method}, step {number}: {chosen}")
+        frames.append(ringed(picture, _owners(policy, index, look.cells(seen)), look.cell_pixels, look.colours))
+        scene, seen, reward = world.scene(index), _seen(world, index), rewards[index]
+    said = ", ".join(f"{value:+.2f}" for value in reward)
+    return [*frames, look.draw(scene, f"{policy.method}, the end: rewards {said}")]
+
+
+def _seen(world: Any, index: int) -> dict[str, np.ndarray]:
+    """What the first agent of a world sees; entities have the same places in everybody's masks."""
+    return {name: value[index, 0] for name, value in world.observe().items()}
+
+
+def _owners(policy: LoadedPolicy, index: int, cells: Sequence[Cell]) -> list[tuple[Cell, list[int]]]:
+    """Cell of each entity and the agents that took it in the last thought; empty for teams that do not divide."""
+    assert policy.thought is not None
+    extras = policy.thought.extras
+    if MASK not in extras:
+        return []
+    masks, entities = extras[MASK][index, 0].numpy(), extras[ENTITIES][index, 0, 0].numpy()
+    return [(cells[one], np.flatnonzero(masks[:, one]).tolist()) for one in np.flatnonzero(entities).tolist()]

@@ -1,0 +1,50 @@
+"""Every setting of a run of EnDi in MESSENGER with two agents, with the laptop's values as defaults.
+
+EnDi (2023), sections 5.2 and A.2; constants of training from its release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+from tune_experiments.common.checks import check_at_least
+from tune_experiments.common.endi.division import DivisionSettings, check_division
+from tune_experiments.common.messenger.config import LearnerSettings, MessengerRunConfig
+
+RowName: TypeAlias = Literal[
+    "emma",
+    "endi_num",
+    "endi_dis",
+    "endi_sup",
+    "endi_reg",
+    "endi_kl",
+    "endi_dis_balance",
+    "emma_grounding",
+    "endi_dis_grounding",
+]
+PAPER_ROWS: tuple[RowName, ...] = ("emma", "endi_num", "endi_dis", "endi_sup", "endi_reg")
+
+
+@dataclass(frozen=True)
+class EndiMessengerConfig(MessengerRunConfig):
+    """One run."""
+
+    num_agents: ClassVar[int] = 2
+
+    methods: tuple[RowName, ...] = (*PAPER_ROWS, "emma_grounding", "endi_dis_grounding")
+    """Rows of the table."""
+    learner: LearnerSettings = field(default_factory=lambda: LearnerSettings(gamma=(0.99, 0.99, 0.99)))
+    """For all rows."""
+    division: DivisionSettings = field(default_factory=DivisionSettings)
+    """For all rows that divide."""
+    goal_features: int = 64
+    """Channels of the grounded goal; the paper has no number."""
+    weights: Literal["validated", "last"] = "validated"
+    """Which are handed to the next stage and tested: those that won most validation games, or the last."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        super().__post_init__()
+        check_at_least(1, self, "goal_features")
+        check_division(self)

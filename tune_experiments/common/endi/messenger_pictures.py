@@ -1,0 +1,25 @@
+"""What a run of EnDi in MESSENGER leaves to look at: curves, divisions among them, and an episode of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.common.endi import film as films
+from tune_experiments.common.endi.pictures import Trials, draw_all
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import SEED
+
+__all__ = ["draw", "film"]
+
+
+def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """Frames of one episode with everybody's entities."""
+    return films.film(policy, films.MESSENGER, seed)
+
+
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
+    """Everything of which there is something yet; returns what was written."""
+    return draw_all(out, trials, film, {"loss/grounding": "contrastive grounding loss"})

@@ -1,0 +1,45 @@
+"""EnDi's tables on MESSENGER, and what a run changes against the paper and its release."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from tune_experiments.common.endi.division_table import division_table
+from tune_experiments.common.endi.messenger_config import EndiMessengerConfig
+from tune_experiments.common.messenger import tables as messenger
+from tune_experiments.common.messenger.config import GROUNDED
+from tune_experiments.common.messenger.departures import departures as of_messenger
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperNumbers, PaperTable
+
+CHOSEN = (
+    "Tested weights are those that won most validation games, or the last ones where the run says `weights: last`: "
+    "the paper has both."
+)
+DIVISION_WORLDS = {
+    f"stage_{stage}_{column}": f"stage {stage}, {column}" for stage in (1, 2, 3) for column in ("train", "test")
+}
+
+
+def tables(results: Sequence[Result], caption: str, paper: Mapping[int, PaperNumbers]) -> list[PaperTable]:
+    """Win rates, a table a stage; then how entities were divided."""
+    divided = division_table(results, caption, DIVISION_WORLDS)
+    return [*messenger.tables(results, caption, paper, CHOSEN), *divided]
+
+
+def departures(config: EndiMessengerConfig, reference: EndiMessengerConfig) -> list[str]:
+    """Compare with the preset that has the release's constants."""
+    notes = of_messenger(config, reference)
+    if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
+        notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
+    notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
+    notes.append("masks are of entities of the newest moment, noise is replayed in all passes; the release masks cells")
+    if config.division.masks != "drawn":
+        notes.append("tested teams take the likelier side of each mask; the paper draws")
+    if config.division.shares_network:
+        notes.append("agents share one network; the paper's share nothing")
+    for name, weight in dataclasses.asdict(config.division).items():
+        if name.endswith("_weight") and weight != 1.0:
+            notes.append(f"{name.replace('_', ' ')}: {weight:g}, the release has 1")
+    return notes

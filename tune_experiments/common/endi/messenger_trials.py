@@ -1,0 +1,86 @@
+"""From settings to a training run of a row in MESSENGER: its team, its losses, what it is tested with."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
+from rl_models.emma import EmmaTeamConfig, emma_team
+from rl_models.endi import DividedEmmaTeamConfig, divided_emma_team
+from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.grounding import GroundingLoss
+from rl_models.training.objective import ExtraLoss
+from rl_models.training.schedule import Schedule
+from tune_experiments.common.curriculum import Curriculum
+from tune_experiments.common.endi.division import evaluation_of, is_divided, losses_of
+from tune_experiments.common.endi.messenger_config import EndiMessengerConfig
+from tune_experiments.common.messenger import evaluation
+from tune_experiments.common.messenger.config import GROUNDED
+from tune_experiments.common.messenger.evaluation import Way, WithRandomMoves
+from tune_experiments.common.messenger.trials import Row, encoder_of, plan_of
+from tune_experiments.common.plan import Episodes
+
+ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
+"""What the release freezes after the first stage, of all agents; symbols of the goal go on."""
+
+
+def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
+    """The stages of one row with one seed."""
+    row = Row(
+        build_policy=functools.partial(build_policy, config, method, seed),
+        extra_losses=extra_losses(config, method),
+        attention=ATTENTION,
+        is_joint=False,
+        chosen_by="win_rate" if config.weights == "validated" else None,
+        test=test,
+        validate=validate,
+    )
+    return plan_of(config, row, seed)
+
+
+def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
+    """The team of one row with its initial weights."""
+    sizes = EmmaSizes(config.num_agents, len(SYMBOLS), side=SIDE, moments=config.frames)
+    encoder, shares = functools.partial(encoder_of, config), config.division.shares_network
+    if not is_divided(method):
+        return emma_team(EmmaTeamConfig(config.network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
+    network = DividedEmmaConfig(
+        config.network,
+        config.goal_features,
+        # The contrastive loss grounds the policy's symbols; with these the divider is grounded, too.
+        own_goal_symbols=not method.endswith(GROUNDED),
+        models_others=losses_of(_variant(method), config.division).modelling_weight > 0,
+    )
+    return divided_emma_team(DividedEmmaTeamConfig(network, shares), sizes, len(ACTIONS), encoder, seed)
+
+
+def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, ...]:
+    """What trains a row's teams beside PPO."""
+    found: tuple[ExtraLoss, ...] = ()
+    if is_divided(method):
+        found += losses_of(_variant(method), config.division).extra_losses()
+    if method.endswith(GROUNDED):
+        # The loss is a mean over agents; all others are sums, as of agents that learn alone.
+        found += (GroundingLoss(Schedule.constant(config.learner.grounding_weight * config.num_agents)),)
+    return found
+
+
+def test(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+    """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
+    return evaluation.test(config, stage, policy, _way(config))
+
+
+def validate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> Episodes:
+    """Metrics in games and sentences of the validation split."""
+    return evaluation.validate(config, stage, policy, _way(config))
+
+
+def _way(config: Any) -> Way:
+    return functools.partial(evaluation_of, config.division, WithRandomMoves)
+
+
+def _variant(method: str) -> str:
+    return method.removesuffix(GROUNDED)

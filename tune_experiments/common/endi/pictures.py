@@ -1,0 +1,49 @@
+"""Curves of a run of EnDi (figures 7 and 8) with how its masks develop, and a film of an episode of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.common import plots
+from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.video import write_gif
+
+CURVES = {
+    "episode/win_rate": "win rate",
+    "policy/entropy": "entropy (nats)",
+    "division/overlap": "overlap of the agents' masks",
+    "division/coverage": "coverage: entities in an agent's mask",
+    "division/conflicts": "conflicts: same nearest entity",
+    "division/others_accuracy": "others' actions foretold",
+}
+BINS = 40
+_FRAME_SECONDS = 0.8
+Trials = dict[str, dict[int, Path]]
+"""Method -> seed -> folder."""
+
+
+def draw_all(
+    out: Path,
+    trials: Trials,
+    film: Callable[[LoadedPolicy], Sequence[np.ndarray]],
+    more_curves: Mapping[str, str],
+) -> list[Path]:
+    """Everything of which there is something yet; returns what was written."""
+    return [*_draw_curves(out, trials, more_curves), *_draw_episodes(out, trials, film)]
+
+
+def _draw_curves(out: Path, trials: Trials, more_curves: Mapping[str, str]) -> Iterator[Path]:
+    if runs := logs_of(trials):
+        yield plots.learning_curves(runs, out / "plots/curves.png", {**CURVES, **more_curves}, BINS)
+
+
+def _draw_episodes(out: Path, trials: Trials, film: Callable[[LoadedPolicy], Sequence[np.ndarray]]) -> Iterator[Path]:
+    """Of each row's first seed."""
+    for method, seeds in trials.items():
+        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
+        if checkpoint is not None:
+            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif", _FRAME_SECONDS)
