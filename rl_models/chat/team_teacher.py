@@ -7,7 +7,6 @@ This file must not know the kitchen: prompts, names, scripted messages and actio
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from rl_models.chat.asker import Asker, Question, RejectedReplyError
 from rl_models.chat.exchange import ChatRequest, Message
+from rl_models.chat.reading import read_json_object
 
 T = TypeVar("T")
 MOST_WORDS = 10
@@ -120,22 +120,6 @@ def _read_message(name: str, message: Any) -> str:
     if (words := len(message.split())) > MOST_WORDS:
         raise RejectedReplyError(f"the message of {name} has {words} words and may have {MOST_WORDS}")
     return message
-
-
-def read_json_object(text: str) -> dict[str, Any]:
-    """The JSON object that a reply is, or that stands between its first and last brace.
-
-    Raises:
-        RejectedReplyError: there is none.
-    """
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        document = json.loads(text[start : end + 1]) if start >= 0 else None
-    except (ValueError, RecursionError):
-        raise RejectedReplyError("it is not valid JSON") from None
-    if not isinstance(document, dict):
-        raise RejectedReplyError("it holds no JSON object")
-    return document
 
 
 def _reader_of_actions(allowed: tuple[str, ...]) -> Callable[[str], int]:

@@ -1,0 +1,109 @@
+"""One stage of the planner asked many times at once: prompt rendered, reply checked, everything in the transcript.
+
+Prompts are text files of this package: what the model is, a line of three dashes, what it is asked. This file must not
+know what the stages are for.
+"""
+
+from __future__ import annotations
+
+import functools
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Generic, TypeVar
+
+from rl_models.chat.asker import Answer, Asker, Question
+from rl_models.chat.exchange import ChatRequest, Message
+from rl_models.chat.reading import read_record
+from rl_models.planners.replies import Reply
+from rl_models.planners.transcript import Transcript
+
+R = TypeVar("R", bound=Reply)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stage(Generic[R]):
+    """A kind of question.
+
+    Attributes:
+        name: of the stage and of its prompt's file.
+        reply: form of the reply.
+        most_tokens: length at which the model must stop.
+    """
+
+    name: str
+    reply: type[R]
+    most_tokens: int = 800
+
+
+@dataclass(frozen=True)
+class Call(Generic[R, T]):
+    """One question of a stage.
+
+    Attributes:
+        values: what the prompt's names stand for.
+        context: the same as records, for backends that answer by rule.
+        check: turns a reply into what is wanted; raises `RejectedReplyError`.
+        fallback: what is wanted when no reply can be used.
+    """
+
+    values: Mapping[str, str]
+    context: Any
+    check: Callable[[R], T]
+    fallback: Callable[[], T]
+
+
+class Caller:
+    """Carries the calls of all stages to one backend."""
+
+    def __init__(self, asker: Asker, model: str, transcript: Transcript | None = None, seed: int | None = None) -> None:
+        """Bind a backend.
+
+        Args:
+            asker: carries questions to it.
+            model: name the endpoint knows the model by; for other backends any name of their own.
+            transcript: where calls can be read afterwards.
+            seed: sent along, for servers that heed it.
+        """
+        self._asker, self._model, self._seed = asker, model, seed
+        self.transcript = transcript or Transcript()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How questions ended so far (`Asker.counts`)."""
+        return dict(self._asker.counts)
+
+    def call(self, stage: Stage[R], calls: Sequence[Call[R, T]]) -> list[Answer[T]]:
+        """Answers to all calls of a stage, in their order."""
+        questions = [self._question(stage, call) for call in calls]
+        answers = self._asker.ask(questions)
+        for question, answer in zip(questions, answers, strict=True):
+            self.transcript.add_call(question.request, answer)
+        return answers
+
+    def _question(self, stage: Stage[R], call: Call[R, T]) -> Question[T]:
+        request = ChatRequest(
+            model=self._model,
+            messages=render(stage.name, call.values),
+            most_tokens=stage.most_tokens,
+            seed=self._seed,
+            is_json=True,
+            stage=stage.name,
+            context=call.context,
+        )
+        return Question(request, lambda text: call.check(read_record(text, stage.reply)), call.fallback)
+
+
+def render(stage: str, values: Mapping[str, str]) -> tuple[Message, ...]:
+    """The messages of a stage; values are put in as they are and never read as a prompt again."""
+    system, user = _prompt(stage)
+    return Message("system", system.substitute(values)), Message("user", user.substitute(values))
+
+
+@functools.cache
+def _prompt(stage: str) -> tuple[string.Template, string.Template]:
+    text = files("rl_models.planners").joinpath("prompts", f"{stage}.txt").read_text(encoding="utf-8")
+    system, user = text.split("\n---\n")
+    return string.Template(system.strip()), string.Template(user.strip())

@@ -1,0 +1,40 @@
+"""A commander who replaces sub-goals by random ones (SAMA, appendix H, "Is the learned policy grounded?").
+
+With share 0 the planner's commands stand, with share 1 none does; in between each agent's command is replaced with that
+probability. A policy that heeds its commands must do worse the larger the share.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from rl_models.planners.domain import Domain
+from rl_models.planners.planner import with_commands
+from rl_models.planners.plans import Plan
+
+
+class RandomCommander:
+    """Replaces commands; what it does depends on seed, world and round alone."""
+
+    def __init__(self, domain: Domain, share: float, seed: int = 0) -> None:
+        """Replace this share of commands by uniformly drawn valid sub-goals.
+
+        Raises:
+            ValueError: the share is no probability.
+        """
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"the share of random commands must lie between 0 and 1, not be {share}")
+        self._texts = [valid.text for valid in domain.subgoals]
+        self._share, self._seed = share, seed
+
+    def command(self, worlds: Sequence[int], rounds: Sequence[int], plans: Sequence[Plan]) -> list[Plan]:
+        """The plans with some commands replaced."""
+        return [self._replaced(world, number, plan) for world, number, plan in zip(worlds, rounds, plans, strict=True)]
+
+    def _replaced(self, world: int, number: int, plan: Plan) -> Plan:
+        numbers = random.Random(f"{self._seed} {world} {number}")
+        # Both draws are made for every agent, so that a larger share keeps the replacements of a smaller one.
+        draws = [(numbers.random(), numbers.choice(self._texts)) for _ in plan.told]
+        told = [draw if luck < self._share else text for (luck, draw), text in zip(draws, plan.told, strict=True)]
+        return with_commands(plan, tuple(told))

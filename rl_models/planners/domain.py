@@ -1,0 +1,118 @@
+"""What the planner must be told about a world: its words, and rules that answer where no language model does.
+
+Everything is text or small records. An experiment builds a domain for its world (`kitchen/` for Overcooked) and hands
+it to the planner; this file must not know any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+Phase = Literal["decomposition", "allocation"]
+SubgoalTexts: TypeAlias = tuple[str, ...]
+
+
+class StateTextError(ValueError):
+    """A text is no state of the world; the text is a clause that says why, fit for being shown to a model."""
+
+
+@dataclass(frozen=True)
+class ValidSubgoal:
+    """A sub-goal that agents can be given.
+
+    Attributes:
+        text: what an agent is told.
+        predicate: when it is reached, in the language of `predicates`.
+    """
+
+    text: str
+    predicate: str
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A node of Plan4MC's graph: a goal, what must be the case before, and what is the case after."""
+
+    goal: str
+    needs: frozenset[str]
+    gives: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A goal of the team and one sub-goal per agent, nobody's yet."""
+
+    thoughts: str
+    goal: str
+    subgoals: SubgoalTexts
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Who does what: for each agent the place of its sub-goal in the decomposition."""
+
+    thoughts: str
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What was wrong with a plan that failed."""
+
+    thoughts: str
+    phase: Phase
+
+
+class Domain(Protocol):
+    """A world in words, and rules for it."""
+
+    name: str
+    agents: tuple[str, ...]
+    manual: str
+    """Rules of the game and map, for whoever has no other manual."""
+    objects: tuple[str, ...]
+    """What can be acted on, in the manual's words."""
+    goals: tuple[str, ...]
+    subgoals: tuple[ValidSubgoal, ...]
+    skills: tuple[Skill, ...]
+    final_facts: frozenset[str]
+    """What the skills lead to in the end."""
+
+    def check(self, state: str) -> None:
+        """Refuse a text that is no state of the world.
+
+        Raises:
+            StateTextError: with the reason.
+        """
+
+    def situation(self, state: str) -> str:
+        """The state of the world as one sentence, agents aside."""
+
+    def statuses(self, state: str) -> tuple[str, ...]:
+        """One clause about each agent."""
+
+    def as_json(self, state: str, agent: int) -> Any:
+        """The state as model-written reward functions see it."""
+
+    def code(self, subgoal: str) -> str:
+        """A Python function `reward(previous, current)` that says over `as_json` whether a sub-goal is reached."""
+
+    def facts(self, state: str) -> frozenset[str]:
+        """What is the case, in the words of the skills."""
+
+    def diverse_states(self, count: int, seed: int) -> list[str]:
+        """Legal states unlike one another."""
+
+    def goal_list(self, state: str, length: int) -> tuple[str, ...]:
+        """Goals one after another, from here on."""
+
+    def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
+        """The best goal, or the one given, and sub-goals that can begin now; none of the (sorted) ones that failed."""
+
+    def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
+        """The cheapest way to hand out the sub-goals; not one that failed (sub-goals in the agents' order)."""
+
+    def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
+        """Whether the sub-goals or who got them made a plan fail."""

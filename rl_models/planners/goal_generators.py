@@ -1,0 +1,150 @@
+"""Three ways to come to the next goal (SAMA, appendix G.2); all that follows is the same for each.
+
+| | next goal |
+|---|---|
+| SAMA | the model names it together with its sub-goals, each round anew |
+| DEPS | the model writes the whole list at the start, and a new one when a round has failed |
+| Plan4MC | a search over a graph of skills, from what is the case to the final facts, each round anew; no model |
+
+This file must not know how goals are decomposed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from rl_models.chat.asker import RejectedReplyError
+from rl_models.planners.calling import Call, Caller, Stage
+from rl_models.planners.domain import Domain, Skill
+from rl_models.planners.offline_reading import normalised
+from rl_models.planners.replies import AskGoals, LinesReply
+
+GOALS = Stage("goals", LinesReply)
+
+
+class GoalGenerator(Protocol):
+    """Names goals for worlds by their numbers."""
+
+    def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
+        """The goal of each world's next round; none leaves it to the decomposition."""
+
+    def after_round(self, world: int, is_reached: bool) -> None:
+        """Learn how a world's round ended."""
+
+    def begin_episode(self, world: int) -> None:
+        """Forget a world's earlier episode."""
+
+
+class SamaGoals:
+    """Leaves the goal to the decomposition."""
+
+    def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
+        """As `GoalGenerator.goals`."""
+        return [None] * len(worlds)
+
+    def after_round(self, world: int, is_reached: bool) -> None:
+        """Nothing is kept."""
+
+    def begin_episode(self, world: int) -> None:
+        """Nothing is kept."""
+
+
+class DepsGoals:
+    """A list of goals for each world, worked off from the front."""
+
+    def __init__(self, caller: Caller, domain: Domain, manual: str | None = None, length: int = 12) -> None:
+        """Bind a backend.
+
+        Args:
+            caller: carries the calls.
+            domain: the world in words.
+            manual: what the prompt says about the game; the domain's own if there is none.
+            length: goals of a list.
+        """
+        self._caller, self._domain, self._length = caller, domain, length
+        self._manual = manual or domain.manual
+        self._lists: dict[int, deque[str]] = {}
+        self._failed: dict[int, str] = {}
+
+    def begin_episode(self, world: int) -> None:
+        """As `GoalGenerator.begin_episode`."""
+        self._lists.pop(world, None)
+        self._failed.pop(world, None)
+
+    def after_round(self, world: int, is_reached: bool) -> None:
+        """Go on to the next goal, or throw the list away and remember at which goal it failed."""
+        goals = self._lists[world]
+        if is_reached:
+            goals.popleft()
+            self._failed.pop(world, None)
+        else:
+            self._failed[world] = goals[0]
+            goals.clear()
+
+    def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
+        """As `GoalGenerator.goals`; worlds without a list get one."""
+        empty = [place for place, world in enumerate(worlds) if not self._lists.get(world)]
+        calls = [self._call(worlds[place], states[place]) for place in empty]
+        for place, answer in zip(empty, self._caller.call(GOALS, calls), strict=True):
+            self._lists[worlds[place]] = deque(answer.value)
+        return [self._lists[world][0] for world in worlds]
+
+    def _call(self, world: int, state: str) -> Call[LinesReply, tuple[str, ...]]:
+        return Call(
+            values={
+                "manual": self._manual,
+                "situation": self._domain.situation(state),
+                "agents": "; ".join(self._domain.statuses(state)),
+                "goals": ", ".join(self._domain.goals),
+                "length": str(self._length),
+                "failed": self._failed.get(world, "none"),
+            },
+            context=AskGoals(state, self._length),
+            check=self._read,
+            fallback=lambda: self._domain.goal_list(state, self._length),
+        )
+
+    def _read(self, reply: LinesReply) -> tuple[str, ...]:
+        known = {normalised(goal): goal for goal in self._domain.goals}
+        strange = [line for line in reply.lines if normalised(line) not in known]
+        if strange or not reply.lines:
+            raise RejectedReplyError(f"each line must be one of the goals {', '.join(self._domain.goals)}")
+        return tuple(known[normalised(line)] for line in reply.lines[: self._length])
+
+
+class Plan4McGoals:
+    """A search over the domain's skills."""
+
+    def __init__(self, domain: Domain) -> None:
+        """Take the graph of a domain."""
+        self._domain = domain
+
+    def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
+        """As `GoalGenerator.goals`: the first skill on a shortest way, none where there is no way."""
+        return [
+            first_skill(self._domain.skills, self._domain.facts(state), self._domain.final_facts) for state in states
+        ]
+
+    def after_round(self, world: int, is_reached: bool) -> None:
+        """Nothing is kept: the next search sees the world as it is."""
+
+    def begin_episode(self, world: int) -> None:
+        """Nothing is kept."""
+
+
+def first_skill(skills: Sequence[Skill], facts: frozenset[str], wanted: frozenset[str]) -> str | None:
+    """Goal of the first skill on a shortest way from facts to wanted facts (breadth first); facts only grow."""
+    ahead: deque[tuple[frozenset[str], str | None]] = deque([(facts, None)])
+    seen = {facts}
+    while ahead:
+        now, first = ahead.popleft()
+        if wanted <= now:
+            return first
+        for skill in skills:
+            then = now | skill.gives
+            if skill.needs <= now and then not in seen:
+                seen.add(then)
+                ahead.append((then, first or skill.goal))
+    return None

@@ -1,0 +1,70 @@
+"""A planner that errs on purpose: the offline rules, wrong with a given probability in each phase.
+
+It stands in for weaker models and gives reflection something to mend. What it gets wrong depends on the seed and on
+what it is asked, never on when: like a model at temperature 0 it errs again if nothing has changed, and may do better
+when it is shown its failures. This file must not know a world.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import get_args
+
+from rl_models.chat.exchange import ChatReply, ChatRequest, Outcome
+from rl_models.planners.domain import Domain, Phase
+from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.replies import (
+    AllocationReply,
+    AskAllocation,
+    AskDecomposition,
+    AskFault,
+    DecompositionReply,
+    FaultReply,
+    Reply,
+)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Probabilities of a wrong answer in each phase."""
+
+    decomposition: float = 0.0
+    allocation: float = 0.0
+    fault: float = 0.0
+
+
+NOISES = {"weak": Noise(0.25, 0.15, 0.1), "weaker": Noise(0.6, 0.4, 0.3)}
+"""Two stand-ins for weaker models."""
+
+
+class NoisyBackend:
+    """A `Transport` that answers by rule, or wrongly."""
+
+    def __init__(self, domain: Domain, noise: Noise, seed: int = 0) -> None:
+        """Err with these probabilities; `seed` chooses where."""
+        self._domain, self._noise, self._seed = domain, noise, seed
+        self._offline = OfflineBackend(domain)
+        self.model = f"noisy-{noise.decomposition}-{noise.allocation}-{noise.fault}-{seed}"
+        """Name for requests, so that no record mixes two of them."""
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """Answer one request, the same way each time."""
+        numbers = random.Random(f"{self._seed} {request.key}")
+        wrong = self._wrong(request.context, numbers)
+        return self._offline.complete(request) if wrong is None else ChatReply(wrong.model_dump_json())
+
+    def _wrong(self, ask: object, numbers: random.Random) -> Reply | None:
+        luck = numbers.random()
+        if isinstance(ask, AskDecomposition) and luck < self._noise.decomposition:
+            texts = [numbers.choice(self._domain.subgoals).text for _ in self._domain.agents]
+            return DecompositionReply(
+                thoughts="A guess.", goal=ask.goal or numbers.choice(self._domain.goals), subgoals=texts
+            )
+        if isinstance(ask, AskAllocation) and luck < self._noise.allocation:
+            shuffled = list(range(1, len(ask.subgoals) + 1))
+            numbers.shuffle(shuffled)
+            return AllocationReply(thoughts="A guess.", numbers=shuffled)
+        if isinstance(ask, AskFault) and luck < self._noise.fault:
+            return FaultReply(thoughts="A guess.", phase=numbers.choice(get_args(Phase)))
+        return None

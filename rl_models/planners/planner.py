@@ -1,0 +1,301 @@
+"""Goal generation with decomposition, allocation and reflection (SAMA, sections 3.2 and 3.4, appendix F.6).
+
+All methods take many worlds at once, and every answer is either a model's that passed its check or the rules'. This
+file must not know how states come about, or when a round ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rl_models.chat.asker import Answer, RejectedReplyError
+from rl_models.planners.calling import Call, Caller, Stage
+from rl_models.planners.domain import Allocation, Decomposition, Domain, Fault, Phase, SubgoalTexts
+from rl_models.planners.offline_reading import normalised
+from rl_models.planners.plans import Failure, Memory, Plan
+from rl_models.planners.replies import (
+    AllocationReply,
+    AskAllocation,
+    AskDecomposition,
+    AskFault,
+    DecompositionReply,
+    FaultReply,
+)
+
+DECOMPOSITION = Stage("decomposition", DecompositionReply)
+ALLOCATION = Stage("allocation", AllocationReply)
+FAULT = Stage("fault", FaultReply)
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """What every prompt of the planner says about the game.
+
+    Attributes:
+        manual: the rules and the map.
+        objects: what can be acted on; empty if they were not extracted (SAMA's ablation), and then the valid sub-goals
+            are not listed either.
+        shots: examples shown with each question.
+    """
+
+    manual: str
+    objects: tuple[str, ...]
+    shots: int = 1
+
+
+class Planner:
+    """Makes plans for worlds of one domain."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        domain: Domain,
+        briefing: Briefing | None = None,
+        translate: Callable[[Sequence[str]], list[str]] | None = None,
+    ) -> None:
+        """Bind a backend and a domain.
+
+        Args:
+            caller: carries the calls.
+            domain: the world in words, and rules for what no model answers.
+            briefing: what prompts say about the game; the domain's own manual and objects if there is none.
+            translate: state texts to sentences; the domain's own if there is none.
+        """
+        self.domain, self._caller = domain, caller
+        self._briefing = briefing or Briefing(domain.manual, domain.objects)
+        self._translate = translate or (lambda states: [domain.situation(state) for state in states])
+        self._valid = {normalised(valid.text): valid.text for valid in domain.subgoals}
+        self._decomposition_shots = self._show_decompositions(self._briefing.shots)
+        self._allocation_shots = self._show_allocations(self._briefing.shots)
+
+    @property
+    def caller(self) -> Caller:
+        """Whoever carries the calls; holds their counts and transcript."""
+        return self._caller
+
+    def plan(
+        self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
+    ) -> list[Plan]:
+        """A plan for each state.
+
+        Args:
+            states: texts as the world writes them.
+            goals: goals to decompose; none where the model is to choose one.
+            memories: what has failed in each world.
+        """
+        goals = goals or [None] * len(states)
+        memories = memories or [Memory() for _ in states]
+        parts = self._decompose(states, goals, memories)
+        return self._allocate(states, [(answer.value, answer.source == "fallback") for answer in parts], memories)
+
+    def reflect(
+        self,
+        plans: Sequence[Plan],
+        reached: Sequence[Sequence[bool]],
+        memories: Sequence[Memory],
+        goals: Sequence[str | None] | None = None,
+    ) -> list[Plan]:
+        """Find what was wrong with plans that failed, remember it, and plan the same states differently.
+
+        Args:
+            plans: that failed.
+            reached: for each plan, which agents reached their sub-goals.
+            memories: of the worlds; the failure is added to each.
+            goals: as for `plan`, for those that are decomposed anew.
+        """
+        goals = goals or [None] * len(plans)
+        faults = self._find_faults(plans, reached, memories)
+        for plan, fault, memory in zip(plans, faults, memories, strict=True):
+            memory.failures.append(Failure(plan, self._phase(plan, fault, memory)))
+            self._note_reflection(plan, fault, memory)
+        revised = list(plans)
+        again = [index for index, memory in enumerate(memories) if memory.failures[-1].phase == "decomposition"]
+        anew = self.plan([plans[i].state for i in again], [goals[i] for i in again], [memories[i] for i in again])
+        for index, plan in zip(again, anew, strict=True):
+            revised[index] = plan
+        others = [index for index in range(len(plans)) if index not in again]
+        kept = [(Decomposition("", plans[index].goal, plans[index].subgoals), False) for index in others]
+        changed = self._allocate([plans[i].state for i in others], kept, [memories[i] for i in others])
+        for index, plan in zip(others, changed, strict=True):
+            revised[index] = plan
+        return revised
+
+    # ----------------------------------------------------------------------- decomposition
+
+    def _decompose(
+        self, states: Sequence[str], goals: Sequence[str | None], memories: Sequence[Memory]
+    ) -> list[Answer[Decomposition]]:
+        situations = self._translate(states)
+        calls = [
+            self._decomposition_call(state, situation, goal, memory)
+            for state, situation, goal, memory in zip(states, situations, goals, memories, strict=True)
+        ]
+        return self._caller.call(DECOMPOSITION, calls)
+
+    def _decomposition_call(
+        self, state: str, situation: str, goal: str | None, memory: Memory
+    ) -> Call[DecompositionReply, Decomposition]:
+        failed = memory.failed_decompositions()
+        return Call(
+            values={
+                **self._common(),
+                "elements": self._elements(),
+                "subgoals": self._listed_subgoals(),
+                "examples": self._decomposition_shots,
+                "situation": situation,
+                "agents": "; ".join(self.domain.statuses(state)),
+                "goal": goal or "yours to choose",
+                "failed": memory.describe(),
+            },
+            context=AskDecomposition(state, goal, failed),
+            check=lambda reply: self._read_decomposition(reply, goal, memory),
+            fallback=lambda: self.domain.decompose(state, goal, failed),
+        )
+
+    def _read_decomposition(self, reply: DecompositionReply, goal: str | None, memory: Memory) -> Decomposition:
+        wanted = len(self.domain.agents)
+        if len(reply.subgoals) != wanted:
+            raise RejectedReplyError(f"it holds {len(reply.subgoals)} sub-goals and {wanted} are wanted")
+        texts = tuple(self._match(text) for text in reply.subgoals)
+        found = Decomposition(reply.thoughts, goal or " ".join(reply.goal.split()), texts)
+        if tuple(sorted(texts)) in memory.failed_decompositions():
+            raise RejectedReplyError("it repeats sub-goals that have failed")
+        return found
+
+    def _match(self, text: str) -> str:
+        """The valid sub-goal that a text means."""
+        words = normalised(text)
+        if words in self._valid:
+            return self._valid[words]
+        names = set(words.split())
+        within = [valid for plain, valid in self._valid.items() if set(plain.split()) <= names]
+        if len(within) == 1:
+            return within[0]
+        raise RejectedReplyError("a sub-goal is not one of the valid ones: write it as it is listed")
+
+    # -------------------------------------------------------------------------- allocation
+
+    def _allocate(
+        self, states: Sequence[str], parts: Sequence[tuple[Decomposition, bool]], memories: Sequence[Memory]
+    ) -> list[Plan]:
+        calls = [
+            self._allocation_call(state, part, memory)
+            for state, (part, _), memory in zip(states, parts, memories, strict=True)
+        ]
+        answers = self._caller.call(ALLOCATION, calls)
+        plans = []
+        for state, (part, is_rule), answer in zip(states, parts, answers, strict=True):
+            order = answer.value.order
+            told = tuple(part.subgoals[place] for place in order)
+            by_rule = int(is_rule) + (answer.source == "fallback")
+            plans.append(Plan(state, part.goal, part.subgoals, order, told, by_rule))
+        return plans
+
+    def _allocation_call(self, state: str, part: Decomposition, memory: Memory) -> Call[AllocationReply, Allocation]:
+        failed = memory.failed_allocations()
+        return Call(
+            values={
+                **self._common(),
+                "examples": self._allocation_shots,
+                "situation": self.domain.situation(state),
+                "agents": "; ".join(self.domain.statuses(state)),
+                "subgoals": _numbered(part.subgoals),
+                "failed": memory.describe(),
+            },
+            context=AskAllocation(state, part.subgoals, failed),
+            check=lambda reply: self._read_allocation(reply, part.subgoals, memory),
+            fallback=lambda: self.domain.allocate(state, part.subgoals, failed),
+        )
+
+    def _read_allocation(self, reply: AllocationReply, subgoals: SubgoalTexts, memory: Memory) -> Allocation:
+        if sorted(reply.numbers) != list(range(1, len(subgoals) + 1)):
+            raise RejectedReplyError(f"it must give each of the numbers 1 to {len(subgoals)} to one agent")
+        order = tuple(number - 1 for number in reply.numbers)
+        if tuple(subgoals[place] for place in order) in memory.failed_allocations():
+            raise RejectedReplyError("it repeats an allocation that has failed")
+        return Allocation(reply.thoughts, order)
+
+    # -------------------------------------------------------------------------- reflection
+
+    def _find_faults(
+        self, plans: Sequence[Plan], reached: Sequence[Sequence[bool]], memories: Sequence[Memory]
+    ) -> list[Fault]:
+        calls = [
+            self._fault_call(plan, done, memory) for plan, done, memory in zip(plans, reached, memories, strict=True)
+        ]
+        return [answer.value for answer in self._caller.call(FAULT, calls)]
+
+    def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[FaultReply, Fault]:
+        results = [
+            f"{agent}: {text} - {'reached' if done else 'not reached'}"
+            for agent, text, done in zip(self.domain.agents, plan.told, reached, strict=True)
+        ]
+        return Call(
+            values={
+                **self._common(),
+                "situation": self.domain.situation(plan.state),
+                "agents": "; ".join(self.domain.statuses(plan.state)),
+                "goal": plan.goal,
+                "subgoals": _numbered(plan.subgoals),
+                "results": "\n".join(results),
+                "failed": memory.describe(),
+            },
+            context=AskFault(plan.state, plan.subgoals, plan.order),
+            check=lambda reply: Fault(reply.thoughts, reply.phase),
+            fallback=lambda: self.domain.find_fault(plan.state, plan.subgoals, plan.order),
+        )
+
+    def _phase(self, plan: Plan, fault: Fault, memory: Memory) -> Phase:
+        """The phase at fault, unless all ways to hand these sub-goals out have failed: then new ones are due."""
+        tried = memory.failed_allocations() | {plan.allocated}
+        return "decomposition" if set(itertools.permutations(plan.subgoals)) <= tried else fault.phase
+
+    def _note_reflection(self, plan: Plan, fault: Fault, memory: Memory) -> None:
+        failure = memory.failures[-1]
+        lines = [f"failed: {'; '.join(plan.told)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
+        self._caller.transcript.add_note("Reflection", lines)
+
+    # ------------------------------------------------------------------- what prompts share
+
+    def _common(self) -> dict[str, str]:
+        return {"manual": self._briefing.manual, "number": str(len(self.domain.agents))}
+
+    def _elements(self) -> str:
+        return ", ".join(self._briefing.objects) or "whatever the manual names"
+
+    def _listed_subgoals(self) -> str:
+        if not self._briefing.objects:
+            return "- whatever the manual allows one agent to do"
+        return "\n".join(f"- {valid.text}" for valid in self.domain.subgoals)
+
+    def _show_decompositions(self, shots: int) -> str:
+        """Worked examples from states of the domain's own."""
+        parts = []
+        for state in self.domain.diverse_states(shots, seed=1) if shots else []:
+            found = self.domain.decompose(state, None, ())
+            answer = {"thoughts": found.thoughts, "goal": found.goal, "subgoals": list(found.subgoals)}
+            agents = "; ".join(self.domain.statuses(state))
+            parts.append(f"Situation: {self.domain.situation(state)}\nAgents: {agents}.\nAnswer: {json.dumps(answer)}")
+        return "\n\n".join(parts) or "none"
+
+    def _show_allocations(self, shots: int) -> str:
+        parts = []
+        for state in self.domain.diverse_states(shots, seed=1) if shots else []:
+            subgoals = self.domain.decompose(state, None, ()).subgoals
+            found = self.domain.allocate(state, subgoals, ())
+            answer = {"thoughts": found.thoughts, "numbers": [place + 1 for place in found.order]}
+            agents = "; ".join(self.domain.statuses(state))
+            parts.append(f"Agents: {agents}.\nSub-goals:\n{_numbered(subgoals)}\nAnswer: {json.dumps(answer)}")
+        return "\n\n".join(parts) or "none"
+
+
+def with_commands(plan: Plan, told: SubgoalTexts) -> Plan:
+    """The plan with other commands in the place of its own."""
+    return replace(plan, told=told)
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))

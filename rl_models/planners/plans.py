@@ -1,0 +1,70 @@
+"""What the planner hands out and is told: plans, how rounds ended, what failed.
+
+This file must not know how plans are made.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from rl_models.planners.domain import Phase, SubgoalTexts
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Goal, sub-goals and who does which, for one world and one round.
+
+    Attributes:
+        state: text of the state it was made for.
+        goal: of the team.
+        subgoals: one per agent, in the order of the decomposition.
+        order: for each agent the place of its sub-goal among them.
+        told: for each agent what it is told; the sub-goals in the agents' order, unless a commander interferes.
+        by_rule: how many of its parts no model could give.
+    """
+
+    state: str
+    goal: str
+    subgoals: SubgoalTexts
+    order: tuple[int, ...]
+    told: SubgoalTexts
+    by_rule: int = 0
+
+    @property
+    def allocated(self) -> SubgoalTexts:
+        """The sub-goals in the agents' order, whatever a commander told them."""
+        return tuple(self.subgoals[place] for place in self.order)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A plan that failed, and the phase that was at fault."""
+
+    plan: Plan
+    phase: Phase
+
+
+@dataclass
+class Memory:
+    """The latest failures of one world, at most three (SAMA, section 3.4)."""
+
+    failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=3))
+
+    def failed_decompositions(self) -> frozenset[SubgoalTexts]:
+        """Sets of sub-goals that must not come again, each sorted."""
+        return frozenset(
+            tuple(sorted(failure.plan.subgoals)) for failure in self.failures if failure.phase == "decomposition"
+        )
+
+    def failed_allocations(self) -> frozenset[SubgoalTexts]:
+        """Sub-goals in the agents' order that must not come again."""
+        return frozenset(failure.plan.allocated for failure in self.failures if failure.phase == "allocation")
+
+    def describe(self) -> str:
+        """For a prompt."""
+        lines = [
+            f"- goal: {failure.plan.goal}; told: {'; '.join(failure.plan.told)}; at fault: {failure.phase}"
+            for failure in self.failures
+        ]
+        return "\n".join(lines) or "- none"

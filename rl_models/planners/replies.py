@@ -1,0 +1,181 @@
+"""The forms that replies must have, each with bounds, and the contexts from which rules answer instead of a model.
+
+This file must not know what the words mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rl_models.planners.domain import SubgoalTexts
+
+Short: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=600)]
+Long: TypeAlias = Annotated[str, Field(max_length=4_000)]
+MOST_AGENTS = 8
+
+
+class Reply(BaseModel):
+    """Of one stage; what it does not name is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class RelevanceReply(Reply):
+    """Whether a paragraph helps to play."""
+
+    relevant: bool
+
+
+class LinesReply(Reply):
+    """Facts, objects, sentences of a manual or goals, one a line."""
+
+    lines: Annotated[list[Line], Field(max_length=60)]
+
+
+class SentenceReply(Reply):
+    """A state in one sentence."""
+
+    sentence: Line
+
+
+class StatesReply(Reply):
+    """States in the world's own sentences."""
+
+    states: Annotated[list[Annotated[str, Field(max_length=2_000)]], Field(max_length=32)]
+
+
+class DecompositionReply(Reply):
+    """A goal and its parts."""
+
+    thoughts: Long = ""
+    goal: Short
+    subgoals: Annotated[list[Short], Field(min_length=1, max_length=MOST_AGENTS)]
+
+
+class AllocationReply(Reply):
+    """For each agent the number of its sub-goal, from 1."""
+
+    thoughts: Long = ""
+    numbers: Annotated[list[Annotated[int, Field(ge=1, le=MOST_AGENTS)]], Field(min_length=1, max_length=MOST_AGENTS)]
+
+
+class FaultReply(Reply):
+    """Which phase made a plan fail."""
+
+    thoughts: Long = ""
+    phase: Literal["decomposition", "allocation"]
+
+
+class GroupsReply(Reply):
+    """Sub-goals that mean the same, as lists of their numbers, from 1."""
+
+    groups: Annotated[list[Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]], Field(max_length=200)]
+
+
+class PredicateReply(Reply):
+    """A sub-goal in the predicate language."""
+
+    predicate: Annotated[str, Field(min_length=1, max_length=400)]
+
+
+class CodeReply(Reply):
+    """A sub-goal as a Python function."""
+
+    code: Annotated[str, Field(min_length=1, max_length=4_000)]
+
+
+@dataclass(frozen=True)
+class AskRelevance:
+    """Context of `relevance`."""
+
+    paragraph: str
+
+
+@dataclass(frozen=True)
+class AskFacts:
+    """Context of `facts`; `question` is a number of `manual.GAME_QUESTIONS`."""
+
+    paragraph: str
+    question: int
+
+
+@dataclass(frozen=True)
+class AskSummary:
+    """Context of `summary`."""
+
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AskObjects:
+    """Context of `objects`."""
+
+    manual: str
+
+
+@dataclass(frozen=True)
+class AskSentence:
+    """Context of `translation`."""
+
+    state: str
+
+
+@dataclass(frozen=True)
+class AskStates:
+    """Context of `states`."""
+
+    count: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class AskGroups:
+    """Context of `groups`."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AskDecomposition:
+    """Context of `decomposition`."""
+
+    state: str
+    goal: str | None
+    failed: frozenset[SubgoalTexts]
+
+
+@dataclass(frozen=True)
+class AskAllocation:
+    """Context of `allocation`."""
+
+    state: str
+    subgoals: SubgoalTexts
+    failed: frozenset[SubgoalTexts]
+
+
+@dataclass(frozen=True)
+class AskFault:
+    """Context of `fault`."""
+
+    state: str
+    subgoals: SubgoalTexts
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AskGoals:
+    """Context of `goals`."""
+
+    state: str
+    length: int
+
+
+@dataclass(frozen=True)
+class AskReward:
+    """Context of `predicate` and `code`."""
+
+    subgoal: str

@@ -1,0 +1,156 @@
+"""Rounds of planning, acting, judging and reflecting, for many worlds at once (SAMA, figure 2 and section 3.4).
+
+Whoever runs the worlds calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans that
+come back, and puts a world back to where its round began when told so. This file must not run a world or know a policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rl_models.planners.commander import RandomCommander
+from rl_models.planners.goal_generators import GoalGenerator, SamaGoals
+from rl_models.planners.planner import Planner
+from rl_models.planners.plans import Memory, Plan
+from rl_models.planners.subgoal_data import SubgoalData
+
+
+@dataclass(frozen=True)
+class RoundEnd:
+    """How a world's round ended: the state then, and which agents had reached their sub-goals within the round."""
+
+    state: str
+    reached: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class NextRound:
+    """What a world does next.
+
+    Attributes:
+        plan: to follow; `plan.told` are the commands.
+        recovers: whether the world must first be put back to the state in which the round that failed began.
+    """
+
+    plan: Plan
+    recovers: bool
+
+
+@dataclass
+class _Progress:
+    """Of one world."""
+
+    memory: Memory = field(default_factory=Memory)
+    plan: Plan | None = None
+    rounds: int = 0
+    reflections: int = 0
+
+
+@dataclass
+class RoundCounts:
+    """Sums over all worlds."""
+
+    rounds: int = 0
+    reached: int = 0
+    failed: int = 0
+    reflections: int = 0
+    given_up: int = 0
+
+
+class PlanningLoop:
+    """Keeps every world's round, memory and reflections."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        goals: GoalGenerator | None = None,
+        most_reflections: int = 3,
+        commander: RandomCommander | None = None,
+        met: SubgoalData | None = None,
+    ) -> None:
+        """Set up the loop.
+
+        Args:
+            planner: makes plans and reflects.
+            goals: names goals; the planner's own if there is none.
+            most_reflections: trials after a failed round; then the episode goes on from where it is.
+            commander: replaces commands, for the interpolation between the planner's and random ones.
+            met: states met here are added to it with their plans, for fine-tuning the policy.
+        """
+        self._planner, self._most = planner, most_reflections
+        self._goals: GoalGenerator = goals or SamaGoals()
+        self._commander, self._met = commander, met
+        self._progress: dict[int, _Progress] = {}
+        self.counts = RoundCounts()
+
+    def begin(self, states: Mapping[int, str]) -> dict[int, Plan]:
+        """Plans for the first rounds of new episodes, by world."""
+        for world in states:
+            self._progress[world] = _Progress()
+            self._goals.begin_episode(world)
+        return self._plan(states)
+
+    def end_rounds(self, ends: Mapping[int, RoundEnd]) -> dict[int, NextRound]:
+        """What those worlds do whose rounds are over."""
+        for world, end in ends.items():
+            self._judge(world, end)
+        failed = [world for world, end in ends.items() if not all(end.reached)]
+        again = [world for world in failed if self._progress[world].reflections < self._most]
+        revised = self._reflect(again, ends)
+        onwards = {world: end.state for world, end in ends.items() if world not in revised}
+        for world in onwards:
+            self._progress[world].reflections = 0
+        plans = {world: NextRound(plan, False) for world, plan in self._plan(onwards).items()}
+        return plans | {world: NextRound(plan, True) for world, plan in revised.items()}
+
+    def _judge(self, world: int, end: RoundEnd) -> None:
+        """The heuristic h: reflect unless all sub-goals were reached."""
+        progress, is_reached = self._progress[world], all(end.reached)
+        self.counts.rounds += 1
+        self.counts.reached += is_reached
+        self.counts.failed += not is_reached
+        if is_reached:
+            progress.memory = Memory()
+        self.counts.given_up += not is_reached and 0 < self._most <= progress.reflections
+        self._goals.after_round(world, is_reached)
+        told = progress.plan.told if progress.plan is not None else ()
+        results = [
+            f"{text}: {'reached' if done else 'not reached'}" for text, done in zip(told, end.reached, strict=True)
+        ]
+        self._planner.caller.transcript.add_note(f"World {world}: round {progress.rounds} ended", results)
+
+    def _plan(self, states: Mapping[int, str]) -> dict[int, Plan]:
+        if not states:
+            return {}
+        worlds, texts = list(states), list(states.values())
+        goals = self._goals.goals(worlds, texts)
+        memories = [self._progress[world].memory for world in worlds]
+        return self._take(worlds, self._planner.plan(texts, goals, memories), "planned")
+
+    def _reflect(self, worlds: Sequence[int], ends: Mapping[int, RoundEnd]) -> dict[int, Plan]:
+        if not worlds:
+            return {}
+        some = [self._progress[world] for world in worlds]
+        for progress in some:
+            progress.reflections += 1
+        self.counts.reflections += len(worlds)
+        plans = [progress.plan for progress in some if progress.plan is not None]
+        reached = [ends[world].reached for world in worlds]
+        goals = self._goals.goals(worlds, [plan.state for plan in plans])
+        revised = self._planner.reflect(plans, reached, [progress.memory for progress in some], goals)
+        return self._take(worlds, revised, "planned again")
+
+    def _take(self, worlds: Sequence[int], plans: Sequence[Plan], how: str) -> dict[int, Plan]:
+        """Let the commander change commands, then keep and write down the plans."""
+        rounds = [self._progress[world].rounds + 1 for world in worlds]
+        if self._met is not None:
+            self._met.add((plan.state, plan.told) for plan in plans)
+        commanded = self._commander.command(worlds, rounds, plans) if self._commander else plans
+        for world, number, plan in zip(worlds, rounds, commanded, strict=True):
+            self._progress[world].rounds, self._progress[world].plan = number, plan
+            told = [f"{name}: {text}" for name, text in zip(self._planner.domain.agents, plan.told, strict=True)]
+            self._planner.caller.transcript.add_note(
+                f"World {world}: round {number} {how}", [f"goal: {plan.goal}", *told]
+            )
+        return dict(zip(worlds, commanded, strict=True))

@@ -1,0 +1,90 @@
+"""A transcript in Markdown: each call, goal and reflection of a run, readable in order.
+
+What a model wrote stands indented, so that it cannot become markup. This file must not know what the calls are for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rl_models.chat.asker import Answer
+from rl_models.chat.exchange import ChatRequest
+
+
+class Transcript:
+    """Written to a file as it grows, or kept in memory."""
+
+    def __init__(self, path: Path | None = None, most_entries: int = 2_000) -> None:
+        """Begin a transcript.
+
+        Args:
+            path: file to write, anew; none keeps it in memory.
+            most_entries: calls and notes that are written out; later ones are only counted.
+        """
+        self._path, self._most = path, most_entries
+        self._lock = threading.Lock()
+        self._instructions: dict[str, int] = {}
+        self.entries = 0
+        self._kept: list[str] = []
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("", encoding="utf-8")
+        self._write("# Transcript of the planner\n")
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self._path.read_text(encoding="utf-8") if self._path is not None else "".join(self._kept)
+
+    def add_call(self, request: ChatRequest, answer: Answer[Any]) -> None:
+        """One question with all that was answered and why it was not used."""
+        parts = [f"### Call: {request.stage}", self._instruction(request), quoted(request.messages[-1].content)]
+        for attempt in answer.attempts:
+            if attempt.text is not None:
+                parts += ["Reply:", quoted(attempt.text)]
+            if attempt.rejection is not None:
+                parts.append(f"Not used, because: {one_line(attempt.rejection)}.")
+        if answer.source == "fallback":
+            parts += ["Answered by rule instead:", quoted(str(answer.value))]
+        self._add(parts)
+
+    def add_note(self, title: str, lines: Iterable[str]) -> None:
+        """A goal, a result, a reflection."""
+        self._add([f"## {one_line(title)}", "\n".join(f"- {one_line(line)}" for line in lines)])
+
+    def _instruction(self, request: ChatRequest) -> str:
+        """The instruction in full when it is new, else its number."""
+        text = request.messages[0].content
+        with self._lock:
+            is_new = text not in self._instructions
+            number = self._instructions.setdefault(text, len(self._instructions) + 1)
+        return f"Instruction {number}:\n\n{quoted(text)}\n\nQuestion:" if is_new else f"Instruction {number}. Question:"
+
+    def _add(self, parts: list[str]) -> None:
+        with self._lock:
+            self.entries += 1
+            if self.entries == self._most + 1:
+                self._write("\nThe transcript ends here; the record of exchanges holds the rest.\n")
+            if self.entries <= self._most:
+                self._write("\n" + "\n\n".join(part for part in parts if part) + "\n")
+
+    def _write(self, text: str) -> None:
+        if self._path is None:
+            self._kept.append(text)
+        else:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(text)
+
+
+def quoted(text: str) -> str:
+    """Text that shows as it is."""
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def one_line(text: str) -> str:
+    """Text that stays within its line and shows as it is."""
+    plain = " ".join(text.split())
+    return "".join(f"\\{sign}" if sign in "\\`*_<>[]#|" else sign for sign in plain)
