@@ -1,0 +1,122 @@
+"""The replay: what it keeps and forgets, and that its draws are uniform and depend on a seed alone."""
+
+import pytest
+import torch
+
+from rl_models.training.replay import Replay
+
+
+def batch(first, worlds):
+    """Fragments that can be told apart by their reward."""
+    numbers = torch.arange(first, first + worlds, dtype=torch.float32)
+    return {
+        "is_first": torch.zeros(worlds, 4, dtype=torch.bool),
+        "actions": torch.zeros(worlds, 3, 2, dtype=torch.int64),
+        "reward": numbers[:, None, None].expand(-1, 3, 2),
+        "terminated": torch.zeros(worlds, 3, dtype=torch.bool),
+        "truncated": torch.zeros(worlds, 3, dtype=torch.bool),
+        "obs/grid": numbers[:, None].expand(-1, 4).to(torch.uint8),
+        "state/hidden": numbers[:, None].expand(-1, 5).clone(),
+        "log_prob": torch.zeros(worlds, 3),
+        "texts/goal": torch.zeros(9, 2),
+    }
+
+
+def filled(*batches, capacity=10):
+    one = Replay(capacity)
+    for first, worlds in batches:
+        one.add(batch(first, worlds))
+    return one
+
+
+def numbers(drawn):
+    return drawn["reward"][:, 0, 0].tolist()
+
+
+def contents(one):
+    (drawn,) = one.draws(1, len(one), seed=0)
+    return sorted(numbers(drawn))
+
+
+def test_it_keeps_whole_fragments_and_nothing_that_only_on_policy_learners_need():
+    (drawn,) = filled((0, 4)).draws(1, 4, seed=0)
+    assert set(drawn) == {
+        "is_first",
+        "actions",
+        "reward",
+        "terminated",
+        "truncated",
+        "obs/grid",
+        "state/hidden",
+    }
+    for key in ("obs/grid", "state/hidden"):
+        assert drawn[key][:, 0].tolist() == numbers(drawn)
+
+
+def test_the_oldest_go_first():
+    one = filled((0, 4), (4, 4))
+    assert contents(one) == list(range(8))
+    one.add(batch(8, 4))
+    assert len(one) == 10
+    assert contents(one) == list(range(2, 12))
+    one.add(batch(12, 10))
+    assert contents(one) == list(range(12, 22))
+
+
+def test_more_fragments_than_ever_fit_are_refused_before_anything_is_lost():
+    one = filled((0, 4))
+    with pytest.raises(ValueError, match="raise its capacity"):
+        one.add(batch(4, 11))
+    assert contents(one) == [0, 1, 2, 3]
+
+
+def test_draws_are_uniform_and_without_replacement():
+    one = filled((0, 10))
+    draws = torch.tensor([numbers(drawn) for drawn in one.draws(6000, 3, seed=5)])
+    assert (draws.sort(1).values.diff(dim=1) > 0).all()
+    shares = torch.bincount(draws.flatten().long(), minlength=10) / 6000
+    torch.testing.assert_close(shares, torch.full((10,), 0.3), atol=0.025, rtol=0)
+
+
+def test_a_seed_repeats_its_draws_and_another_makes_others():
+    one = filled((0, 10))
+    draws = [[numbers(drawn) for drawn in one.draws(4, 3, seed)] for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+    assert len({tuple(drawn) for drawn in draws[0]}) == 4
+
+
+def test_there_are_fewer_in_a_draw_while_there_are_fewer_at_all():
+    (drawn,) = filled((0, 2)).draws(1, 8, seed=0)
+    assert sorted(numbers(drawn)) == [0, 1]
+
+
+@pytest.mark.parametrize("batches", [((0, 4),), ((0, 4), (4, 4), (8, 4))])
+def test_what_is_kept_in_a_checkpoint_goes_on_as_if_nothing_had_happened(batches):
+    one = filled(*batches)
+    kept = {name: value.clone() for name, value in one.tensors().items()}
+    other = filled((70, 3))
+    other.load(kept)
+    for each in (one, other):
+        each.add(batch(20, 5))
+    ours, theirs = ([numbers(drawn) for drawn in each.draws(5, 4, seed=3)] for each in (one, other))
+    assert ours == theirs
+    assert contents(one) == contents(other)
+
+
+def test_a_checkpoint_without_a_replay_empties_it():
+    one = filled((0, 4))
+    one.load({})
+    assert len(one) == 0
+    one.add(batch(4, 2))
+    assert contents(one) == [4, 5]
+
+
+def test_an_empty_replay_can_be_kept_too():
+    one = filled((0, 4))
+    one.load(Replay(10).tensors())
+    assert len(one) == 0
+
+
+def test_a_checkpoint_of_a_larger_replay_is_refused():
+    with pytest.raises(ValueError, match="continue with the capacity"):
+        Replay(3).load(filled((0, 4)).tensors())
