@@ -120,10 +120,10 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
     picture.paste(grid, (0, 0))
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
     for number, (text, colour, sentence) in enumerate(lines):
-        left, top = grid.width + 8, 8 + number * _LINE_PIXELS
+        left, top = grid.width + 12 + _MOST_CHIPS * _CHIP_PIXELS, 8 + number * _LINE_PIXELS
         if scene.attention and sentence >= 0:
-            _draw_chips(pen, (left, top), scene, sentence)
-        pen.text((left + (_MOST_CHIPS + 0.5) * _CHIP_PIXELS, top), text, fill=colour, font=font)
+            _draw_chips(pen, (left - 4 - len(scene.sprites) * _CHIP_PIXELS, top), scene, sentence)
+        pen.text((left, top), text, fill=colour, font=font)
     return np.asarray(picture)
 
 
