@@ -48,6 +48,7 @@ class AdaptedModel(nn.Module):
         self._peft = [_with_adapters(base, lora, seed)]
         self.message, self.action = (nn.ParameterDict(self._weights_of(name)) for name in ADAPTERS)
         self.trains: Adapter = "action"
+        self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
         self.scorer: Scorer = score_trie if _honours_masks(self.base) else score_alone
 
@@ -91,7 +92,7 @@ class AdaptedModel(nn.Module):
         """
         for prompt, some in zip(prompts, candidates, strict=True):
             self.tokens.check_room(prompt, max(map(len, some), default=0))
-        with self.using(adapter):
+        with self.using(adapter), self._recomputing():
             return self.scorer(self.base, prompts, candidates)
 
     def version(self, name: Adapter) -> int:
@@ -106,10 +107,23 @@ class AdaptedModel(nn.Module):
         """
         if not self.base.supports_gradient_checkpointing:
             raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
-        self.base.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        for layer in self.base.modules():
-            if hasattr(layer, "gradient_checkpointing") and layer is not self.base:
-                layer.training = True  # asked by the layer itself; dropout within it stays as it is
+        self.base.activation_checkpointing_enable({"use_reentrant": False})
+        self._recomputed = [layer for layer in self.base.modules() if hasattr(layer, "gradient_checkpointing")]
+
+    @contextmanager
+    def _recomputing(self) -> Iterator[None]:
+        """Within it layers are recomputed: they ask whether they are in training, and then keep no keys and values.
+
+        Only they are told so, not what is in them, and dropout stays off.
+        """
+        layers = self._recomputed if torch.is_grad_enabled() else []
+        for layer in layers:
+            layer.training = True
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.training = False
 
     def save_adapters(self, folder: Path) -> None:
         """Write both in peft's own format, one folder each."""

@@ -134,11 +134,12 @@ class LanguageNetwork(nn.Module):
         keys = np.concatenate([rows[..., None], heard, legal], axis=-1)[counted]
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
         others = heard.shape[-1]
-        moments = [
+        told = [
             self._moment(codes[key[0]], tuple(texts[text] for text in key[1 : 1 + others]), key[1 + others :])
             for key in distinct
         ]
-        return moments, which.ravel()
+        number = {moment: index for index, moment in enumerate(dict.fromkeys(told))}  # codes can read the same
+        return list(number), np.array([number[moment] for moment in told], np.int64)[which.ravel()]
 
     def _heard(self, said: Array) -> tuple[list[str], Array]:
         """Distinct texts, and which of them each agent hears from agents i + 1, i + 2, ..., [B, T, N, N - 1]."""

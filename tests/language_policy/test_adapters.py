@@ -1,0 +1,184 @@
+"""One adapter learns at a time, and adapters are all that travels and is kept."""
+
+import copy
+
+import pytest
+import torch
+from peft import PeftModel
+
+from rl_models.language_policy.adapters import ADAPTERS
+from rl_models.language_policy.base_model import LanguageModelError, load_base_model
+from rl_models.language_policy.generation import generate
+from rl_models.language_policy.settings import LanguageModelSettings, LoraSettings
+from rl_models.language_policy.team import adapted_model
+from tests.language_policy.small import SMALL, corpus, stir
+
+PROMPTS, CANDIDATES = [(1, 20, 30, 40), (1, 50)], [((60, 61), (60, 62)), ((70,), (71,))]
+
+
+def fresh(**changed):
+    known = {"small": SMALL, "lora": LoraSettings(rank=4, alpha=8)}
+    return adapted_model(LanguageModelSettings(**(known | changed)), corpus)
+
+
+def stirred(**changed):
+    language = fresh(**changed)
+    stir(language.parameters())
+    return language
+
+
+def values(language):
+    """Copies of every tensor, the base's among them."""
+    base = {f"base/{name}": value for name, value in language.base.named_parameters() if "lora_" not in name}
+    return {name: value.detach().clone() for name, value in (dict(language.named_parameters()) | base).items()}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_only_the_adapter_that_learns_changes(name):
+    """Tensor by tensor, with an optimiser that was given everything."""
+    language = fresh()
+    language.train_adapter(name)
+    optimiser = torch.optim.Adam([*language.parameters(), *language.base.parameters()], lr=1e-2)
+    before = values(language)
+    for _ in range(3):  # a fresh adapter's first matrix learns only when its second one is no longer 0
+        language.score("message", PROMPTS, CANDIDATES)
+        scores = language.score(name, PROMPTS, CANDIDATES).log_probs
+        optimiser.zero_grad(set_to_none=True)
+        (-scores[:, 0].sum()).backward()
+        optimiser.step()
+    changed = {key for key, value in values(language).items() if not torch.equal(value, before[key])}
+    assert changed == {key for key in before if key.startswith(f"{name}.")}
+    assert len(changed) == 2 * 2 * SMALL.layers
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_only_the_adapter_that_learns_gets_a_gradient(name):
+    language = stirred()
+    language.train_adapter(name)
+    other = next(one for one in ADAPTERS if one != name)
+    assert not language.score(other, PROMPTS, CANDIDATES).log_probs.requires_grad
+    assert not language.score(None, PROMPTS, CANDIDATES).log_probs.requires_grad
+    language.score(name, PROMPTS, CANDIDATES).log_probs.sum().backward()
+    assert all(weight.grad is not None and weight.grad.any() for weight in getattr(language, name).values())
+    assert all(weight.grad is None for weight in getattr(language, other).values())
+    assert all(weight.grad is None for key, weight in language.base.named_parameters() if f".{name}." not in key)
+
+
+def test_fresh_adapters_change_nothing_and_come_from_their_seed():
+    language = fresh()
+    bare, one, other = (language.score(name, PROMPTS, CANDIDATES).log_probs for name in (None, *ADAPTERS))
+    torch.testing.assert_close(one.detach(), bare)
+    torch.testing.assert_close(other.detach(), bare)
+    torch.manual_seed(99)
+    again = fresh()
+    for key, value in again.state_dict().items():
+        assert torch.equal(value, language.state_dict()[key]), key
+
+
+def test_the_state_is_that_of_the_adapters_alone():
+    language = stirred()
+    state = language.state_dict()
+    assert len(state) == 2 * 2 * 2 * SMALL.layers
+    assert all(key.startswith(("message.", "action.")) and "lora_" in key for key in state)
+    other = fresh()
+    assert not torch.equal(
+        other.score("action", PROMPTS, CANDIDATES).log_probs, language.score("action", PROMPTS, CANDIDATES).log_probs
+    )
+    other.load_state_dict(state)
+    for name in ADAPTERS:
+        assert torch.equal(*(one.score(name, PROMPTS, CANDIDATES).log_probs for one in (other, language)))
+
+
+def test_adapters_are_kept_in_pefts_own_format(tmp_path):
+    language = stirred()
+    language.save_adapters(tmp_path)
+    files = {str(file.relative_to(tmp_path)) for file in tmp_path.glob("*/adapter*")}
+    assert files == {f"{name}/{file}" for name in ADAPTERS for file in FILES}
+    other = fresh()
+    other.load_adapters(tmp_path)
+    for name in ADAPTERS:
+        assert torch.equal(*(one.score(name, PROMPTS, CANDIDATES).log_probs for one in (other, language)))
+    base, _ = load_base_model(str(language.base.name_or_path))
+    theirs = PeftModel.from_pretrained(base, str(tmp_path / "action"))
+    tokens = torch.tensor([PROMPTS[0] + CANDIDATES[0][1]])
+    logits = theirs(tokens).logits[0].log_softmax(-1)
+    wanted = language.score("action", PROMPTS, CANDIDATES).log_probs[0, 1]
+    torch.testing.assert_close(logits[3, 60] + logits[4, 62], wanted, atol=1e-5, rtol=0)
+
+
+FILES = ("adapter_config.json", "adapter_model.safetensors")
+
+
+def test_one_adapter_alone_can_be_loaded(tmp_path):
+    language = stirred()
+    language.save_adapters(tmp_path)
+    for file in (tmp_path / "action").iterdir():
+        file.unlink()
+    other = fresh()
+    other.load_adapters(tmp_path)
+    for key, value in other.state_dict().items():
+        assert torch.equal(value, language.state_dict()[key]) == key.startswith("message."), key
+
+
+def test_adapters_that_are_not_there_or_do_not_fit_are_refused(tmp_path):
+    with pytest.raises(LanguageModelError, match="holds no adapter"):
+        fresh().load_adapters(tmp_path)
+    fresh(lora=LoraSettings(rank=2)).save_adapters(tmp_path)
+    with pytest.raises(LanguageModelError, match="does not fit this language model"):
+        fresh().load_adapters(tmp_path)
+    with pytest.raises(LanguageModelError, match="no layers called nowhere"):
+        fresh(lora=LoraSettings(targets=("nowhere",)))
+
+
+def test_a_change_of_weights_is_noticed():
+    language = fresh()
+    seen = {name: language.version(name) for name in ADAPTERS}
+    assert {name: language.version(name) for name in ADAPTERS} == seen
+    stir(language.action.values())
+    assert language.version("message") == seen["message"]
+    assert language.version("action") != seen["action"]
+    seen["action"] = language.version("action")
+    language.load_state_dict(fresh().state_dict())
+    assert all(language.version(name) != seen[name] for name in ADAPTERS)
+
+
+def test_everything_moves_together_and_copies_are_whole():
+    """In double precision the base is double, too; a copy's adapters are those that its layers compute with."""
+    language = stirred()
+    twin = copy.deepcopy(language)
+    before = language.score("action", PROMPTS, CANDIDATES).log_probs
+    language.double()
+    assert language.base.dtype == torch.float64
+    after = language.score("action", PROMPTS, CANDIDATES).log_probs
+    torch.testing.assert_close(after.float(), before, atol=1e-4, rtol=1e-4)
+    stir(twin.action.values(), seed=5)
+    assert float((twin.score("action", PROMPTS, CANDIDATES).log_probs - before).detach().abs().max()) > 1e-2
+    torch.testing.assert_close(language.score("action", PROMPTS, CANDIDATES).log_probs, after)
+
+
+def test_recomputing_layers_changes_no_gradient():
+    """Gradient checkpointing: the layers run twice, and the gradients are the same."""
+    gradients, calls, written = [], [], []
+    for recomputes in (False, True):
+        language = stirred(gradient_checkpointing=recomputes)
+        counted = []
+        language.base.model.layers[0].mlp.register_forward_pre_hook(lambda *_, counted=counted: counted.append(1))
+        language.score("action", PROMPTS, CANDIDATES).log_probs.sum().backward()
+        gradients.append([weight.grad for weight in language.action.values()])
+        calls.append(len(counted))
+        written.append(generate(language.base, PROMPTS, 5, language.tokens.end, None))
+    assert calls == [1, 2]
+    assert written[0] == written[1]
+    assert any(written[0])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_half_precision_base_has_adapters_in_single_precision():
+    language = fresh(dtype="bfloat16")
+    assert language.base.dtype == torch.bfloat16
+    assert {weight.dtype for weight in language.parameters()} == {torch.float32}
+    scores = language.score("action", PROMPTS, CANDIDATES)
+    assert scores.log_probs.dtype == scores.states.dtype == torch.float32
+    wanted = fresh().score("action", PROMPTS, CANDIDATES).log_probs
+    torch.testing.assert_close(scores.log_probs, wanted, atol=0.3, rtol=0.1)

@@ -1,0 +1,106 @@
+"""Writing in batches with kept keys and values is writing token by token, alone and from scratch."""
+
+import pytest
+import torch
+
+from rl_models.distributions.joint_tensor import inverse_cdf
+from rl_models.language_policy.generation import generate
+from rl_models.language_policy.messages import Writer, message_of
+from rl_models.language_policy.settings import LanguageModelSettings, LoraSettings, MessageSettings
+from rl_models.language_policy.team import adapted_model
+from tests.language_policy.small import SMALL, corpus, stir
+
+MOST = 9
+
+
+@pytest.fixture
+def language():
+    one = adapted_model(LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=4)), corpus)
+    stir(one.parameters(), 0.05)
+    return one
+
+
+def prompts(language):
+    """Beginnings of the corpus's texts, of many lengths, which are continued in different ways."""
+    whole = [language.tokens.prompt(text) for text in corpus()][::7]
+    return [text[: 3 + place % len(text[3:])] for place, text in enumerate(whole)]
+
+
+@torch.no_grad()
+def alone(base, prompt, end, uniforms=None):
+    """One token at a time, everything read anew."""
+    text = []
+    while len(text) < MOST:
+        logits = base(torch.tensor([[*prompt, *text]]), use_cache=False).logits[0, -1]
+        drawn = None if uniforms is None else inverse_cdf(logits.log_softmax(-1), uniforms[len(text)])
+        token = int(logits.argmax() if drawn is None else drawn)
+        if token == end:
+            break
+        text.append(token)
+    return tuple(text)
+
+
+@pytest.mark.parametrize("draws", [False, True], ids=["greedy", "drawn"])
+def test_a_batch_writes_what_each_prompt_would_alone(language, draws):
+    some = prompts(language)
+    end = language.tokens.end if not draws else alone(language.base, some[0], -1)[2]  # one that is met
+    uniforms = torch.rand(len(some), MOST, generator=torch.Generator().manual_seed(0)) if draws else None
+    written = generate(language.base, some, MOST, end, uniforms)
+    wanted = [
+        alone(language.base, prompt, end, None if uniforms is None else uniforms[row])
+        for row, prompt in enumerate(some)
+    ]
+    assert written == wanted
+    assert len(set(written)) > 2
+    assert len({len(text) for text in written}) > draws
+
+
+def test_a_text_ends_before_its_end_token(language):
+    some = prompts(language)[:3]
+    free = generate(language.base, some, MOST, 0, None)
+    end = free[0][3]
+    ended = generate(language.base, some, MOST, end, None)
+    assert ended[0] == free[0][: free[0].index(end)]
+    assert all(end not in text for text in ended)
+
+
+def test_what_is_written_is_the_message_adapters(language):
+    writer = Writer(language, MessageSettings(most_tokens=MOST))
+    some = prompts(language)
+    with language.using("message"):
+        wanted = generate(language.base, some, MOST, language.tokens.end, None)
+    assert writer.write(some) == wanted
+    assert generate(language.base, some, MOST, language.tokens.end, None) != wanted  # the action adapter's
+    assert language.trains == "action"
+    assert all(weight.requires_grad for weight in language.action.values())
+
+
+def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
+    writer = Writer(language, MessageSettings(most_tokens=MOST))
+    some = prompts(language)[:4]
+    first = writer.write(some)
+    assert writer.write([*some, *some]) == [*first, *first]
+    assert writer.memory.computed == 4
+    stir(language.action.values())
+    writer.write(some)
+    assert writer.memory.computed == 4
+    stir(language.message.values(), 0.9)
+    assert writer.write(some) != first
+    assert writer.memory.computed == 8
+
+
+def test_a_message_is_one_line_of_ten_words_at_most(language):
+    writer = Writer(language, MessageSettings())
+    ids = language.tokens.behind("one two three four five six seven eight nine ten eleven")
+    assert writer.text(ids) == "one two three four five six seven eight nine ten"
+    assert writer.text(language.tokens.behind("  take   the red\n brick")) == "take the red"
+    assert writer.text(()) == ""
+
+
+def test_messages_keep_their_ids_on_the_way(language):
+    writer = Writer(language, MessageSettings())
+    table = writer.from_texts(["take the red apple", "", "no"])
+    assert table.shape == (3, 24)
+    assert [writer.text(message_of(row)) for row in table] == ["take the red apple", "", "no"]
+    long = tuple(range(3, 40))
+    assert message_of(writer.table([long])[0]) == long[:24]

@@ -1,0 +1,90 @@
+"""Default models: learned from a corpus, kept by content, whole or not there."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.language_policy import model_cache
+from rl_models.language_policy.base_model import LanguageModelError, load_base_model
+from rl_models.language_policy.model_cache import small_model
+from rl_models.language_policy.settings import LanguageModelSettings, SmallModelSettings
+from rl_models.language_policy.small_model import write_small_model
+from tests.language_policy.small import SMALL, corpus
+
+TINY = dataclasses.replace(SMALL, steps=3)
+
+
+def test_the_default_is_a_llama_of_four_layers_by_128():
+    default = LanguageModelSettings()
+    assert (default.model, default.small.layers, default.small.width) == ("", 4, 128)
+    assert default.small.row_tokens >= 200, "prompts of 160 tokens stand at positions that were learned"
+
+
+def test_a_model_is_trained_once(tmp_path, monkeypatch):
+    first = small_model(corpus, TINY, tmp_path)
+    monkeypatch.setattr(model_cache, "write_small_model", None)
+    assert small_model(corpus, TINY, tmp_path) == first
+    assert {file.name for file in first.iterdir()} >= {"config.json", "model.safetensors", "tokenizer.json"}
+
+
+def test_another_corpus_or_form_is_another_model(tmp_path):
+    folders = {
+        small_model(lambda: ["a b", "b c"], TINY, tmp_path),
+        small_model(lambda: ["a b", "b d"], TINY, tmp_path),
+        small_model(lambda: ["a b", "b c"], dataclasses.replace(TINY, width=16), tmp_path),
+    }
+    assert len(folders) == 3
+
+
+def test_the_same_corpus_gives_the_same_weights(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for number, folder in enumerate(folders):
+        folder.mkdir()
+        torch.manual_seed(number)
+        write_small_model(folder, list(corpus()), TINY)
+    contents = [(folder / "model.safetensors").read_bytes() for folder in folders]
+    assert contents[0] == contents[1]
+    assert len({(folder / "tokenizer.json").read_bytes() for folder in folders}) == 1
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
+    def fails(folder, texts, settings):
+        (folder / "config.json").write_text("{}")
+        raise RuntimeError("the power is out")
+
+    monkeypatch.setattr(model_cache, "write_small_model", fails)
+    with pytest.raises(RuntimeError, match="power"):
+        small_model(corpus, TINY, tmp_path)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
+    monkeypatch.undo()
+    assert small_model(corpus, TINY, tmp_path).is_dir()
+
+
+def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path / "here"))
+    assert small_model(corpus, TINY).parent == tmp_path / "here"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path / "file"))
+    with pytest.raises(LanguageModelError, match="set CONCORD_LANGUAGE_MODELS"):
+        small_model(corpus, TINY)
+
+
+def test_a_corpus_without_texts_is_refused(tmp_path):
+    with pytest.raises(LanguageModelError, match="holds no text"):
+        small_model(list, TINY, tmp_path)
+
+
+def test_it_learns_the_corpus(tmp_path):
+    """From the entropy of the vocabulary to well under a third of it in 120 steps."""
+    settings = SmallModelSettings(
+        layers=2, width=32, heads=2, feed_forward=64, vocabulary=340, steps=120, rows=8, row_tokens=48, context=128
+    )
+    loss = write_small_model(tmp_path, list(corpus()), settings)
+    assert loss < 0.3 * torch.tensor(340.0).log()
+
+
+def test_every_text_comes_back_from_its_tokens(tmp_path):
+    _, tokenizer = load_base_model(str(small_model(corpus, TINY, tmp_path)))
+    for text in (*list(corpus())[:5], " odd  spaces ", "naïve 猫, 1/2!"):
+        assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text

@@ -1,0 +1,164 @@
+"""Scores of a packed trie are those of every prompt and candidate alone, and so are their gradients."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+from rl_models.language_policy.adapters import AdaptedModel
+from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.scoring import normalise, score_alone, score_trie
+from rl_models.language_policy.settings import LoraSettings
+from rl_models.language_policy.small_model import train_tokenizer
+from rl_models.language_policy.trie import trie_of
+from tests.language_policy.small import stir
+
+VOCABULARY = 300
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": VOCABULARY}
+GATED = SIZES | {"intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 128}
+
+
+def models():
+    yield "llama", LlamaForCausalLM, LlamaConfig(**GATED), ("q_proj", "v_proj")
+    yield "llama_eager", LlamaForCausalLM, LlamaConfig(**GATED, attn_implementation="eager"), ("q_proj", "v_proj")
+    yield "qwen2", Qwen2ForCausalLM, Qwen2Config(**GATED), ("q_proj", "v_proj")
+    yield "mistral", MistralForCausalLM, MistralConfig(**GATED), ("q_proj", "v_proj")
+    yield "gpt2", GPT2LMHeadModel, GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=VOCABULARY), ("c_attn",)
+
+
+MODELS = [pytest.param(*model[1:], id=model[0]) for model in models()]
+
+
+def adapted(kind=LlamaForCausalLM, config=None, targets=("q_proj", "v_proj")):
+    """A random model whose adapters change what it says."""
+    torch.manual_seed(0)
+    base = kind(config or LlamaConfig(**GATED)).eval().requires_grad_(False)
+    language = AdaptedModel(base, train_tokenizer(["a b"], VOCABULARY), LoraSettings(rank=4, targets=targets))
+    stir(language.parameters())
+    return language
+
+
+def questions(random, rows):
+    """Prompts and candidate sets of all sizes; candidates share beginnings, repeat and contain each other."""
+    prompts, candidates = [], []
+    for _ in range(rows):
+        prompts.append(tuple(random.integers(0, VOCABULARY, random.integers(1, 40)).tolist()))
+        stems = [tuple(random.integers(0, VOCABULARY, random.integers(1, 4)).tolist()) for _ in range(3)]
+        endings = [tuple(random.integers(0, VOCABULARY, random.integers(0, 4)).tolist()) for _ in range(3)]
+        some = [stems[random.integers(3)] + endings[random.integers(3)] for _ in range(random.integers(0, 9))]
+        candidates.append(tuple(some))
+    return prompts, candidates
+
+
+@pytest.mark.parametrize(("kind", "config", "targets"), MODELS)
+def test_a_trie_scores_as_every_candidate_alone(kind, config, targets):
+    """60 random prompts and candidate sets, in padded batches against one at a time."""
+    language = adapted(kind, config, targets)
+    assert language.scorer is score_trie
+    prompts, candidates = questions(np.random.default_rng(1), 60)
+    with torch.no_grad():
+        together = score_trie(language.base, prompts, candidates)
+        for row, (prompt, some) in enumerate(zip(prompts, candidates, strict=True)):
+            alone = [score_alone(language.base, [prompt], [(one,)]) for one in some]
+            wanted = torch.stack([one.log_probs[0, 0] for one in alone]) if some else torch.zeros(0)
+            torch.testing.assert_close(together.log_probs[row, : len(some)], wanted, atol=1e-4, rtol=0)
+            assert not together.log_probs[row, len(some) :].any()
+            for one in alone:
+                torch.testing.assert_close(together.states[row], one.states[0], atol=1e-4, rtol=1e-4)
+
+
+def test_gradients_of_a_trie_are_those_of_candidates_alone():
+    language = adapted()
+    prompts, candidates = questions(np.random.default_rng(2), 20)
+    weights = torch.randn(20, 8, generator=torch.Generator().manual_seed(0))
+    found = []
+    for score in (score_trie, score_alone):
+        scores = score(language.base, prompts, candidates).log_probs
+        (scores * weights[:, : scores.shape[1]]).sum().backward()
+        found.append([weight.grad.clone() for weight in language.action.values()])
+        language.zero_grad()
+    for one, other in zip(*found, strict=True):
+        assert float(other.abs().max()) > 1e-2
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+
+
+def test_scores_do_not_depend_on_what_is_scored_beside_them():
+    language = adapted()
+    prompts, candidates = questions(np.random.default_rng(3), 10)
+    with torch.no_grad():
+        together = score_trie(language.base, prompts, candidates)
+        apart = [score_trie(language.base, [p], [c]) for p, c in zip(prompts, candidates, strict=True)]
+    for row, one in enumerate(apart):
+        count = len(candidates[row])
+        torch.testing.assert_close(together.log_probs[row, :count], one.log_probs[0], atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_another_prompt_another_position_or_another_adapter_changes_the_scores():
+    """The comparisons above could fail."""
+    language = adapted()
+    prompts, candidates = [tuple(range(20, 40))], [((1, 2, 3), (1, 4))]
+    scores = language.score("action", prompts, candidates).log_probs
+    for other in (
+        language.score("action", [prompts[0][1:]], candidates),
+        language.score("action", [(*prompts[0][:-1], 9)], candidates),
+        language.score("message", prompts, candidates),
+        language.score(None, prompts, candidates),
+    ):
+        assert float((scores - other.log_probs).abs().max()) > 1e-2
+
+
+def test_a_prefix_that_candidates_share_is_there_once():
+    trie = trie_of(((5, 6, 7), (5, 6, 8), (5,), (5, 6, 7), (9, 6)))
+    np.testing.assert_array_equal(trie.tokens, [5, 6, 7, 8, 9, 6])
+    np.testing.assert_array_equal(trie.parents, [-1, 0, 1, 1, -1, 4])
+    np.testing.assert_array_equal(trie.depths, [0, 1, 2, 2, 0, 1])
+    assert [path.tolist() for path in trie.paths] == [[0, 1, 2], [0, 1, 3], [0], [0, 1, 2], [4, 5]]
+    np.testing.assert_array_equal(trie.sees[3], [True, True, False, True, False, False])
+
+
+def test_the_model_reads_prompt_and_distinct_prefixes_once():
+    language = adapted()
+    read = []
+    language.base.model.embed_tokens.register_forward_hook(lambda *call: read.append(call[1][0].numel()))
+    score_trie(language.base, [(1, 2, 3, 4)], [((5, 6, 7), (5, 6, 8), (5, 9))])
+    assert read == [4 + 5]
+
+
+def test_a_candidate_without_tokens_is_refused():
+    with pytest.raises(ValueError, match="no token"):
+        score_trie(adapted().base, [(1, 2)], [((3,), ())])
+
+
+def test_a_model_that_decides_positions_itself_is_scored_candidate_by_candidate(caplog):
+    """ALiBi models take no positions."""
+    config = BloomConfig(hidden_size=32, n_layer=2, n_head=4, vocab_size=VOCABULARY)
+    language = adapted(BloomForCausalLM, config, ("query_key_value",))
+    assert language.scorer is score_alone
+    assert "does not honour masks and positions" in caplog.text
+    prompts, candidates = [(1, 2, 3), (4, 5)], [((6, 7), (8,)), ((9,),)]
+    scores = language.score("action", prompts, candidates).log_probs
+    logits = language.base(torch.tensor([[1, 2, 3, 6, 7]])).logits[0].log_softmax(-1)
+    torch.testing.assert_close(scores[0, 0], logits[2, 6] + logits[3, 7], atol=1e-5, rtol=0)
+
+
+def test_sums_are_divided_by_tokens_or_words_of_each_candidate():
+    sums = torch.tensor([[-6.0, -8.0]])
+    torch.testing.assert_close(normalise(sums, torch.tensor([[3, 2]])), torch.tensor([[-2.0, -4.0]]))
+
+
+def test_a_prompt_that_the_model_cannot_read_is_refused():
+    language = adapted()
+    with pytest.raises(LanguageModelError, match="longer than the 128"):
+        language.score("action", [tuple(range(126))], [((1, 2, 3),)])

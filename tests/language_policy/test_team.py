@@ -1,0 +1,287 @@
+"""A team of language minds: acting and learning read the same prompts, and only what should learn does."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.language_policy.messages import PADDING, message_of
+from rl_models.language_policy.network import ACTION_SCORES
+from rl_models.language_policy.settings import MessageSettings
+from rl_models.networks.speech import MESSAGES
+from rl_models.training.batch import decides, take, think, to_batch
+from rl_models.training.fragment import Fragment
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Progress, Schedule
+from tests.language_policy.small import THINGS, HintNarrator, Hints, collector, stir, team
+
+DRAWN = MessageSettings(most_tokens=8, sampled=True)
+FORMS = {
+    "word": {},
+    "token": {"normalisation": "token"},
+    "sum": {"normalisation": "sum"},
+    "frozen_critic": {"critic_base": "frozen"},
+    "drawn_messages": {"messages": DRAWN},
+    "silence": {"messages": MessageSettings(heard="silence")},
+    "shuffled": {"messages": MessageSettings(most_tokens=8, heard="shuffled")},
+    "rows_of_a_table": {"by_row": True},
+    "three_agents": {"num_agents": 3},
+}
+ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values")
+
+
+def stirred(form="word", **changed):
+    """A collector whose adapters differ from the base and from each other."""
+    one = collector(**(FORMS[form] | changed))
+    language = one.policy.network.language
+    stir(language.action.values())
+    stir(language.message.values(), 0.03)  # little, so that what is said still depends on what is seen
+    one.reset(3)
+    return one
+
+
+def error_at_first_update(objective, policy, fragment):
+    """Largest |ratio - 1| before any step was taken."""
+    batch = objective.prepare(to_batch(fragment))
+    _, statistics = objective.loss(think(policy, batch), batch, Progress())
+    return float(statistics["policy/ratio_error"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rollout_equals_train(form):
+    """With messages that are not the same twice, macro actions, and episodes that end inside the fragment."""
+    one = stirred(form)
+    one.collect()
+    fragment = one.collect()
+    assert 0.3 < fragment.obs["decides"].mean() < 0.95
+    assert fragment.is_first[:, 1:-1].any(1).all()
+    for objective in (Ppo(), Ppo(is_joint=False), Impala(), Impala(is_joint=False)):
+        assert error_at_first_update(objective, one.policy, fragment) < 1e-5
+    stir(one.policy.network.language.action.values(), seed=7)
+    assert error_at_first_update(Ppo(), one.policy, fragment) > 1e-2
+
+
+def test_recorded_values_are_those_that_training_computes():
+    """Of deciding agents at every step; after the last one and at time limits of everybody."""
+    one = stirred(length=6)
+    one.collect()
+    fragment = one.collect()
+    batch = to_batch(fragment)
+    values = think(one.policy, batch).values.detach()
+    acting = decides(batch)
+    torch.testing.assert_close(
+        torch.from_numpy(fragment.steps["values"])[acting], values[:, :-1][acting], atol=1e-5, rtol=0
+    )
+    torch.testing.assert_close(torch.from_numpy(fragment.ends["last_values"]), values[:, -1], atol=1e-5, rtol=0)
+    assert (fragment.ends["last_values"] != 0).all()
+    stopped = fragment.steps["truncated"]
+    assert stopped.any()
+    assert (fragment.steps["final_values"][stopped] != 0).all()
+    assert not fragment.steps["values"][~acting.numpy()].any()
+
+
+def test_the_learner_reads_the_messages_that_were_heard():
+    """Whatever its own message adapter would say by then."""
+    one = stirred()
+    fragment = one.collect()
+    stir(one.policy.network.language.message.values(), 2.0, seed=4)
+    assert error_at_first_update(Ppo(), one.policy, fragment) < 1e-5
+    others = to_batch(fragment)
+    others[f"obs/{MESSAGES}"] = torch.full_like(others[f"obs/{MESSAGES}"], PADDING)
+    before, after = (think(one.policy, batch).extras[ACTION_SCORES] for batch in (to_batch(fragment), others))
+    assert float((before - after).detach().abs().max()) > 1e-3
+
+
+@pytest.mark.parametrize("form", ["word", "drawn_messages", "rows_of_a_table"])
+def test_worlds_can_be_spread_over_collectors(form):
+    policy = stirred(form).policy
+    by_row = form == "rows_of_a_table"
+    whole = collector(4, policy=policy, by_row=by_row)
+    halves = [collector(2, first_world=first, policy=policy, by_row=by_row) for first in (0, 2)]
+    for _ in range(2):
+        one, other = whole.collect(), Fragment.join([half.collect() for half in halves])
+        for key, value in (one.obs | one.steps | one.ends).items():
+            found = (other.obs | other.steps | other.ends)[key]
+            if key in ROUNDING:
+                np.testing.assert_allclose(value, found, atol=1e-5, err_msg=key)
+            elif key != "situation" or not by_row:  # rows of joined tables have other numbers
+                np.testing.assert_array_equal(value, found, err_msg=key)
+
+
+def test_drawn_messages_follow_the_worlds_chance_and_greedy_ones_do_not():
+    drawn, greedy = (stirred(form).collect().obs[MESSAGES] for form in ("drawn_messages", "word"))
+    assert len(np.unique(drawn.reshape(-1, 8), axis=0)) > len(np.unique(greedy.reshape(-1, 8), axis=0))
+    np.testing.assert_array_equal(stirred("drawn_messages").collect().obs[MESSAGES], drawn)
+
+
+def test_each_agent_hears_the_others_in_order_and_never_itself():
+    one = stirred("three_agents")
+    network, heard = one.policy.network, []
+
+    class Listening(HintNarrator):
+        def action_prompt(self, code, heard_now):
+            heard.append((int(code[0]), tuple(heard_now)))
+            return super().action_prompt(code, heard_now)
+
+    network._narrator = Listening()
+    obs = {key: torch.from_numpy(value)[:1, None] for key, value in one.world.observe().items()}
+    obs[MESSAGES] = torch.from_numpy(network.writer.from_texts(["take zero", "take one", "take two"]))[None, None]
+    obs["decides"][:] = True
+    one.policy(obs, {}, torch.zeros(1, 1, dtype=torch.bool))
+    assert sorted(heard) == [
+        (0, ("take one", "take two")),
+        (1, ("take two", "take zero")),
+        (2, ("take zero", "take one")),
+    ]
+
+
+def test_shuffled_messages_are_those_of_another_world():
+    policy = stirred().policy
+    policy.network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
+    own = collector(3, policy=policy).collect().obs[MESSAGES][:, 0]
+    policy.network.settings = stirred("shuffled").policy.network.settings
+    shuffled = collector(3, policy=policy).collect().obs[MESSAGES][:, 0]
+    np.testing.assert_array_equal(shuffled, np.roll(own, 1, axis=0))
+    assert (own != shuffled).any()
+
+
+def test_messages_of_the_world_are_heard_instead_of_own_ones():
+    one = stirred()
+    told = one.policy.network.writer.from_texts(["take the blue ball"])[0]
+
+    class Teacher(Hints):
+        def _observe(self, rows):
+            seen = super()._observe(rows)
+            return seen | {MESSAGES: np.broadcast_to(told, (*seen["decides"].shape, 8)).copy()}
+
+    other = collector(policy=one.policy)
+    other.world = Teacher(3)
+    other.world.observation_spec[MESSAGES] = None
+    other.reset(0)
+    assert (other.collect().obs[MESSAGES] == told).all()
+
+
+def test_without_messages_in_the_observation_the_team_speaks_for_itself():
+    """As in a loaded policy's `act`: greedily, to the same end."""
+    one = stirred()
+    fragment = one.collect()
+    batch = take(to_batch(fragment), slice(0, 2))
+    bare = {key: value for key, value in batch.items() if key != f"obs/{MESSAGES}"}
+    with torch.no_grad():
+        torch.testing.assert_close(
+            think(one.policy, bare).extras[ACTION_SCORES], think(one.policy, batch).extras[ACTION_SCORES]
+        )
+
+
+def test_illegal_actions_are_neither_scored_nor_drawn():
+    one = stirred()
+    fragment = one.collect()
+    legal = np.take_along_axis(fragment.obs["legal"][:, :-1], fragment.steps["actions"][..., None], -1)[..., 0]
+    assert legal.all()
+    output = think(one.policy, to_batch(fragment))
+    illegal = ~torch.from_numpy(fragment.obs["legal"])
+    assert float(output.policy.marginals().detach()[illegal].max()) == 0
+    assert not output.extras[ACTION_SCORES].detach()[illegal].any()
+
+
+def test_equal_moments_are_computed_once():
+    """In a learner's batch, and from step to step while acting, until a weight changes."""
+    one = stirred()
+    fragment, network = one.collect(), one.policy.network
+    computed = network.moments.computed
+    asked = int(fragment.obs["decides"][:, :-1].sum())
+    assert computed < asked
+    one.restore(one.snapshot())
+    collector(policy=one.policy).collect()  # the same fragment again
+    assert network.moments.computed == computed
+    stir(network.language.action.values())
+    collector(policy=one.policy).collect()
+    assert network.moments.computed > computed
+    scored = []
+    score = network.language.scorer
+    network.language.scorer = lambda base, prompts, some: scored.append((prompts, some)) or score(base, prompts, some)
+    think(one.policy, to_batch(fragment))
+    ((prompts, some),) = scored
+    assert len(set(zip(prompts, some, strict=True))) == len(prompts) < asked
+
+
+def test_normalisation_divides_by_words_tokens_or_nothing():
+    found = {}
+    for form in ("sum", "word", "token"):
+        one = stirred(form)
+        found[form] = think(one.policy, to_batch(stirred().collect())).extras[ACTION_SCORES].detach()
+    narrator, tokens = HintNarrator(), one.policy.network.language.tokens
+    for agent in range(2):
+        phrases = narrator.actions([agent])
+        for action, phrase in enumerate(phrases):
+            of_sum, of_word, of_token = (found[form][..., agent, action] for form in ("sum", "word", "token"))
+            torch.testing.assert_close(of_word * len(phrase.split()), of_sum, atol=1e-4, rtol=1e-5)
+            torch.testing.assert_close(of_token * len(tokens.behind(phrase)), of_sum, atol=1e-4, rtol=1e-5)
+    assert len(THINGS) == len(phrases)
+    assert bool(found["sum"].any())
+
+
+@pytest.mark.parametrize("form", ["word", "frozen_critic"])
+def test_ppo_changes_the_action_adapter_and_the_critic_alone(form):
+    """Tensor by tensor; every one of those changes."""
+    one = stirred(form)
+    policy = one.policy
+    base = copy.deepcopy(policy.network.language.base.state_dict())
+    before = copy.deepcopy(policy.state_dict())
+    learner = Learner(policy, Ppo(), OptimiserSettings(learning_rate=Schedule.constant(1e-2)))
+    learner.update([one.collect()])
+    changed = {name for name, value in policy.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed == {name for name in before if ".action." in name or name.startswith("value_head.")}
+    after = policy.network.language.base.state_dict()
+    assert all(torch.equal(after[name], base[name]) for name in base if ".action." not in name)
+
+
+def test_the_critics_gradient_stays_out_of_the_language_model():
+    one = stirred()
+    think(one.policy, to_batch(one.collect())).values.sum().backward()
+    assert all(weight.grad is None for weight in one.policy.network.parameters())
+    assert all(weight.grad is not None for weight in one.policy.value_head.parameters())
+
+
+def test_the_frozen_critic_reads_the_bare_model():
+    """Its states do not change with the action adapter; those of the other form do."""
+    for form, changes in (("frozen_critic", False), ("word", True)):
+        one = stirred(form)
+        batch = to_batch(one.collect())
+        before = think(one.policy, batch).values.detach()
+        stir(one.policy.network.language.action.values(), seed=9)
+        assert torch.equal(think(one.policy, batch).values.detach(), before) != changes
+
+
+def test_a_policys_state_is_adapters_and_heads_and_moves_to_another_process():
+    one = stirred()
+    state = one.policy.state_dict()
+    assert {name.split(".")[2] for name in state if name.startswith("network.")} == {"message", "action"}
+    assert sum(value.numel() for value in state.values()) < 0.5 * one.policy.network.language.base.num_parameters()
+    other = team()
+    other.load_state_dict(state)
+    fragments = [collector(policy=policy).collect() for policy in (one.policy, other)]
+    for key, value in fragments[0].steps.items():
+        np.testing.assert_array_equal(value, fragments[1].steps[key], err_msg=key)
+
+
+def test_a_collector_continues_exactly_where_it_was(tmp_path):
+    one = stirred("drawn_messages")
+    one.collect()
+    snapshot = one.snapshot()
+    other = collector(policy=one.policy, **FORMS["drawn_messages"])
+    other.restore(snapshot)
+    wanted, found = one.collect(), other.collect()
+    for key, value in (wanted.obs | wanted.steps).items():
+        np.testing.assert_array_equal(value, (found.obs | found.steps)[key], err_msg=key)
+
+
+def test_what_is_said_can_be_shown():
+    one = stirred()
+    fragment, writer = one.collect(), one.policy.network.writer
+    texts = [writer.text(message_of(row)) for row in fragment.obs[MESSAGES].reshape(-1, 8)]
+    assert all(len(text.split()) <= 10 for text in texts)
+    assert any(texts)
