@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from rl_envs.overcooked.goals import Goal, facts_of, reached
+from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.text import describe
-from rl_envs.overcooked.words import NOTHING, THINGS
+from rl_envs.overcooked.words import NOTHING, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
+from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.kitchen.features import kitchen_features
+from rl_models.planners.rewards import Transitions
 
 
 def open_kitchen(layout, worlds=1, **arguments):
@@ -61,7 +63,7 @@ class WalkingCooks:
         if (held != kind.thing and kind.kind != "fill") or kind.kind == "fetch":
             return here
         if kind.kind == "fill":
-            full = self.of(kind.target) & (state["contents"][b] == state["contents"][b].dtype.type(31))
+            full = self.of(kind.target) & (state["contents"][b] == READY)
             return self.nearest(here, full) if held == "dish" and full.any() else here
         target = self.of(kind.target)
         return self.nearest(here, target & (state["contents"][b] == NOTHING) if "counter" in kind.target else target)
@@ -82,4 +84,25 @@ def texts(world):
     return [describe(world.kitchen, world.state, b) for b in range(world.num_worlds)]
 
 
-__all__ = ["WalkingCooks", "facts_of", "features", "open_kitchen", "texts"]
+def roll(layout, worlds=16, steps=200, seed=0):
+    """Play of walking cooks who are told random sub-goals: states before and after each step, and their texts."""
+    world = open_kitchen(layout, worlds)
+    domain = KitchenDomain(world.kitchen.rows, layout)
+    cooks = WalkingCooks(world, domain.kinds, seed)
+    numbers = np.random.default_rng(seed)
+    names = [valid.text for valid in domain.subgoals]
+    told = numbers.choice(names, (worlds, 2)).tolist()
+    moments = []
+    for _ in range(steps):
+        before, words = {name: value.copy() for name, value in world.state.items()}, texts(world)
+        world.step(cooks.actions(told, np.zeros((worlds, 2), bool)))
+        after = {name: value.copy() for name, value in world.state.items()}
+        moments.append((before, after, list(zip(words, texts(world), strict=True))))
+        for b, n in np.argwhere(numbers.random((worlds, 2)) < 0.08):
+            told[b][n] = str(numbers.choice(names))
+    previous, current = (
+        {name: np.concatenate([moment[side][name] for moment in moments]) for name in moments[0][side]}
+        for side in (0, 1)
+    )
+    pairs = tuple(pair for moment in moments for pair in moment[2])
+    return world.kitchen, domain, Transitions(previous, current, pairs)

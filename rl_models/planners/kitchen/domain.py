@@ -35,7 +35,7 @@ class KitchenDomain:
     final_facts = frozenset({"a soup is served"})
 
     def __init__(self, rows: Sequence[str], name: str = "kitchen") -> None:
-        """Take the drawing of a kitchen.
+        """Take the drawing of a kitchen; `kinds` are its sub-goals with their parts.
 
         Args:
             rows: as the world draws it.
@@ -43,9 +43,9 @@ class KitchenDomain:
         """
         self.name = name
         self._layout = Layout(rows)
-        self._kinds = subgoals_of(self._layout)
-        self._of_text = {one.text: one for one in self._kinds}
-        self.subgoals = tuple(ValidSubgoal(one.text, one.predicate) for one in self._kinds)
+        self.kinds = subgoals_of(self._layout)
+        self._of_text = {one.text: one for one in self.kinds}
+        self.subgoals = tuple(ValidSubgoal(one.text, one.predicate) for one in self.kinds)
         self.agents = tuple(f"Chef {number}" for number in range(len(self._layout.starts)))
         rules = files("rl_models.planners.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.manual = f"{rules}\n{wording.describe_map(self._layout)}"
@@ -93,7 +93,7 @@ class KitchenDomain:
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
         """As `Domain.decompose`; sub-goals stand in the order of the valid ones, so they do not tell whose they are."""
         now = read_state(state)
-        ranked = choices(self._layout, now, self._kinds, goal)
+        ranked = choices(self._layout, now, self.kinds, goal)
         fresh = [choice for choice in ranked if tuple(sorted(one.text for one in choice.subgoals)) not in failed]
         best = (fresh or ranked)[0]
         name, texts = self._named(best, goal)
@@ -123,7 +123,7 @@ class KitchenDomain:
         return Fault("Each chef could begin, so other sub-goals may be easier to reach.", "decomposition")
 
     def _named(self, choice: Choice, goal: str | None) -> tuple[str, SubgoalTexts]:
-        chosen = sorted(choice.subgoals, key=self._kinds.index)
+        chosen = sorted(choice.subgoals, key=self.kinds.index)
         leading = min((one.goal for one in chosen), key=(SERVE, PREPARE, MAKE, WAIT).index)
         return goal or leading, tuple(one.text for one in chosen)
 

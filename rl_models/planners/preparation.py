@@ -1,0 +1,143 @@
+"""What is made once before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3).
+
+This file must not know the world, or how rewards are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rl_models.chat.asker import RejectedReplyError
+from rl_models.planners.calling import Call, Caller, Stage
+from rl_models.planners.code_index import CodeIndex, shown
+from rl_models.planners.domain import Domain, StateTextError
+from rl_models.planners.offline_reading import groups
+from rl_models.planners.planner import Planner
+from rl_models.planners.replies import (
+    AskGroups,
+    AskObjects,
+    AskSentence,
+    AskStates,
+    GroupsReply,
+    LinesReply,
+    SentenceReply,
+    StatesReply,
+)
+from rl_models.planners.subgoal_data import SubgoalData
+
+OBJECTS = Stage("objects", LinesReply, most_tokens=200)
+TRANSLATION = Stage("translation", SentenceReply, most_tokens=300)
+STATES = Stage("states", StatesReply, most_tokens=3_000)
+GROUPS = Stage("groups", GroupsReply)
+_STATES_A_CALL = 8
+_MOST_OBJECTS = 30
+
+
+def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, ...]:
+    """The objects of a manual that can be acted on.
+
+    A model may name others than the domain, as long as the manual names them.
+    """
+
+    def read(reply: LinesReply) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(" ".join(line.lower().split()) for line in reply.lines))
+        strange = [thing for thing in found if thing not in manual.lower()]
+        if strange or not 0 < len(found) <= _MOST_OBJECTS:
+            raise RejectedReplyError(f"each object must be named in the manual, and at most {_MOST_OBJECTS} of them")
+        return found
+
+    call = Call({"manual": manual}, AskObjects(manual), read, lambda: domain.objects)
+    return caller.call(OBJECTS, [call])[0].value
+
+
+class Translator:
+    """State texts to one sentence each, with the help of the world's code."""
+
+    def __init__(self, caller: Caller, domain: Domain, manual: str, index: CodeIndex | None = None) -> None:
+        """Bind a backend; `index` holds the world's source."""
+        self._caller, self._domain, self._manual = caller, domain, manual
+        self._index = index or CodeIndex(())
+
+    def __call__(self, states: Sequence[str]) -> list[str]:
+        """A sentence for each state."""
+        return [answer.value for answer in self._caller.call(TRANSLATION, [self._call(state) for state in states])]
+
+    def _call(self, state: str) -> Call[SentenceReply, str]:
+        values = {"manual": self._manual, "code": shown(self._index.search(state)), "state": state}
+        return Call(values, AskSentence(state), _one_line, lambda: self._domain.situation(state))
+
+
+def _one_line(reply: SentenceReply) -> str:
+    return " ".join(reply.sentence.split())
+
+
+def generate_states(
+    caller: Caller, domain: Domain, manual: str, examples: Sequence[str], count: int, seed: int = 0
+) -> list[str]:
+    """Diverse legal states beside the examples, D_state.
+
+    Args:
+        caller: carries the calls.
+        domain: checks what comes back.
+        manual: what the prompt says about the game.
+        examples: states met in play; the first few are shown.
+        count: states wanted; fewer may be new.
+        seed: of backends by rule.
+    """
+    calls = [
+        _states_call(domain, manual, examples, min(_STATES_A_CALL, count - start), seed + start)
+        for start in range(0, count, _STATES_A_CALL)
+    ]
+    found = (state for answer in caller.call(STATES, calls) for state in answer.value)
+    return list(dict.fromkeys((*examples, *found)))
+
+
+def _states_call(
+    domain: Domain, manual: str, examples: Sequence[str], count: int, seed: int
+) -> Call[StatesReply, tuple[str, ...]]:
+    def read(reply: StatesReply) -> tuple[str, ...]:
+        legal, reasons = _legal(domain, reply.states)
+        if not legal or len(legal) < len(reply.states) / 2:
+            raise RejectedReplyError(f"most states are not legal, the first because {(*reasons, 'there is none')[0]}")
+        return legal
+
+    shown_examples = "\n\n".join(examples[:3])
+    # The number of the portion is told, or equal questions would share one answer.
+    values = {"manual": manual, "examples": shown_examples, "count": str(count), "portion": str(seed)}
+    return Call(values, AskStates(count, seed), read, lambda: tuple(domain.diverse_states(count, seed)))
+
+
+def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """States that the world can be in, and why the others are none."""
+    legal, reasons = list[str](), list[str]()
+    for state in states:
+        try:
+            domain.check(state)
+            legal.append(state.strip())
+        except StateTextError as error:
+            reasons.append(str(error))
+    return tuple(legal), tuple(reasons)
+
+
+def generate_subgoals(planner: Planner, states: Sequence[str]) -> SubgoalData:
+    """D_subgoal: every state with the sub-goals that are planned for it."""
+    data = SubgoalData(max(1, len(states)))
+    data.add((plan.state, plan.told) for plan in planner.plan(states))
+    return data
+
+
+def without_doubles(caller: Caller, texts: Sequence[str]) -> list[str]:
+    """D'_subgoal: of sub-goals that mean the same the first, in their order."""
+    different = tuple(dict.fromkeys(texts))
+    if len(different) < 2:
+        return list(different)
+    listed = "\n".join(f"{number}. {text}" for number, text in enumerate(different, start=1))
+
+    def read(reply: GroupsReply) -> list[list[int]]:
+        if sorted(number for group in reply.groups for number in group) != list(range(1, len(different) + 1)):
+            raise RejectedReplyError(f"each of the numbers 1 to {len(different)} must stand in exactly one group")
+        return reply.groups
+
+    call = Call({"subgoals": listed}, AskGroups(different), read, lambda: groups(different))
+    kept = sorted(min(group) for group in caller.call(GROUPS, [call])[0].value)
+    return [different[number - 1] for number in kept]

@@ -1,0 +1,104 @@
+"""The designed rewards of a run at work: for each world and agent, whether the sub-goal it was told is reached.
+
+Predicates are tested on whole batches; Python runs in the sandbox, and a function that fails there once is replaced by
+the built-in predicate for good. This file must not know how rewards were designed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rl_models.planners.domain import Domain
+from rl_models.planners.predicates.table import FeatureTable, Predicate, Values, compile_predicate
+from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
+
+Describe: TypeAlias = Callable[[Any], Sequence[str]]
+"""States of B worlds to their texts; needed for rewards that are Python."""
+
+
+class RewardBook:
+    """Tests by the text of their sub-goals. Use as a context, or `close()` it, when rewards are Python."""
+
+    def __init__(
+        self,
+        designed: Sequence[DesignedReward],
+        domain: Domain,
+        table: FeatureTable,
+        describe: Describe | None = None,
+        limits: SandboxLimits | None = None,
+    ) -> None:
+        """Compile predicates and start the processes of Python functions.
+
+        Args:
+            designed: from `RewardDesigner.design`.
+            domain: of the sub-goals.
+            table: the world's features.
+            describe: states to texts, for Python functions.
+            limits: of the sandbox.
+
+        Raises:
+            ValueError: there is Python and no `describe`.
+        """
+        builtin = {one.text: one.predicate for one in domain.subgoals}
+        self._domain, self._describe = domain, describe
+        self._spare = {one.subgoal: compile_predicate(builtin[one.subgoal], table) for one in designed}
+        self._predicates = {one.subgoal: compile_predicate(one.text, table) for one in designed if one.source != "code"}
+        codes = [one for one in designed if one.source == "code"]
+        if codes and describe is None:
+            raise ValueError("rewards in Python see states as text: hand in `describe`")
+        self._processes = {one.subgoal: SandboxedReward(one.text, limits) for one in codes}
+        self.texts = tuple(one.subgoal for one in designed)
+        self.failures: dict[str, str] = {}
+        """Why Python functions were given up, by sub-goal."""
+
+    def __enter__(self) -> RewardBook:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def reached(self, subgoals: Values, previous: Any, current: Any) -> Values:
+        """Whether each agent has just reached its sub-goal.
+
+        Args:
+            subgoals: [B, N] int, places in `texts`; -1 for none.
+            previous: states of B worlds before an env step.
+            current: after it.
+
+        Returns:
+            [B, N] bool.
+        """
+        found = np.zeros(subgoals.shape, bool)
+        for place in np.unique(subgoals[subgoals >= 0]).tolist():
+            wanted = subgoals == place
+            found |= wanted & self._test(self.texts[place], wanted, previous, current)
+        return found
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in self._processes.values():
+            process.close()
+
+    def _test(self, text: str, wanted: Values, previous: Any, current: Any) -> Values:
+        if text in self._processes:
+            try:
+                return self._run(self._processes[text], wanted, previous, current)
+            except RewardFailedError as failure:
+                self.failures[text] = str(failure)
+                self._processes.pop(text).close()
+        tests: Mapping[str, Predicate] = self._predicates if text in self._predicates else self._spare
+        return np.broadcast_to(tests[text](previous, current), wanted.shape)
+
+    def _run(self, process: SandboxedReward, wanted: Values, previous: Any, current: Any) -> Values:
+        assert self._describe is not None
+        before, after = self._describe(previous), self._describe(current)
+        places = [(int(world), int(agent)) for world, agent in np.argwhere(wanted)]
+        pairs = [(self._domain.as_json(before[w], n), self._domain.as_json(after[w], n)) for w, n in places]
+        found = np.zeros(wanted.shape, bool)
+        for (world, agent), value in zip(places, process.evaluate(pairs), strict=True):
+            found[world, agent] = bool(value)
+        return found
