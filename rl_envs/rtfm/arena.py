@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from rl_envs.rtfm.grid import MOVES, NUM_MOVES, grid_of
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.observation import Viewer, carried_names
 from rl_envs.rtfm.turns import STEP_REWARD, Turns
+
+if TYPE_CHECKING:
+    from rl_envs.rtfm.render import Scene
 
 DROPS = ("destroy", "floor")
 
@@ -171,6 +175,12 @@ class Arena(Turns):
         """Picture of world `index` with its document, goal and inventories, [H, W, 3] uint8."""
         from rl_envs.rtfm import render  # Pillow is needed for pictures alone
 
+        return render.draw(self.scene(index))
+
+    def scene(self, index: int = 0) -> Scene:
+        """What the picture of world `index` shows."""
+        from rl_envs.rtfm import render
+
         state = {name: value[index] for name, value in self.state.items()}
         carried = self._carried(state["held"][None], state["item_names"][None])[0]
         present = {"monster": state["monster_alive"], "item": state["item_cells"] > 0}
@@ -182,7 +192,7 @@ class Arena(Turns):
             for kind, is_here in present.items()
         }
         texts = {key: self.lexicon.decode(self.texts[key].look_up(state[key])) for key in ("document", "goal")}
-        scene = render.Scene(
+        return render.Scene(
             size=self._grid.size,
             agents=[divmod(int(cell), self._grid.size) for cell in state["agent_cells"]],
             is_agent_alive=state["agent_alive"].tolist(),
@@ -191,7 +201,6 @@ class Arena(Turns):
             items=named["item"],
             **texts,
         )
-        return render.draw(scene)
 
 
 def _check_counts(**counts: int) -> None:

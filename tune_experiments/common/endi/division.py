@@ -61,4 +61,15 @@ def losses_of(variant: str, settings: DivisionSettings) -> DivisionLosses:
 def evaluation_of(settings: DivisionSettings, way: type[Way], world: Any, policy: TeamPolicy, **options: Any) -> Way:
     """An evaluation with the run's choice of masks, which measures divisions where there are any."""
     probe = division_probe if divides(policy) else None
-    return way(world, policy, probe, draws_noise=settings.draws_masks, **options)
+    return way(world, policy, probe=probe, draws_noise=settings.draws_masks, **options)
+
+
+def division_departures(settings: DivisionSettings) -> list[str]:
+    """What a run's settings change, one sentence each."""
+    notes = ["masks are of entities and their noise is replayed in all passes; the release masks cells and draws anew"]
+    if not settings.draws_masks:
+        notes.append("tested teams take the likelier side of each mask; the paper draws")
+    if settings.shares_network:
+        notes.append("agents share one network; the paper's share nothing")
+    weights = {"regulariser": settings.regulariser_weight, "agent modelling": settings.modelling_weight}
+    return notes + [f"weight of the {name}: {one:g}, the release has 1" for name, one in weights.items() if one != 1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
+from tune_experiments.common.endi.division import division_departures
 from tune_experiments.common.endi.division_table import division_table
 from tune_experiments.common.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.common.messenger import tables as messenger
@@ -34,12 +34,4 @@ def departures(config: EndiMessengerConfig, reference: EndiMessengerConfig) -> l
     if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
         notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
     notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
-    notes.append("masks are of entities of the newest moment, noise is replayed in all passes; the release masks cells")
-    if config.division.masks != "drawn":
-        notes.append("tested teams take the likelier side of each mask; the paper draws")
-    if config.division.shares_network:
-        notes.append("agents share one network; the paper's share nothing")
-    for name, weight in dataclasses.asdict(config.division).items():
-        if name.endswith("_weight") and weight != 1.0:
-            notes.append(f"{name.replace('_', ' ')}: {weight:g}, the release has 1")
-    return notes
+    return [*notes, *division_departures(config.division)]

@@ -50,7 +50,8 @@ def tables(
 
 def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> PaperTable:
     played = [cell for cell in cells if cell.method != RANDOM_ROW]
-    columns = [name for name in COLUMNS if any(cell.metric == name for cell in played)]
+    there = dict.fromkeys(cell.metric for cell in played)
+    columns = [name for name in dict.fromkeys((*COLUMNS, *there)) if name in there]
     table = make_table([*played, *_random(cells)], cells[0].table, columns, paper)
     notes = [table.caption, chosen, *[NOT_IN_THE_PAPER] * any(cell.method.endswith(GROUNDED) for cell in played)]
     return dataclasses.replace(table, caption=" ".join(notes))

@@ -7,6 +7,7 @@ unseen assignments and reads another episode's document: whoever reads falls to 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
 def play(
     world: World,
     policy: TeamPolicy,
-    way: type[Evaluation] = Evaluation,
+    way: Callable[..., Evaluation] = Evaluation,
     is_greedy: bool = True,
     seed: int = TEST_SEED,
 ) -> Episodes:

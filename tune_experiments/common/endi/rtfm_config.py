@@ -1,0 +1,82 @@
+"""Every setting of a run of EnDi in RTFM with several agents, with the laptop's values as defaults.
+
+EnDi (2023), sections 5.1 and A.1: stages S1 to S5, each with one more difficulty.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from rl_envs import World
+from rl_envs.rtfm.stages import STAGES
+from rl_envs.rtfm.world import MAX_AGENTS
+from tune_experiments.common.checks import check_at_least, check_between, check_some
+from tune_experiments.common.endi.division import DivisionSettings, check_division
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, RunConfig, make_world
+
+RowName: TypeAlias = Literal[
+    "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"
+]
+PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
+
+
+@dataclass(frozen=True)
+class TeamTask(RtfmTask):
+    """Which room; what happens in it is the stage's, whatever the single agent's flags say."""
+
+    num_agents: int = 2
+    """Agents, each with a target and an item that beats it."""
+    max_episode_steps: int = 40
+    """Env steps until the game is lost; the paper has 1000."""
+
+
+@dataclass(frozen=True)
+class EndiRtfmConfig(RunConfig):
+    """One run."""
+
+    methods: tuple[RowName, ...] = PAPER_ROWS
+    """Rows of the table."""
+    stages: tuple[int, ...] = (1,)
+    """Of S1 to S5, one after another by the same team: 1 2 3 4 5 for all."""
+    task: TeamTask = field(default_factory=TeamTask)
+    """Where it is played."""
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    """Widths of all rows."""
+    goal_channels: tuple[int, ...] = (8, 4)
+    """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    """For all rows."""
+    division: DivisionSettings = field(default_factory=DivisionSettings)
+    """For all rows that divide."""
+    first_stage_env_steps: int = 500_000
+    """Env steps of training in the first of the stages; `budget_env_steps` in each later one."""
+    test_sizes: tuple[int, ...] = (10,)
+    """Larger rooms in which unseen assignments are tested, too."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        super().__post_init__()
+        check_some(self, "stages")
+        if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
+            raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
+        check_at_least(1, self, "first_stage_env_steps", "goal_channels")
+        check_between(2, MAX_AGENTS, self, "task.num_agents")
+        check_division(self)
+
+    @property
+    def last_stage(self) -> int:
+        """Where training ends."""
+        return self.stages[-1]
+
+
+def task_of(config: EndiRtfmConfig, stage: int) -> TeamTask:
+    """The run's room with what a stage has in it."""
+    return dataclasses.replace(config.task, **{**STAGES[f"S{stage}"], "size": config.task.size})
+
+
+def make_stage(config: EndiRtfmConfig, stage: int, num_worlds: int = 1, first_world: int = 0, **changes: str) -> World:
+    """Worlds of a stage; `changes` are arguments to lay over, such as `split`."""
+    return make_world(task_of(config, stage), num_worlds, first_world, **changes)

@@ -1,0 +1,57 @@
+"""What teams in RTFM are tested with: training assignments, unseen ones, new words, larger rooms, wrong documents.
+
+Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, whoever reads
+falls.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from rl_envs.rtfm.grid import NUM_MOVES
+from rl_envs.rtfm.stages import EVALUATIONS
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import uniform_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.endi.division import evaluation_of
+from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage
+from tune_experiments.common.messenger.evaluation import RANDOM
+from tune_experiments.common.plan import Episodes
+from tune_experiments.common.rtfm.evaluation import SHUFFLED, VALIDATION_SEED, WithWrongDocuments, play
+
+SAME_SIZE = ("train", "eval", "eval_new")
+
+
+def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
+    """Column of the table -> arguments of its worlds."""
+    found = {name: EVALUATIONS[name] for name in SAME_SIZE}
+    larger = {f"eval_{size}x{size}": {"split": "eval", "size": size} for size in config.test_sizes}
+    return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
+
+
+def test(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+    """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
+    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name) for name in columns(config)}
+    return found | {f"stage_{stage}_{RANDOM}train": dict(random_play(config, stage))}
+
+
+def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:
+    """Metrics on training assignments, and the win rate on unseen ones."""
+    worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "eval")]
+    way = functools.partial(evaluation_of, config.division, Evaluation)
+    seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
+    return seen | {"unseen_win_rate": unseen["win_rate"]}
+
+
+@functools.lru_cache(maxsize=8)
+def random_play(config: EndiRtfmConfig, stage: int) -> Episodes:
+    """Episodes of uniform moves."""
+    world = make_stage(config, stage, config.test_episodes)
+    return play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)
+
+
+def _play(config: EndiRtfmConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
+    world = make_stage(config, stage, config.test_episodes, **columns(config)[column])
+    way = WithWrongDocuments if column == SHUFFLED else Evaluation
+    return play(world, policy, functools.partial(evaluation_of, config.division, way))

@@ -1,0 +1,82 @@
+"""An experiment of EnDi in RTFM from its presets: what is trained, tested, drawn and told is the same for all."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.common.endi import film as films
+from tune_experiments.common.endi.division import division_departures
+from tune_experiments.common.endi.division_table import division_table
+from tune_experiments.common.endi.pictures import Trials, draw_all
+from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage
+from tune_experiments.common.endi.rtfm_trials import plan, test
+from tune_experiments.common.experiment import Experiment
+from tune_experiments.common.messenger import tables as stage_tables
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import SEED
+from tune_experiments.common.results import Result
+from tune_experiments.common.rtfm.reading_experiments import departures as of_rtfm
+from tune_experiments.common.tables import PaperNumbers, PaperTable
+
+TESTED = (
+    "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "
+    "larger room; shuffled: unseen assignments with the document of another episode."
+)
+DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
+
+
+def team_experiment(
+    name: str, caption: str, presets: Mapping[str, EndiRtfmConfig], paper: Mapping[int, PaperNumbers]
+) -> Experiment:
+    """Make an experiment.
+
+    Args:
+        name: its file's name.
+        caption: what its tables show.
+        presets: configurations by name; departures are told from the one called `paper`.
+        paper: stage -> row -> column of the table -> what the paper prints.
+    """
+    return Experiment(
+        name=name,
+        caption=caption,
+        presets=presets,
+        methods=lambda config: config.methods,
+        plan=plan,
+        test=lambda config, policy: test(config, config.last_stage, policy),
+        departures=lambda config: departures(config, presets["paper"]),
+        tables=functools.partial(_tables, caption=caption, paper=paper),
+        draw=_draw,
+        film=film,
+        make_test_world=lambda config, num_worlds: make_stage(config, config.last_stage, num_worlds, split="eval"),
+        is_greedy=True,
+        draws_noise=lambda config: config.division.draws_masks,
+        columns={"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"},
+    )
+
+
+def departures(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
+    """What a configuration changes, and what all of them do otherwise."""
+    notes = of_rtfm(config, paper)
+    for path, what in (("stages", "stages"), ("goal_channels", "channels of the goal's layers")):
+        if (ours := getattr(config, path)) != (theirs := getattr(paper, path)):
+            notes.append(f"{what}: {' '.join(map(str, ours))}, the paper has {' '.join(map(str, theirs))}")
+    return [*notes, *division_departures(config.division)]
+
+
+def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """Frames of one episode with everybody's entities."""
+    return films.film(policy, films.RTFM, seed)
+
+
+def _draw(out: Path, trials: Trials) -> Sequence[Path]:
+    return draw_all(out, trials, film, {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"})
+
+
+def _tables(results: Sequence[Result], caption: str, paper: Mapping[int, PaperNumbers]) -> list[PaperTable]:
+    """Win rates, a table a stage; then how entities were divided."""
+    won = stage_tables.tables(results, caption, paper, TESTED)
+    return [*won, *division_table(results, caption, DIVISION_WORLDS)]

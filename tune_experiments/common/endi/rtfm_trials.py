@@ -1,0 +1,91 @@
+"""From settings to a training run of a row in RTFM: its team, its losses, its stages.
+
+Rows are teams of independent learners, with PPO or IMPALA. A row that is trained in another way is a plan of its own
+beside `independent_stage`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import torch
+
+from rl_envs.rtfm.lexicon import KIND_MONSTER
+from rl_models.endi import DividedReadingTeamConfig, divided_reading_team
+from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
+from rl_models.readers import ReadingTeamConfig, reading_team
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.objective import Impala, Ppo
+from tune_experiments.common.curriculum import Curriculum, Stage
+from tune_experiments.common.endi.division import is_divided, losses_of
+from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
+from tune_experiments.common.endi.rtfm_evaluation import test, validate
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.rtfm.config import NetworkSettings, make_world
+from tune_experiments.common.rtfm.methods import team_config
+from tune_experiments.common.rtfm.trials import plan as plan_one
+from tune_experiments.common.rtfm.trials import sizes
+
+
+def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:
+    """The stages of one row with one seed."""
+    return Curriculum(tuple(_stage(config, method, seed, stage) for stage in config.stages))
+
+
+def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
+    is_last = stage == config.last_stage
+    return Stage(
+        name=f"s{stage}",
+        plan=independent_stage(config, method, seed, stage),
+        test=None if is_last else functools.partial(test, config, stage),
+    )
+
+
+def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
+    """One stage of agents that learn for themselves, each from its own reward."""
+    budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
+    own = dataclasses.replace(config, task=task_of(config, stage), budget_env_steps=budget)
+    made = plan_one(own, "txt2pi", seed)
+    assert isinstance(made.objective, Ppo | Impala)
+    losses = losses_of(method, config.division).extra_losses() if is_divided(method) else ()
+    return dataclasses.replace(
+        made,
+        make_world=functools.partial(make_stage, config, stage),
+        build_policy=functools.partial(build_policy, config, method, seed),
+        objective=dataclasses.replace(made.objective, is_joint=False, extra_losses=losses),
+        validate=functools.partial(validate, config, stage),
+    )
+
+
+def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
+    """The team of one row with its initial weights, the same in all stages."""
+    world = make_world(config.task)
+    actions, of_world, shares = world.action_spec, sizes(config.task), config.division.shares_network
+    assert isinstance(actions, int)
+    reads = dataclasses.replace(team_config("txt2pi", config.network), shares_network=shares)
+    if method == "silg":
+        silg = ReadingTeamConfig(silg_config(config.network), only_legal_moves=reads.only_legal_moves)
+        return reading_team(dataclasses.replace(silg, shares_network=shares), of_world, actions, seed)
+    if not is_divided(method):
+        return reading_team(reads, of_world, actions, seed)
+    assert isinstance(reads.network, Txt2PiConfig)
+    network = DividedReadingConfig(
+        dataclasses.replace(reads.network, features=0),  # heads are on the pooled grid
+        config.goal_channels,
+        models_others=losses_of(method, config.division).modelling_weight > 0,
+    )
+    team = DividedReadingTeamConfig(network, reads.only_legal_moves, shares)
+    is_entity = torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
+    return divided_reading_team(team, of_world, is_entity, actions, seed)
+
+
+def silg_config(settings: NetworkSettings) -> SilgConfig:
+    """SILG's model as much wider than txt2pi as its release has it: twice the states, 100 word features to 30."""
+    return SilgConfig(
+        hidden=2 * settings.document_hidden,
+        word_features=settings.word_features * SilgConfig().word_features // Txt2PiConfig().word_features,
+        channels=settings.channels,
+        features=settings.features,
+    )

@@ -1,0 +1,37 @@
+"""EnDi's ablations after the whole curriculum of multi-agent RTFM, on what training never showed (EnDi, 2023, table 2).
+
+    python tune_experiments/endi_rtfm_generalisation.py                      # laptop: S1 to S5, hours on 2 cores
+    python tune_experiments/endi_rtfm_generalisation.py --preset smoke       # under 2 minutes, learns nothing
+    python tune_experiments/endi_rtfm_generalisation.py --preset paper       # 215 million frames a row: a GPU, weeks
+
+Rows: EnDi(dis), without agent modelling, without a regulariser. Columns: training assignments; Eval, unseen ones;
+Eval(new), with words that training never shows, whose vectors are therefore those drawn at the beginning; Eval 10 x 10,
+unseen assignments in a larger room; and documents of other episodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+from tune_experiments.common.endi.rtfm_config import RowName
+from tune_experiments.common.endi.rtfm_experiments import team_experiment
+from tune_experiments.common.main import main
+from tune_experiments.endi_rtfm import PAPER_NUMBERS
+from tune_experiments.endi_rtfm import PRESETS as OF_CURRICULUM
+
+STAGES = (1, 2, 3, 4, 5)
+ROWS: tuple[RowName, ...] = ("endi_sup", "endi_reg", "endi_dis")
+PRESETS = {
+    name: dataclasses.replace(OF_CURRICULUM[name], stages=STAGES, methods=ROWS) for name in ("laptop", "paper")
+} | {"smoke": dataclasses.replace(OF_CURRICULUM["smoke"], methods=("endi_sup",))}
+
+EXPERIMENT = team_experiment(
+    name="endi_rtfm_generalisation",
+    caption="Multi-agent RTFM: win rates of EnDi's ablations on what training never showed",
+    presets=PRESETS,
+    paper=PAPER_NUMBERS,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))

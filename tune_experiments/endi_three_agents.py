@@ -1,0 +1,36 @@
+"""Three agents in the first stage of RTFM: EnDi(dis) and its backbone (EnDi, 2023, section 5.3 and figure 4).
+
+    python tune_experiments/endi_three_agents.py                      # laptop: a room of 6 x 6, minutes a row
+    python tune_experiments/endi_three_agents.py --preset smoke       # under 2 minutes, learns nothing
+    python tune_experiments/endi_three_agents.py --preset paper       # 15 million frames a row: a GPU, days
+
+Three targets and three items. The others' side of the divider takes the nearest other agent of every cell, and each
+agent foretells the actions of two. The paper has a curve and no number: EnDi(dis) above txt2pi.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig
+from tune_experiments.common.endi.rtfm_experiments import team_experiment
+from tune_experiments.common.main import main
+from tune_experiments.endi_rtfm import PRESETS as OF_TWO_AGENTS
+
+
+def with_three_agents(config: EndiRtfmConfig) -> EndiRtfmConfig:
+    """The same for three agents, in the first stage alone."""
+    task = dataclasses.replace(config.task, num_agents=3)
+    return dataclasses.replace(config, methods=("txt2pi", "endi_dis"), stages=(1,), task=task)
+
+
+EXPERIMENT = team_experiment(
+    name="endi_three_agents",
+    caption="Three agents in the first stage of RTFM",
+    presets={name: with_three_agents(config) for name, config in OF_TWO_AGENTS.items()},
+    paper={},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
