@@ -93,6 +93,8 @@ class MacroActions:
         is_free = ~(raw_on | chopped_on | plate_on)
         lays = is_free | (plate & chopped_on) | (cut & plate_on)
         distance = self._kitchen.distance[self._boards, at[..., None]]
+        # What was on a board that is out of sight may have gone, so it is worth a walk.
+        lays |= ~self._kitchen.in_sight[at[..., None], self._boards]
         to_board = np.where(empty, distance > 1, lays) & (distance < FAR)
         available[..., TO_BOARD : TO_BOARD + NUM_BOARDS] = to_board
         available[..., DELIVER] = ~is_empty & (self._kitchen.distance[self._kitchen.delivery, at] < FAR)

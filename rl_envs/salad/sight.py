@@ -58,13 +58,17 @@ def look(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> 
     seen = visible_things(kitchen, state, rows)
     at, believed = state["agent_cells"][rows][:, :, None], state["believed_cells"][rows]
     is_lost = kitchen.in_sight[at, believed] & ~seen
+    # A food also is gone from where it was seen if it was on a plate that is now seen without it.
+    on_plate = state["believed_plate"][rows]
+    plate_seen = np.take_along_axis(seen, NUM_FOODS + np.maximum(on_plate, 0), 2) & (on_plate != NOTHING)
+    is_lost[..., :NUM_FOODS] |= plate_seen & ~seen[..., :NUM_FOODS]
     foods, lost_foods = seen[..., :NUM_FOODS], is_lost[..., :NUM_FOODS]
     state["believed_cells"][rows] = np.where(
         seen, state["thing_cells"][rows][:, None], np.where(is_lost, kitchen.homes, believed)
     )
     chopped, plate = (state["chops"][rows] >= CHOPS)[:, None], state["in_plate"][rows][:, None]
     state["believed_chopped"][rows] = np.where(foods, chopped, state["believed_chopped"][rows] & ~lost_foods)
-    unseen_plate = np.where(lost_foods, NOTHING, state["believed_plate"][rows])
+    unseen_plate = np.where(lost_foods, NOTHING, on_plate)
     state["believed_plate"][rows] = np.where(foods, plate, unseen_plate)
 
 

@@ -114,7 +114,7 @@ class Salad(World):
         self.kitchen: Kitchen = kitchen_of(rows, sight)
         check_recipes(recipes, self.kitchen)
         self._recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
-        self._knows = np.array([order_known_by in (EVERYBODY, name) for name in AGENT_NAMES])
+        self.knows = np.array([order_known_by in (EVERYBODY, name) for name in AGENT_NAMES])
         self._rules = rules.Rules(self.kitchen, swap=swap, restore=restore_rule, rechop_pays=rechop_pays)
         self._is_primitive = actions == "primitive"
         self.macros = macro.macros_of(self.kitchen, steps=actions == "full")
@@ -199,7 +199,7 @@ class Salad(World):
 
     def _observe(self, rows: Array) -> Arrays:
         state = self.state
-        knows = np.broadcast_to(self._knows, (len(rows), self.num_agents))
+        knows = np.broadcast_to(self.knows, (len(rows), self.num_agents))
         available = state["available"][rows]
         legal = available if self._is_primitive else available[..., self.macros]
         observations = {
