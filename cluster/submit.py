@@ -23,6 +23,7 @@ from cluster.jobs import Jobs, runtime_environment
 from tune_experiments.common.command_line import parse
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import Experiment, find_experiment
+from tune_experiments.common.mirror import uri_of
 
 COMMANDS = ("list", "logs", "stop")
 
@@ -96,7 +97,8 @@ def _flags(experiment: Experiment, rest: Sequence[str], storage: str | None) -> 
         raise UserError(
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
         )
-    out = str(options.out) if options.out else f"{str(storage).rstrip('/')}/{experiment.name}_{options.preset}"
+    out = str(options.out or f"{str(storage).rstrip('/')}/{experiment.name}_{options.preset}")
+    out = uri_of(out) or out
     if "://" not in out and not Path(out).is_absolute():
         raise UserError(
             f"results would be lost with the job's temporary folder if they went to {out!r}: name an absolute path"

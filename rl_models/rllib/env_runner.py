@@ -6,7 +6,9 @@ own share of one numbered row of worlds, so how worlds are split over runners ch
 
 from __future__ import annotations
 
+import faulthandler
 import logging
+import os
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -77,6 +79,15 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
         return [fragment]
 
     def _collect(self) -> Fragment:
+        # A world that hangs would be waited for without end. This process then says where it hangs and dies, which is
+        # mended like any death: a runner is started again, a trial continues from its checkpoint.
+        faulthandler.dump_traceback_later(_patience_seconds(), exit=True, file=2)  # standard error
+        try:
+            return self._collect_or_begin_anew()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _collect_or_begin_anew(self) -> Fragment:
         try:
             return self.collector.collect()
         except Exception:
@@ -131,6 +142,11 @@ def _restarts_offset() -> int:
     if not ray.is_initialized() or not ray.get_runtime_context().was_current_actor_reconstructed:
         return 0
     return time.time_ns() % 2**32
+
+
+def _patience_seconds() -> float:
+    """How long a fragment may take; a little less than RLlib's own limit, which only stops waiting."""
+    return float(os.environ.get("CONCORD_FRAGMENT_SECONDS", "540"))
 
 
 def _nothing() -> None:

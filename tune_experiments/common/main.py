@@ -16,6 +16,7 @@ from tune_experiments.common.cost import cost
 from tune_experiments.common.curriculum import Curriculum, stages_of
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import Experiment, trial_folders, trial_name
+from tune_experiments.common.mirror import Mirror, open_run
 from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
@@ -42,11 +43,11 @@ def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
     _check(experiment, config, options)
     search = draw_search(experiment, config, options) if options.search is not None else None
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
-    with RunFolder.open(out, config_to_json(config), experiment.name, options.seeds) as folder:
+    with open_run(out, config_to_json(config), experiment.name, options.seeds) as (folder, mirror):
         console = Console(soft_wrap=True)
         if search is not None:
-            return _search(experiment, config, options, search, folder, console)
-        return _run(experiment, config, options, folder, console)
+            return _search(experiment, config, options, search, folder, mirror, console)
+        return _run(experiment, config, options, folder, mirror, console)
 
 
 def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
@@ -86,14 +87,16 @@ def _check_curriculum(method: str, curriculum: Curriculum, options: RunOptions) 
     check_handovers(curriculum)
 
 
-def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, console: Console) -> int:
+def _run(
+    experiment: Experiment, config: Any, options: RunOptions, folder: RunFolder, mirror: Mirror | None, console: Console
+) -> int:
     refuse_search_folder(folder.path)
     requests = [
         request_for(experiment.name, config, method, seed, folder.trial(trial_name(method, seed)))
         for seed in options.seeds
         for method in experiment.methods(config)
     ]
-    failures = _train_unfinished(experiment, config, options, requests, folder, console)
+    failures = _train_unfinished(experiment, config, options, requests, folder, mirror, console)
     for request in requests:
         rows = outcome_of(Path(request["folder"]))
         if rows is not None:
@@ -103,10 +106,16 @@ def _run(experiment: Experiment, config: Any, options: RunOptions, folder: RunFo
 
 
 def _search(
-    experiment: Experiment, config: Any, options: RunOptions, search: Search, folder: RunFolder, console: Console
+    experiment: Experiment,
+    config: Any,
+    options: RunOptions,
+    search: Search,
+    folder: RunFolder,
+    mirror: Mirror | None,
+    console: Console,
 ) -> int:
     requests = search_requests(experiment, search, options, folder)
-    failures = _train_unfinished(experiment, config, options, requests, folder, console)
+    failures = _train_unfinished(experiment, config, options, requests, folder, mirror, console)
     show_ranking(experiment, search, options, folder, console)
     return _tell(failures, console)
 
@@ -117,14 +126,17 @@ def _train_unfinished(
     options: RunOptions,
     requests: list[Request],
     folder: RunFolder,
+    mirror: Mirror | None,
     console: Console,
 ) -> dict[str, str]:
     """Say what is done, and do what is left of it; trial name -> what went wrong."""
-    console.print(f"[bold]{experiment.caption}[/]\npreset {options.preset}, results in {folder.path}")
+    console.print(
+        f"[bold]{experiment.caption}[/]\npreset {options.preset}, results in {mirror.uri if mirror else folder.path}"
+    )
     for departure in experiment.departures(config):
         console.print(f"  differs from the paper: {departure}", highlight=False)
     unfinished = [request for request in requests if _is_unfinished(request)]
-    return _train(experiment, config, unfinished, folder, console) if unfinished else {}
+    return _train(experiment, config, unfinished, folder, mirror, console) if unfinished else {}
 
 
 def _tell(failures: dict[str, str], console: Console) -> int:
@@ -135,7 +147,12 @@ def _tell(failures: dict[str, str], console: Console) -> int:
 
 
 def _train(
-    experiment: Experiment, config: Any, requests: list[Request], folder: RunFolder, console: Console
+    experiment: Experiment,
+    config: Any,
+    requests: list[Request],
+    folder: RunFolder,
+    mirror: Mirror | None,
+    console: Console,
 ) -> dict[str, str]:
     plans = {request["name"]: experiment.plan(config, request["method"], request["seed"]) for request in requests}
     workers = plans[requests[0]["name"]].workers
@@ -145,7 +162,10 @@ def _train(
     with ray_cluster() as ray:
         concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
         console.print(cost(list(plans.values()), concurrent), highlight=False)
-        failures = run_trials(requests, workers, budgets, concurrent, folder.path, columns)
+        uri = mirror.uri if mirror else None
+        failures = run_trials(requests, workers, budgets, concurrent, folder.path, columns, uri)
+    if mirror is not None:
+        mirror.pull()  # what trials have left there
     # Tune takes Control-C for itself and comes back with whatever there is.
     if any(_is_unfinished(request) and request["name"] not in failures for request in requests):
         console.print("stopped; the same command continues from the newest checkpoints")

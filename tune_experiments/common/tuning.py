@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -12,11 +13,14 @@ from typing import Any
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.experiment import find_experiment, read_configuration
+from tune_experiments.common.mirror import Mirror, mirrored_folder
 from tune_experiments.common.progress import Progress
-from tune_experiments.common.trial import Trial
+from tune_experiments.common.stage_training import Report
+from tune_experiments.common.trial import CHECKPOINTS, Trial
+from tune_experiments.common.trial_storage import patient_storage
 
 Request = dict[str, Any]
-"""`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial."""
+"""`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial; `uri` of its copy."""
 
 _RESTARTS = 3
 
@@ -41,8 +45,26 @@ def train_trial(parameters: dict[str, Any]) -> None:
     request: Request = parameters["request"]
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
-    folder = Path(request["folder"])
-    Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(tune.report)
+    folder, report = Path(request["folder"]), tune.report
+    with contextlib.ExitStack() as stack:
+        if request.get("uri"):
+            folder, mirror = stack.enter_context(mirrored_folder(request["uri"]))
+            report = _reports_and_sends(report, folder / CHECKPOINTS, mirror)
+        stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
+        Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(report)
+
+
+def _reports_and_sends(report: Report, checkpoints: Path, mirror: Mirror) -> Report:
+    """Report, and bring the copy up to date if there is a checkpoint that was not there the last time."""
+    seen: set[Path] = set()
+
+    def both(row: dict[str, Any]) -> None:
+        report(row)
+        there = set(checkpoints.glob("checkpoint_*"))
+        if there - seen and mirror.push():
+            seen.update(there)
+
+    return both
 
 
 def run_trials(
@@ -52,6 +74,7 @@ def run_trials(
     concurrent: int,
     out: Path,
     columns: Mapping[str, str],
+    uri: str | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
 
@@ -62,6 +85,7 @@ def run_trials(
         concurrent: how many trials run at once.
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
+        uri: of the run, where an object store keeps it; trials then work in temporary folders.
 
     Returns:
         trial name -> what went wrong, for those that failed.
@@ -75,6 +99,9 @@ def run_trials(
     from ray import tune
 
     from tune_experiments.common.tune_display import display
+
+    if uri is not None:
+        requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
 
     learner = {"CPU": 1.0, "GPU": workers.gpus_per_learner}
     own = {"CPU": 1.0} if workers.learners else learner

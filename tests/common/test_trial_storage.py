@@ -1,0 +1,72 @@
+"""A trial's folder may be away, full or taken; a trial then waits, or says in one sentence what is wrong."""
+
+import multiprocessing
+import threading
+from collections import namedtuple
+
+import pytest
+
+from rl_models.training.checkpoint_files import CheckpointError
+from tune_experiments.common import trial_storage
+from tune_experiments.common.trial_storage import await_folder, only_writer, patient_storage
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch):
+    monkeypatch.setattr(trial_storage, "_LOOKS_AFTER_SECONDS", 0.02)
+
+
+def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere cannot be used .* name one on shared storage"):
+        await_folder(tmp_path / "nowhere", print, patience_seconds=0)
+
+
+def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path):
+    said = []
+    folder = tmp_path / "trial"
+    threading.Timer(0.3, folder.mkdir).start()
+    await_folder(folder, said.append, patience_seconds=20)
+    assert len(said) == 1
+    assert "waiting until" in said[0]
+
+
+def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, monkeypatch):
+    (tmp_path / "checkpoints" / "checkpoint_000001").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "checkpoint_000001" / "weights").write_bytes(b"\0" * 5_000_000)
+    usage = namedtuple("usage", "free")
+    free = [10, 10, 10, 10_000_000]
+    monkeypatch.setattr(
+        trial_storage.shutil, "disk_usage", lambda path: usage(free.pop(0) if len(free) > 1 else free[0])
+    )
+    said = []
+    free.insert(0, 10_000_000)  # at the start there was room
+    with pytest.raises(CheckpointError, match="No space"), patient_storage(tmp_path, said.append, 20):
+        raise CheckpointError("No space left on device")
+    assert free == [10_000_000], "it looked until there was room for another checkpoint"
+    assert said == [said[0]]
+    assert said[0].startswith("No space left on device: waiting")
+
+
+def test_another_error_is_not_held_back(tmp_path):
+    with pytest.raises(ZeroDivisionError), patient_storage(tmp_path, print, 0):
+        raise ZeroDivisionError
+
+
+def _holds(folder, has_begun, may_end):
+    with only_writer(folder):
+        has_begun.set()
+        may_end.wait(30)
+
+
+def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
+    context = multiprocessing.get_context("fork")
+    has_begun, may_end = context.Event(), context.Event()
+    other = context.Process(target=_holds, args=(tmp_path, has_begun, may_end))
+    other.start()
+    assert has_begun.wait(30)
+    with pytest.raises(TimeoutError, match="another process still writes"), only_writer(tmp_path, 0.1):
+        pass
+    other.kill()  # the system takes the lock back, however its owner ends
+    other.join()
+    with only_writer(tmp_path, 5):
+        pass

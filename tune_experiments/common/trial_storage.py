@@ -1,0 +1,124 @@
+"""A trial's folder while it trains: it must be there, one process writes to it, and it may go away for a while.
+
+A full disk or a shared folder that is away fails whatever was writing. Starting again at once would fail again, so the
+trial waits for its folder first, and then continues from its newest whole checkpoint like any other that died. This
+file must not know what a trial writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rl_models.training.checkpoint_files import CheckpointError
+
+__all__ = ["await_folder", "only_writer", "patient_storage"]
+
+PATIENCE_SECONDS = 3600.0
+_LOOKS_AFTER_SECONDS = 2.0
+_LOCK_FILE = ".writer.lock"
+
+
+@contextmanager
+def patient_storage(
+    folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
+) -> Iterator[None]:
+    """Own a trial's folder, and hold back the error of a disk that refuses until the disk takes files again.
+
+    Args:
+        folder: of the trial; whoever asked for the trial has made it.
+        say: gets a sentence when there is something to wait for.
+        patience_seconds: after so long the trial fails, and the same command continues it later.
+
+    Raises:
+        FileNotFoundError: no such folder on this machine.
+    """
+    await_folder(folder, say, patience_seconds)
+    with only_writer(folder):
+        try:
+            yield
+        except (OSError, CheckpointError) as error:
+            await_folder(folder, say, patience_seconds, str(error))
+            raise
+
+
+def await_folder(
+    folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS, why: str = ""
+) -> None:
+    """Wait until the folder is there and takes files.
+
+    Raises:
+        FileNotFoundError: it does not come.
+    """
+    deadline, has_said = time.monotonic() + patience_seconds, False
+    while (refusal := _refusal(folder)) is not None:
+        if time.monotonic() > deadline:
+            raise FileNotFoundError(
+                f"{folder} cannot be used on {platform.node()} ({refusal}); "
+                f"all nodes must see the folder of --out: name one on shared storage"
+            )
+        if not has_said:
+            say(f"{why or refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
+            has_said = True
+        time.sleep(_LOOKS_AFTER_SECONDS)
+
+
+@contextmanager
+def only_writer(folder: Path, patience_seconds: float = 300.0) -> Iterator[None]:
+    """Keep others from writing to the folder: a trial that lost its cluster may live on for a while.
+
+    Raises:
+        TimeoutError: somebody else keeps it.
+    """
+    descriptor = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        deadline = time.monotonic() + patience_seconds
+        while not _is_mine(descriptor):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"another process still writes to {folder}; end it, or wait until it has ended")
+            time.sleep(_LOOKS_AFTER_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_mine(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks cannot be asked
+        return True
+    return True
+
+
+def _refusal(folder: Path) -> str | None:
+    """Why the folder could not take another checkpoint; None if it can."""
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    probe = folder / f".probe_{os.getpid()}"
+    try:
+        free, needed = shutil.disk_usage(folder).free, _size_of_checkpoints(folder)
+        if free < needed:
+            return f"{free / 2**20:.0f} MiB are free and the next checkpoint needs {needed / 2**20:.0f}"
+        probe.write_bytes(b"\0" * 4096)
+    except OSError as error:
+        return error.strerror or str(error)
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return None
+
+
+def _size_of_checkpoints(folder: Path) -> int:
+    """Bytes of the largest checkpoint there is."""
+    checkpoints = folder / "checkpoints"
+    sizes = [sum(file.stat().st_size for file in one.iterdir()) for one in checkpoints.glob("checkpoint_*")]
+    return max(sizes, default=0)
