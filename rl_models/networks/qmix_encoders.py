@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.film2_stack import ConvolutionStack
+from rl_models.networks.film2_stack import OFFSETS
 from rl_models.networks.reading import Sizes, offsets_to
 from rl_models.networks.texts import Encoded, shown_texts
 
@@ -57,8 +57,8 @@ class RoomConfig:
 
     word_features: int = 16
     """Of the vector of each word."""
-    channels: tuple[int, ...] = (32, 64)
-    """Of the convolutions over the room."""
+    cell_features: tuple[int, int] = (64, 64)
+    """Of the two layers that every cell goes through."""
     sees_goal: bool = True
     """The goal's team is told, as the sum of the goal's words: no more than a symbol where goals have one form."""
 
@@ -87,19 +87,25 @@ class Symbols(nn.Module):
     def carried(self, obs: dict[str, Tensor]) -> Tensor:
         """What stands in no cell, inventories and the goal, for K = B T N frames: [K, features]."""
         told = self.of_names(obs["inventory"].flatten(0, 2)).flatten(1)
-        if not self._sees_goal:
-            return told
-        return torch.cat([told, shown_texts(obs, GOAL, self._of_text).of_frames("symbol")], -1)
+        return torch.cat([told, self._goal(obs)], -1) if self._sees_goal else told
+
+    def _goal(self, obs: dict[str, Tensor]) -> Tensor:
+        """The goal's symbol, [K, F]."""
+        if obs[GOAL].ndim == 4:  # tokens, as a replay has them: adding them up is cheaper than finding equal ones
+            return self._of_text(GOAL, obs[GOAL].flatten(0, 2))["symbol"]
+        return shown_texts(obs, GOAL, self._of_text).of_frames("symbol")
 
     def _of_text(self, key: str, tokens: Tensor) -> Encoded:
         return {"symbol": self.words(tokens.long()).sum(-2)}
 
 
 class RoomEncoder(nn.Module):
-    """A room as one agent sees it: convolutions over cells that know their offset to it, then their maximum.
+    """A room as one agent sees it: each cell with its offset to the agent through two layers, then their maximum.
+
+    A cell needs no neighbours, for where it is says all about them; so no convolution is paid for.
 
     Attributes:
-        features: channels of the last convolution.
+        features: of what is left of all cells.
     """
 
     def __init__(self, config: RoomConfig, sizes: Sizes) -> None:
@@ -110,16 +116,20 @@ class RoomEncoder(nn.Module):
             sizes: of the world.
         """
         super().__init__()
+        hidden, self.features = config.cell_features
         self.symbols = Symbols(config, sizes)
-        self.stack = ConvolutionStack(config.word_features, self.symbols.features, config.channels)
-        self.features = self.stack.features
+        self.cells = nn.Linear(config.word_features + OFFSETS, hidden)
+        self.carried = nn.Linear(self.symbols.features, hidden, bias=False)
+        self.output = nn.Linear(hidden, self.features)
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """`grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2], `inventory` [B, T, N, N], `goal` -> [B, T, N, F]."""
         lead = obs["grid"].shape[:3]
         cells = self.symbols.of_names(obs["grid"].flatten(0, 2)).sum(-2)
         offsets = offsets_to(obs["position"].flatten(0, 2)[:, 0], cells)
-        return self.stack(cells, offsets, self.symbols.carried(obs))[1].unflatten(0, lead)
+        carried = self.carried(self.symbols.carried(obs))
+        hidden = torch.relu(self.cells(torch.cat([cells, offsets], -1)) + carried[:, None, None])
+        return torch.relu(self.output(hidden)).amax((1, 2)).unflatten(0, lead)
 
 
 class RoomState(nn.Module):
@@ -143,7 +153,7 @@ class RoomState(nn.Module):
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """As `RoomEncoder`, [B, T, S]."""
-        first = {key: obs[key][:, :, :1] for key in ("grid", "inventory", GOAL)}
+        first = {key: obs[key][:, :, :1] for key in ("grid", "inventory", GOAL) if key in obs}
         first |= {key: value for key, value in obs.items() if key.startswith("texts/")}
         lead = first["grid"].shape[:2]
         cells = self.symbols.of_names(first["grid"].flatten(0, 2)).sum(-2).flatten(1)
