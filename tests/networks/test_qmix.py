@@ -1,0 +1,171 @@
+"""QMIX's networks: agents learn from what acted, forget at the ends of episodes, and read no document."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.networks.qmix_encoders import RoomConfig
+from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.networks.texts import MissingTextsError
+from rl_models.qmix import QmixConfig
+from rl_models.training.batch import think, to_batch
+from tests.training.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
+
+
+def fragment_and_team(**arguments):
+    """The second fragment, which begins inside episodes, and who played it."""
+    one = collector(**arguments)
+    one.collect()
+    fragment = one.collect()
+    assert fragment.is_first[:, 1:-1].any() and not fragment.is_first[:, 0].all()
+    return fragment, one.policy
+
+
+def changed(batch, **values):
+    return batch | {f"obs/{key}": value for key, value in values.items()}
+
+
+def values_of(policy, batch):
+    return think(policy, batch).extras[f"q/{ONLINE}"]
+
+
+def test_values_when_acting_are_those_of_the_first_update():
+    fragment, policy = fragment_and_team()
+    output = think(policy, objective().prepare(to_batch(fragment)))
+    np.testing.assert_allclose(fragment.steps["values"], output.values[:, :-1].detach(), atol=1e-5)
+    log_prob = output.policy.first(12).log_prob(torch.from_numpy(fragment.steps["actions"]))
+    np.testing.assert_allclose(fragment.steps["log_prob"], log_prob, atol=1e-5)
+
+
+def test_an_agent_remembers_within_an_episode_and_forgets_at_its_end():
+    fragment, policy = fragment_and_team()
+    batch = objective().prepare(to_batch(fragment))
+    other = batch | {"state/hidden": batch["state/hidden"] + 1}
+    is_new = torch.from_numpy(np.maximum.accumulate(fragment.is_first, axis=1))
+    differs = (values_of(policy, batch) != values_of(policy, other)).any(-1).any(-1)
+    assert not differs[is_new].any()
+    assert differs[~is_new].all()
+
+
+def test_agents_share_weights_and_differ_by_who_they_are():
+    """With equal observations only the agent's own number can make a difference."""
+    fragment, policy = fragment_and_team()
+    batch = objective().prepare(to_batch(fragment))
+    alike = {key: value.clone() for key, value in batch.items()}
+    for key in (name for name in alike if name.startswith(("obs/", "state/"))):
+        axis = 1 if key.startswith("state/") else 2
+        alike[key] = alike[key].narrow(axis, 0, 1).expand_as(alike[key]).clone()
+    values = values_of(policy, alike)
+    assert (values[:, :, 0] != values[:, :, 1]).any(-1).all()
+    with torch.no_grad():
+        policy.network.input.weight[:, -2:] = 0
+    values = values_of(policy, alike)
+    torch.testing.assert_close(values[:, :, 0], values[:, :, 1])
+
+
+def test_no_document_is_read_and_the_goal_is_a_symbol():
+    fragment, policy = fragment_and_team()
+    batch = to_batch(fragment)
+    without = {key: value for key, value in batch.items() if not key.endswith("/document")}
+    assert values_of(policy, without).equal(values_of(policy, batch))
+    prepared = objective().prepare(batch)
+    goal = prepared["obs/goal"]
+    shuffled = goal[..., torch.tensor([5, 2, 0, 4, 1, 3])]
+    torch.testing.assert_close(values_of(policy, changed(prepared, goal=shuffled)), values_of(policy, prepared))
+    other = goal.roll(1, 0)
+    assert (goal != other).any()
+    assert not values_of(policy, changed(prepared, goal=other)).equal(values_of(policy, prepared))
+
+
+def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
+    config = QmixConfig(RoomConfig(ROOM.word_features, ROOM.cell_features, sees_goal=False), CONFIG.hidden, 5)
+    fragment, policy = fragment_and_team(policy=room_team(config))
+    assert config.texts == ()
+    bare = objective(texts=()).prepare(to_batch(fragment))
+    assert not {"obs/goal", "obs/document"} & set(bare)
+    assert values_of(policy, bare).isfinite().any()
+
+
+def test_row_numbers_without_their_texts_are_refused_in_a_sentence():
+    fragment, policy = fragment_and_team()
+    with pytest.raises(MissingTextsError, match="row numbers"):
+        think(policy, {key: value for key, value in to_batch(fragment).items() if not key.startswith("texts/")})
+
+
+def test_walls_are_never_walked_into():
+    fragment, _ = fragment_and_team(policy=room_team(epsilon=1.0))
+    actions, legal = fragment.steps["actions"], fragment.obs["legal"][:, :-1]
+    assert np.take_along_axis(legal, actions[..., None], -1).all()
+    assert not legal.all()
+
+
+def test_agents_play_in_rooms_of_another_size():
+    """Only the mixer belongs to rooms of one size, and nobody mixes while playing."""
+    policy = room_team()
+    place = rooms(3, size=8)
+    tensors = {key: torch.from_numpy(value)[:, None] for key, value in place.reset(0).items()}
+    tensors["texts/goal"] = torch.from_numpy(place.texts["goal"].table)
+    with torch.no_grad():
+        output = policy(tensors, policy.initial_state(3), torch.ones(3, 1, dtype=torch.bool))
+    assert output.values.shape == (3, 1, 2)
+
+
+def test_nothing_is_mixed_while_nobody_wants_gradients():
+    fragment, policy = fragment_and_team()
+    with torch.no_grad():
+        assert think(policy, to_batch(fragment)).extras == {}
+
+
+def test_the_state_of_the_mixer_holds_the_whole_room():
+    """Every cell, inventory and the goal change the mixture; the second agent's view and the document do not."""
+    fragment, policy = fragment_and_team()
+    batch = objective().prepare(to_batch(fragment))
+
+    def joint(batch):
+        return mixing_of(think(policy, batch).extras, ONLINE, slice(None))(torch.ones(6, 13, 2))
+
+    before = joint(batch)
+    for row in range(5):
+        for column in range(5):
+            grid = batch["obs/grid"].clone()
+            grid[:, :, 0, row, column] = 40
+            assert not joint(changed(batch, grid=grid)).equal(before)
+    for agent in (0, 1):
+        inventory = batch["obs/inventory"].clone()
+        inventory[:, :, 0, agent] = 40
+        assert not joint(changed(batch, inventory=inventory)).equal(before)
+    assert not joint(changed(batch, goal=batch["obs/goal"].roll(1, 0))).equal(before)
+    grid = batch["obs/grid"].clone()
+    grid[:, :, 1] = 40
+    assert joint(changed(batch, grid=grid)).equal(before)
+
+
+def test_targets_begin_as_copies_and_get_no_gradient():
+    fragment, policy = fragment_and_team()
+    extras = think(policy, to_batch(fragment)).extras
+    assert extras[f"q/{ONLINE}"].equal(extras[f"q/{TARGET}"])
+    assert all(extras[name].requires_grad == (f"/{ONLINE}" in name) for name in extras)
+
+
+def test_copying_brings_the_whole_target_up_to_date():
+    _, policy = fragment_and_team()
+    pairs = ((policy.network, policy.target_network), (policy.mixer, policy.target_mixer))
+    with torch.no_grad():
+        for weight in policy.parameters():
+            if weight.requires_grad:
+                weight.add_(1.0)
+    for here, there in pairs:
+        assert not any(a.equal(b) for a, b in zip(here.parameters(), there.parameters(), strict=True))
+    policy.copy_to_targets()
+    for here, there in pairs:
+        assert all(a.equal(b) for a, b in zip(here.parameters(), there.parameters(), strict=True))
+        assert not any(a.data_ptr() == b.data_ptr() for a, b in zip(here.parameters(), there.parameters(), strict=True))
+
+
+def test_a_seed_fixes_the_weights_and_leaves_torchs_generator_alone():
+    before = torch.get_rng_state()
+    one, other, third = room_team(seed=1), room_team(seed=1), room_team(seed=2)
+    assert torch.get_rng_state().equal(before)
+    for name, value in one.state_dict().items():
+        assert value.equal(other.state_dict()[name])
+    assert not third.network.input.weight.equal(one.network.input.weight)

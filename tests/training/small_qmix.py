@@ -1,0 +1,51 @@
+"""Small QMIX teams, worlds and learners, for the tests of networks, training and RLlib."""
+
+import numpy as np
+import torch
+
+from rl_envs import make
+from rl_models.networks.qmix_encoders import RoomConfig
+from rl_models.networks.reading import Sizes
+from rl_models.qmix import QmixConfig, qmix_room_team, qmix_team
+from rl_models.training.loop import Learner
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.q_learning import Qmix
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Schedule
+
+SIZE = 5
+S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}
+ROOM = RoomConfig(word_features=4, cell_features=(6, 6))
+CONFIG = QmixConfig(ROOM, hidden=8, mixing_hidden=5)
+
+
+def rooms(num_worlds, first_world=0, **arguments):
+    """EnDi's first stage in small rooms; episodes end every 9 steps at the latest, inside every fragment."""
+    return make("rtfm-v0", num_worlds, first_world=first_world, **(S1 | arguments))
+
+
+def room_team(config=CONFIG, seed=0, epsilon=0.5, size=SIZE):
+    place = rooms(1, size=size)
+    words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
+    sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
+    return qmix_room_team(config, sizes, (size, size), place.action_spec, seed, epsilon)
+
+
+def collector(num_worlds=6, length=12, seed=3, policy=None):
+    one = Collector(rooms(num_worlds), policy or room_team(), length, needs_values=False)
+    one.reset(seed)
+    return one
+
+
+def objective(**arguments):
+    defaults = {"fragments": 4, "updates": 2, "capacity": 15, "target_every_updates": 3, "texts": CONFIG.texts}
+    return Qmix(**(defaults | arguments))
+
+
+def learner(policy, settings=None, **arguments):
+    return Learner(policy, objective(**arguments), settings or OptimiserSettings(learning_rate=Schedule.constant(1e-2)))
+
+
+def two_step_team(mixing_hidden=8, seed=0):
+    """A team for the two-step game; without a mixer it adds its values up."""
+    return qmix_team(QmixConfig(hidden=16, mixing_hidden=mixing_hidden), "state", 3, 2, 2, seed)
