@@ -35,8 +35,8 @@ CAPTION = "Two-agent MESSENGER: win rates of EnDi and its backbone"
 LAPTOP = EndiMessengerConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
-    methods=("emma", "endi_dis", "endi_dis_grounding"),
-    stages=(1, 2, 3),
+    methods=("emma", "endi_dis_grounding"),
+    stages=(1, 3),
     max_sentences_per_cell=2,
     encoder=TextEncoderConfig(word_features=4),
     network=EmmaConfig(features=4, maps=2, hidden=4),

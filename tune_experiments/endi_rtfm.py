@@ -26,7 +26,7 @@ from tune_experiments.common.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, Ne
 LAPTOP = EndiRtfmConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
-    methods=("txt2pi", "silg", "endi_dis"),
+    methods=("silg", "endi_dis"),
     stages=(1, 5),
     task=dataclasses.replace(LAPTOP.task, max_episode_steps=8),
     network=NetworkSettings("code", 6, 4, 4, 3, (4, 4), 8),

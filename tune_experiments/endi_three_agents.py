@@ -13,22 +13,26 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig
+from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, RowName
 from tune_experiments.common.endi.rtfm_experiments import team_experiment
 from tune_experiments.common.main import main
 from tune_experiments.endi_rtfm import PRESETS as OF_TWO_AGENTS
 
 
-def with_three_agents(config: EndiRtfmConfig) -> EndiRtfmConfig:
+def with_three_agents(config: EndiRtfmConfig, *methods: RowName) -> EndiRtfmConfig:
     """The same for three agents, in the first stage alone."""
     task = dataclasses.replace(config.task, num_agents=3)
-    return dataclasses.replace(config, methods=("txt2pi", "endi_dis"), stages=(1,), task=task)
+    return dataclasses.replace(config, methods=methods, stages=(1,), task=task)
+
+
+PRESETS = {name: with_three_agents(OF_TWO_AGENTS[name], "txt2pi", "endi_dis") for name in ("laptop", "paper")}
+PRESETS["smoke"] = with_three_agents(OF_TWO_AGENTS["smoke"], "endi_dis")
 
 
 EXPERIMENT = team_experiment(
     name="endi_three_agents",
     caption="Three agents in the first stage of RTFM",
-    presets={name: with_three_agents(config) for name, config in OF_TWO_AGENTS.items()},
+    presets=PRESETS,
     paper={},
 )
 

@@ -1,0 +1,288 @@
+"""EnDi's experiments: what each row is, its stages, how it is tested, and that whoever acts draws masks alike."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.rtfm.stages import STAGES
+from rl_models.endi import divides
+from rl_models.networks.entity_divider_emma import DividedEmma
+from rl_models.networks.noise import NOISE
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.grounding import GroundingLoss
+from rl_models.training.handover import matching
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tune_experiments.common.curriculum import stages_of
+from tune_experiments.common.endi import messenger_config, rtfm_config
+from tune_experiments.common.endi.division import DivisionSettings
+from tune_experiments.common.endi.messenger_trials import validate
+from tune_experiments.common.endi.rtfm_config import make_stage, task_of
+from tune_experiments.common.endi.rtfm_evaluation import columns
+from tune_experiments.common.endi.rtfm_evaluation import test as evaluate
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.messenger.config import make_world
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.results import Result
+
+MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
+SCRIPTS = ("endi_messenger", "endi_rtfm", "endi_rtfm_generalisation", "endi_three_agents")
+MESSENGER_ROWS = messenger_config.RowName.__args__
+RTFM_ROWS = rtfm_config.RowName.__args__
+
+
+def smoke(experiment, **changes):
+    return dataclasses.replace(experiment.presets["smoke"], **changes)
+
+
+def one_update(trial, worlds=3, length=5):
+    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, length, trial.objective.needs_values)
+    collector.reset(0)
+    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
+
+
+def untrained(experiment, config, row, stage=0):
+    """A team at the beginning of one of its stages."""
+    made = experiment.plan(config, row, 0)
+    names = [one.name for one in made.stages]
+    progress = {"env_steps": 0, "episodes": 0, "updates": 0}
+    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:stage]]
+    curriculum = {"stage": names[stage], "progress": progress, "values": [], "ended": ended}
+    state = {"seed": 0, "progress": progress, "validated_at": 0, "method": row, "curriculum": curriculum}
+    return LoadedPolicy(made.stages[stage].plan.build_policy(), experiment, config, state)
+
+
+# ---------------------------------------------------------------------------------------------- how rows are trained
+
+
+@pytest.mark.parametrize("row", MESSENGER_ROWS)
+def test_every_row_of_messenger_learns_with_its_own_losses(row):
+    trial = stages_of(MESSENGER.plan(smoke(MESSENGER), row, 0))[-1].plan
+    assert not trial.objective.is_joint
+    told = one_update(trial)
+    assert np.isfinite(float(told["loss/total"]))
+    assert ("loss/grounding" in told) == row.endswith("_grounding")
+    assert ("division/overlap" in told) == row.startswith("endi_")
+    assert ("loss/agent_modelling" in told) == (row.startswith("endi_") and row != "endi_sup")
+
+
+@pytest.mark.parametrize("row", RTFM_ROWS)
+def test_every_row_of_rtfm_learns_with_its_own_losses(row):
+    trial = stages_of(RTFM.plan(smoke(RTFM), row, 0))[-1].plan
+    assert not trial.objective.is_joint
+    told = one_update(trial)
+    assert np.isfinite(float(told["loss/total"]))
+    regulariser = row.removeprefix("endi_") if row not in ("endi_sup", "endi_reg") else {"endi_sup": "dis"}.get(row)
+    assert (f"loss/{regulariser}" in told) == (row.startswith("endi_") and row != "endi_reg")
+
+
+@pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
+def test_agents_share_nothing_unless_asked(experiment):
+    def parameters(**settings):
+        config = smoke(experiment, division=DivisionSettings(**settings))
+        policy = stages_of(experiment.plan(config, "endi_dis", 0))[0].plan.build_policy()
+        return sum(weights.numel() for weights in policy.parameters())
+
+    assert parameters() == 2 * parameters(shares_network=True)
+
+
+def test_grounded_rows_share_symbols_with_the_divider_and_no_row_of_reference_and_paper_is_grounded():
+    def networks(row):
+        policy = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[0].plan.build_policy()
+        return [part for part in policy.modules() if isinstance(part, DividedEmma)]
+
+    assert [network.goal_symbols is None for network in networks("endi_dis_grounding")] == [True, True]
+    assert [network.goal_symbols is None for network in networks("endi_dis")] == [False, False]
+    for preset in ("reference", "paper"):
+        assert not any(row.endswith("_grounding") for row in MESSENGER.presets[preset].methods)
+
+
+def test_the_grounding_loss_weighs_for_an_agent_what_it_weighs_for_one_alone():
+    """It is a mean over agents, and everything else a sum."""
+    losses = MESSENGER.plan(smoke(MESSENGER), "emma_grounding", 0).stages[0].plan.objective.extra_losses
+    (weight,) = (loss.weight.at(Progress()) for loss in losses if isinstance(loss, GroundingLoss))
+    assert weight == 2 * smoke(MESSENGER).learner.grounding_weight
+
+
+def test_weights_are_chosen_by_validation_or_the_last_ones():
+    config = smoke(MESSENGER)
+    assert {one.plan.chosen_by for one in stages_of(MESSENGER.plan(config, "emma", 0))} == {"win_rate"}
+    last = dataclasses.replace(config, weights="last")
+    assert {one.plan.chosen_by for one in stages_of(MESSENGER.plan(last, "emma", 0))} == {None}
+
+
+def test_attention_of_all_agents_is_frozen_after_the_first_stage_where_that_is_asked_for():
+    first, second = MESSENGER.plan(smoke(MESSENGER, freezes_attention=True), "endi_dis", 0).stages
+    assert first.frozen == ()
+    policy = second.plan_at(1).build_policy()
+    frozen = [name for name, weights in policy.named_parameters() if not weights.requires_grad]
+    assert frozen == matching(second.frozen, dict(policy.named_parameters()))
+    assert len(frozen) == 2 * 5
+    assert not any("goal_symbols" in name for name in frozen)
+
+
+def test_stages_of_rtfm_differ_by_the_papers_difficulties_and_not_by_the_room():
+    config = RTFM.presets["paper"]
+    for number in range(1, 6):
+        task = dataclasses.asdict(task_of(config, number))
+        assert {name: task[name] for name in STAGES[f"S{number}"]} == STAGES[f"S{number}"]
+    assert task_of(RTFM.presets["laptop"], 4).size == RTFM.presets["laptop"].task.size
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("preset", ["smoke", "laptop", "paper"])
+def test_every_weight_is_handed_from_stage_to_stage(script, preset):
+    experiment = find_experiment(script)
+    config = experiment.presets["smoke"]
+    config = dataclasses.replace(config, stages=experiment.presets[preset].stages)
+    teams = [one.plan.build_policy().state_dict() for one in experiment.plan(config, "endi_dis", 0).stages]
+    assert all({n: w.shape for n, w in team.items()} == {n: w.shape for n, w in teams[0].items()} for team in teams)
+
+
+def test_the_reference_preset_has_the_released_constants():
+    for one in MESSENGER.plan(dataclasses.replace(MESSENGER.presets["reference"]), "endi_dis", 0).stages:
+        objective, workers = one.plan.objective, one.plan.workers
+        assert (objective.clip, objective.epochs, objective.minibatches, objective.lambda_) == (0.1, 4, 1, 1.0)
+        assert (objective.gamma, objective.value_weight) == (0.99, 0.5)
+        assert workers.worlds_per_runner * workers.fragment_length == 64
+
+
+# ---------------------------------------------------------------------------------------------- what is tested
+
+
+@pytest.mark.parametrize(("experiment", "row"), [(MESSENGER, "endi_dis"), (RTFM, "endi_dis")], ids=lambda one: str(one))
+def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment, row):
+    """The same seed, the same noise: greedy actions and masks agree until the first episode ends."""
+    loaded = untrained(experiment, smoke(experiment), row)
+    world = loaded.make_world(5)
+    evaluation = Evaluation(world, loaded.policy, is_greedy=True)
+    seen = []
+    hook = loaded.policy.network.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0][NOISE].clone()))
+    evaluation.run(3)
+    drawn, number = list(seen), 0
+    seen.clear()
+    obs = world.reset(3)
+    loaded.reset(3, world.texts)
+    while True:
+        actions = loaded.act(obs)
+        torch.testing.assert_close(seen[-1], drawn[number])
+        obs, _, terminated, _, _ = world.step(actions)
+        number += 1
+        if terminated.any():
+            break
+    hook.remove()
+    assert number >= 1
+
+
+@pytest.mark.parametrize("masks", ["drawn", "likeliest"])
+def test_masks_are_drawn_or_the_likeliest_for_all_who_act(masks):
+    config = smoke(MESSENGER, division=DivisionSettings(masks=masks))
+    loaded = untrained(MESSENGER, config, "endi_dis")
+    seen = []
+    loaded.policy.network.register_forward_hook(lambda _, inputs, __: seen.append(NOISE in inputs[0]))
+    world = loaded.make_world(3)
+    loaded.act(world.reset(0))
+    validate(config, 1, loaded.policy)
+    assert set(seen) == {masks == "drawn"}
+
+
+def test_divisions_are_measured_where_teams_divide():
+    for row in ("emma", "endi_dis"):
+        trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[0].plan
+        policy = trial.build_policy()
+        assert divides(policy) == (row != "emma")
+        assert ({"overlap", "coverage", "own_entities_1"} <= trial.validate(policy).keys()) == divides(policy)
+
+
+def test_teams_in_rtfm_are_tested_with_all_that_training_never_showed():
+    config = smoke(RTFM)
+    policy = untrained(RTFM, config, "endi_dis").policy
+    found = evaluate(config, 1, policy)
+    assert list(columns(config)) == ["train", "eval", "eval_new", "eval_7x7", "shuffled"]
+    wanted = [*(f"stage_1_{name}" for name in columns(config)), "stage_1_random_play_on_train"]
+    assert list(found) == wanted
+    assert all(len(episodes["win_rate"]) == config.test_episodes for episodes in found.values())
+    names = make_stage(config, 1, 2, **columns(config)["eval_new"])
+    assert names.reset(0)["grid"].max() > make_stage(config, 1, 2).reset(0)["grid"].max()
+
+
+def test_two_agents_play_messenger():
+    world = make_world(smoke(MESSENGER), 1, 2)
+    assert world.num_agents == 2
+    assert "roles" not in world.reset(0)
+
+
+# ---------------------------------------------------------------------------------------------- tables and words
+
+
+def line(method, world, metric, value, table):
+    return Result(
+        experiment="endi",
+        table=table,
+        method=method,
+        world=world,
+        split="test",
+        seed=0,
+        metric=metric,
+        value=value,
+        ci_low=None,
+        ci_high=None,
+        n_episodes=10,
+        env_steps=5,
+    )
+
+
+@pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
+def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
+    def of(*arguments):
+        return line(*arguments, experiment.caption)
+
+    found = experiment.tables(
+        [
+            of("endi_dis", "stage_1_train after s1", "win_rate", 0.5),
+            of("endi_dis", "stage_2_train", "win_rate", 0.25),
+            of("endi_dis", "stage_2_train", "overlap", 0.125),
+            of("endi_dis", "stage_2_random_play_on_train", "win_rate", 0.01),
+        ]
+    )
+    assert [table.title.removeprefix(experiment.caption) for table in found] == [
+        ", stage 1",
+        ", stage 2",
+        ": how entities are divided",
+    ]
+    assert "0.125" in found[2].markdown()
+    assert "random play" in found[1].markdown()
+
+
+def test_the_papers_numbers_stand_beside_ours():
+    rows = [line("endi_dis", "stage_1_test", "win_rate", 0.5, MESSENGER.caption)]
+    (table,) = MESSENGER.tables(rows)
+    assert "| endi_dis, paper | 0.790 |" in table.markdown()
+
+
+def test_departures_tell_what_is_not_the_papers():
+    told = " ".join(MESSENGER.departures(MESSENGER.presets["laptop"]))
+    assert "endi_dis_grounding: a contrastive grounding loss" in told
+    config = smoke(RTFM, division=DivisionSettings(masks="likeliest", shares_network=True, modelling_weight=0.5))
+    told = " ".join(RTFM.departures(config))
+    for words in ("likelier side", "share one network", "weight of the agent modelling: 0.5"):
+        assert words in told
+    assert "likelier side" not in " ".join(RTFM.departures(RTFM.presets["paper"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
+        ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
+        ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
+    ],
+)
+def test_what_no_run_can_have_is_one_sentence(changes, said):
+    with pytest.raises(UserError, match=said):
+        dataclasses.replace(RTFM.presets["laptop"], **changes)
