@@ -1,0 +1,262 @@
+"""QMIX as an objective: what it learns from, what follows each step, what continues, and the game of its own paper."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs import make
+from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.teams import constant_team
+from rl_models.training.batch import take, think, to_batch
+from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner, minibatches, train
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.q_learning import Qmix
+from rl_models.training.replay import Replay
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress, Schedule
+from tests.training.small_qmix import collector, learner, objective, room_team, two_step_team
+
+
+def drawn(one=None):
+    """A fragment as the replay gives it back, and who played it."""
+    one = one or collector()
+    replay = Replay(15)
+    replay.add(objective().prepare(to_batch(one.collect())))
+    return next(replay.draws(1, 6, seed=0)), one.policy
+
+
+def loss_of(policy, batch, **arguments):
+    return objective(**arguments).loss(think(policy, batch), batch, Progress())
+
+
+def weights(module):
+    return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+# ---------------------------------------------------------------------------------------------- loss
+
+
+def test_the_loss_is_that_of_a_loop_over_worlds_and_steps():
+    batch, policy = drawn()
+    with torch.no_grad():
+        for weight in policy.parameters():  # targets that differ from the networks
+            weight.add_(0.05 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))
+    extras = {name: value.detach() for name, value in think(policy, batch).extras.items()}
+    errors = []
+    for world, step in itertools.product(range(6), range(12)):
+        own = torch.arange(2)
+        here, there = (mixing_of(extras, who, slice(None)) for who in (ONLINE, TARGET))
+        one = [extras[f"q/{who}"][world] for who in (ONLINE, TARGET)]
+
+        def joint(mix, values, world=world, step=step):
+            spread = torch.zeros(6, 13, 2)
+            spread[world, step] = values
+            return float(mix(spread)[world, step])
+
+        taken = joint(here, one[0][step][own, batch["actions"][world, step]])
+        best = one[0][step + 1].argmax(-1)
+        following = joint(there, one[1][step + 1][own, best], step=step + 1)
+        wanted = float(batch["reward"][world, step].mean())
+        wanted += 0.0 if batch["terminated"][world, step] else 0.99 * following
+        errors.append((taken - wanted) ** 2)
+    loss, statistics = loss_of(policy, batch)
+    assert loss.item() == pytest.approx(np.mean(errors), abs=1e-5)
+    assert float(statistics["loss/total"]) == loss.item()
+
+
+def test_every_weight_learns_and_no_target_does():
+    batch, policy = drawn()
+    loss_of(policy, batch)[0].backward()
+    for name, weight in policy.named_parameters():
+        gets_gradient = weight.grad is not None and bool(weight.grad.abs().sum() > 0)
+        assert gets_gradient == (not name.startswith("target_")), name
+
+
+def test_a_step_at_which_an_episode_was_merely_stopped_teaches_nothing():
+    batch, policy = drawn()
+    cut = dict(batch)
+    cut["truncated"] = torch.zeros_like(batch["truncated"])
+    cut["truncated"][:, 4] = True
+    before = loss_of(policy, cut)[0].item()
+    cut["reward"] = batch["reward"].clone()
+    cut["reward"][:, 4] = 1000.0
+    assert loss_of(policy, cut)[0].item() == before
+    cut["reward"][:, 5] = 1000.0
+    assert loss_of(policy, cut)[0].item() > before
+
+
+def test_gradients_gathered_in_parts_are_those_of_the_whole():
+    batch, policy = drawn()
+    whole = torch.autograd.grad(loss_of(policy, batch)[0], policy.network.output.weight)[0]
+    parts = [take(batch, slice(first, first + 3)) for first in (0, 3)]
+    halves = [torch.autograd.grad(loss_of(policy, part)[0] / 2, policy.network.output.weight)[0] for part in parts]
+    torch.testing.assert_close(whole, sum(halves))
+
+
+def test_a_declared_loss_is_added():
+    batch, policy = drawn()
+    plain = loss_of(policy, batch)[0].item()
+    loss, statistics = loss_of(policy, batch, extra_losses=(lambda *_: (torch.tensor(2.5), {"loss/extra": 2.5}),))
+    assert loss.item() == pytest.approx(plain + 2.5)
+    assert statistics["loss/extra"] == 2.5
+    assert float(statistics["loss/total"]) == loss.item()
+
+
+# ------------------------------------------------------------------------------------- what it learns from
+
+
+def test_texts_that_are_read_are_kept_as_tokens_and_all_others_forgotten():
+    fragment = collector().collect()
+    prepared = objective().prepare(to_batch(fragment))
+    np.testing.assert_array_equal(prepared["obs/goal"], fragment.texts["goal"][fragment.obs["goal"]])
+    assert not [key for key in prepared if key.startswith("texts/") or key == "obs/document"]
+
+
+def test_minibatches_come_from_all_that_was_kept_not_from_the_newest_alone():
+    one, qmix, replay = collector(), objective(updates=30, fragments=4), Replay(15)
+    first, second = (qmix.prepare(to_batch(one.collect())) for _ in range(2))
+    list(minibatches(qmix, first, 0, replay))
+    parts = list(minibatches(qmix, second, 1, replay))
+    assert len(replay) == 12
+    assert [len(part["is_first"]) for part in parts] == [4] * 30
+    drawn_states = {tuple(row) for part in parts for row in part["obs/position"].flatten(1).tolist()}
+    for batch in (first, second):
+        assert {tuple(row) for row in batch["obs/position"].flatten(1).tolist()} <= drawn_states
+
+
+@pytest.mark.parametrize("names", [("obs/legal", "obs/decides"), ("obs/legal", "obs/alive"), ("actions", "actions/go")])
+def test_a_world_with_macro_actions_early_leavers_or_factors_is_refused_in_a_sentence(names):
+    batch = to_batch(collector().collect())
+    batch[names[1]] = batch.pop(names[0])
+    with pytest.raises(ValueError, match="train there with PPO or IMPALA"):
+        objective().prepare(batch)
+
+
+def test_a_team_without_action_values_is_refused_in_a_sentence():
+    world = make("two_step_game-v0", 4)
+    one = Collector(world, constant_team(1, 2, 2), 2, needs_values=False)
+    one.reset(0)
+    with pytest.raises(ValueError, match="acts by action values"):
+        Learner(one.policy, Qmix(), OptimiserSettings()).update([one.collect()])
+
+
+# ------------------------------------------------------------------------------------ what follows a step
+
+
+def test_targets_are_brought_up_to_date_every_k_updates_and_stay_in_between():
+    one = collector()
+    teacher = learner(one.policy, updates=1, target_every_updates=3)
+    before, was_equal = weights(one.policy.target_network), []
+    for _ in range(7):
+        teacher.update([one.collect()])
+        now = weights(one.policy.target_network)
+        unmoved = all(value.equal(before[name]) for name, value in now.items())
+        is_copy = all(value.equal(one.policy.network.state_dict()[name]) for name, value in now.items())
+        was_equal.append((unmoved, is_copy))
+        before = now
+    moves = [(False, True) if update in (3, 6) else (True, False) for update in range(1, 8)]
+    assert was_equal == moves
+    mixer = one.policy.target_mixer.state_dict()
+    assert not all(value.equal(one.policy.mixer.state_dict()[name]) for name, value in mixer.items())
+
+
+def test_epsilon_falls_as_scheduled_for_whoever_acts():
+    one = collector(policy=room_team(epsilon=1.0))
+    teacher = learner(one.policy, epsilon=Schedule.linear(1.0, 0.0, 144))
+    shares = []
+    for _ in range(3):
+        fragment = one.collect()
+        log_prob = fragment.steps["agent_log_prob"]
+        shares.append(float(one.policy.policy_head.epsilon))
+        if shares[-1] == 0.0:
+            np.testing.assert_allclose(log_prob, 0.0, atol=1e-6)  # nothing is left to chance
+        teacher.update([fragment])
+    assert shares == [1.0, 0.5, 0.0]
+
+
+# -------------------------------------------------------------------------------- killed and continued
+
+
+def algorithm(seed, settings=None):
+    policy = room_team(seed=1)
+    return LocalAlgorithm(collector(policy=policy, seed=seed), learner(policy, settings), seed, updates_per_train=2)
+
+
+@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
+def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
+    settings = OptimiserSettings(kind=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
+    unbroken = algorithm(3, settings)
+    unbroken.train()
+    tensors, progress = unbroken.checkpoint()
+    path = save_checkpoint(tmp_path, progress.env_steps, tensors, {"progress": dataclasses.asdict(progress)})
+    wanted = [unbroken.train() for _ in range(2)]
+
+    continued = algorithm(77, settings)
+    continued.train()  # whatever was there must not show through
+    checkpoint = load_checkpoint(path)
+    continued.restore(checkpoint.tensors, Progress(**checkpoint.state["progress"]))
+    assert [continued.train() for _ in range(2)] == wanted
+    for name, value in continued.policy().state_dict().items():
+        assert value.equal(unbroken.policy().state_dict()[name]), name
+
+
+def test_a_checkpoint_of_another_stage_brings_no_replay():
+    """A curriculum hands over weights alone; what was played in another game is not learned from again."""
+    one = algorithm(3)
+    one.train()
+    tensors, _ = one.checkpoint()
+    one.restore({name: tensors[name] for name in ("weights", "optimizer")}, Progress())
+    assert len(one._learner.replay) == 0
+
+
+# ---------------------------------------------------------------------------------- the paper's own game
+
+
+def play(policy):
+    return Evaluation(make("two_step_game-v0", 2), policy, is_greedy=True).run(seed=0)["outcome"].mean()
+
+
+@torch.enable_grad()
+def joint_values(policy, *rooms_so_far):
+    """Q_tot of all joint actions in the last of these rooms, in the order aa, ab, ba, bb."""
+    state = torch.eye(3)[list(rooms_so_far)][None, :, None].expand(1, -1, 2, -1)
+    first = torch.tensor([[True, False][: len(rooms_so_far)]])
+    extras = policy({"state": state}, policy.initial_state(1), first).extras
+    mix, values = mixing_of(extras, ONLINE, slice(-1, None)), extras[f"q/{ONLINE}"][0, -1].detach()
+    joint = torch.stack([values[0, [0, 0, 1, 1]], values[1, [0, 1, 0, 1]]], -1)
+    return torch.stack([mix(row[None, None])[0, 0] for row in joint]).detach()
+
+
+def trained_on_the_two_step_game(mixing_hidden):
+    policy = two_step_team(mixing_hidden)
+    one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
+    one.reset(0)
+    qmix = Qmix(epsilon=Schedule.constant(1.0), capacity=512, fragments=32, updates=2, target_every_updates=25)
+    settings = OptimiserSettings(learning_rate=Schedule.linear(1e-2, 1e-3, 12_800), clip=10.0)
+    train(one, Learner(policy, qmix, settings), 12_800)
+    return policy
+
+
+def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
+    policy = trained_on_the_two_step_game(mixing_hidden=8)
+    assert play(policy) == 8.0
+    for rooms_so_far, table in (
+        ((0,), [6.93, 6.93, 7.92, 7.92]),  # the discount 0.99 of 7 and 8
+        ((0, 1), [7.0, 7.0, 7.0, 7.0]),
+        ((0, 2), [0.0, 1.0, 1.0, 8.0]),
+    ):
+        torch.testing.assert_close(joint_values(policy, *rooms_so_far), torch.tensor(table), atol=0.1, rtol=0)
+
+
+def test_without_a_mixer_it_settles_for_the_safe_reward():
+    """VDN: what it can believe of the risky half is the additive fit, whose best entry of 6.5 is less than 7."""
+    policy = trained_on_the_two_step_game(mixing_hidden=0)
+    assert play(policy) == 7.0
+    risky = torch.tensor([-1.5, 2.5, 2.5, 6.5])
+    torch.testing.assert_close(joint_values(policy, 0, 2), risky, atol=0.4, rtol=0)
