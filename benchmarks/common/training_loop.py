@@ -71,6 +71,7 @@ def time_loop(
     policy: TeamPolicy,
     objective: Objective,
     turns: int,
+    extras: tuple[str, ...] = (),
 ) -> LoopTimes:
     """Collect, learn and bare passes in turns; a first turn warms up and is not counted.
 
@@ -80,12 +81,13 @@ def time_loop(
         policy: the network of the bare passes; it loses its gradients.
         objective: says which passes the learner makes over a fragment.
         turns: how many.
+        extras: of the network, that the learner's backward pass goes through beside policy and values.
     """
     times = LoopTimes(0)
     for turn in range(turns + 1):
         fragment, collecting = timed(collect)
         _, updating = timed(update, fragment)
-        acting, learning = bare_seconds(policy, objective, fragment)
+        acting, learning = bare_seconds(policy, objective, fragment, extras)
         if turn == 0:
             times.agent_steps = fragment.agent_steps()
             continue
@@ -96,13 +98,15 @@ def time_loop(
     return times
 
 
-def bare_seconds(policy: TeamPolicy, objective: Objective, fragment: Fragment) -> tuple[float, float]:
+def bare_seconds(
+    policy: TeamPolicy, objective: Objective, fragment: Fragment, extras: tuple[str, ...] = ()
+) -> tuple[float, float]:
     """CPU seconds of the network's acting passes and of its learning passes over one fragment."""
     batch = to_batch(fragment)
     prepared = objective.prepare(batch)
     _, acting = timed(_act, policy, batch, prepared["reward"].shape[1])
     parts = list(minibatches(objective, prepared, 0))
-    _, learning = timed(_learn, policy, parts)
+    _, learning = timed(_learn, policy, parts, extras)
     policy.zero_grad(set_to_none=True)
     return acting, learning
 
@@ -136,12 +140,13 @@ def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
         state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
 
 
-def _learn(policy: TeamPolicy, parts: list[Batch]) -> None:
+def _learn(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> None:
     for part in parts:
         policy.zero_grad(set_to_none=True)
-        _any_scalar(think(policy, part)).backward()
+        _any_scalar(think(policy, part), extras).backward()
 
 
-def _any_scalar(output: TeamOutput) -> Tensor:
+def _any_scalar(output: TeamOutput, extras: tuple[str, ...]) -> Tensor:
     """A loss that costs nothing and reaches every parameter."""
-    return torch.stack([tensor.sum() for tensor in tensors_in((output.policy, output.values))]).sum()
+    more = [output.extras[name] for name in extras]
+    return torch.stack([tensor.sum() for tensor in (*tensors_in((output.policy, output.values)), *more)]).sum()

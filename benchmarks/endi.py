@@ -1,0 +1,95 @@
+"""EnDi: training loops around a divided EMMA, with private networks or a shared one, and around a divided txt2pi.
+
+MESSENGER: stage 1, two agents, the released width, made-up encodings of BERT's width in place of cached ones, PPO with
+four passes over each sample. Authors' figure (reference: their loop with random encodings, timed): 5 agent steps a CPU
+second. RTFM: S1 in the paper's room of 8 x 8 with the paper's widths and IMPALA; nobody has published that code.
+Bare passes go through the heads that foretell the others' actions, as the learner's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from benchmarks._messenger_loop import PER_SECOND, SENTENCES_PER_CELL, made_up_encodings
+from benchmarks.common.figures import RATIO, Figure
+from benchmarks.common.training_loop import LoopTimes, time_loop
+from rl_envs.core.world import World
+from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
+from rl_envs.messenger.world import Messenger
+from rl_envs.rtfm.grid import NUM_MOVES
+from rl_envs.rtfm.lexicon import KIND_MONSTER
+from rl_envs.rtfm.stages import STAGES
+from rl_envs.rtfm.world import Rtfm
+from rl_models.endi import (
+    VARIANTS,
+    DividedEmmaTeamConfig,
+    DividedReadingTeamConfig,
+    divided_emma_team,
+    divided_reading_team,
+)
+from rl_models.networks.emma_body import RELEASED, EmmaSizes
+from rl_models.networks.entity_divider import OTHERS
+from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.reading import Sizes
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.loop import Learner
+from rl_models.training.objective import Impala, Objective, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+
+AGENTS = 2
+WORLDS, LENGTH, TURNS = 64, 16, 3
+"""Worlds and env steps of a fragment in MESSENGER, and how many fragments."""
+EPOCHS, MINIBATCHES = 4, 4
+READING_WORLDS, READING_LENGTH, READING_TURNS = 8, 20, 2
+"""The same in RTFM."""
+LOSSES = VARIANTS["endi_dis"].extra_losses()
+EMMA, READING = DividedEmmaConfig(RELEASED), DividedReadingConfig()
+
+
+def measure() -> Iterator[Figure]:
+    """All figures of this part."""
+    torch.set_num_threads(1)
+    yield from _figures("endi.messenger_loop", time_messenger(shares_network=False))
+    yield from _figures("endi.messenger_loop_shared", time_messenger(shares_network=True))
+    yield from _figures("endi.rtfm_loop", time_rtfm())
+
+
+def time_messenger(shares_network: bool) -> LoopTimes:
+    """PPO around a divided EMMA, from the first weights."""
+    world = Messenger(WORLDS, stage=1, num_agents=AGENTS, max_sentences_per_cell=SENTENCES_PER_CELL)
+    encoder = made_up_encodings(world)
+    config, sizes = DividedEmmaTeamConfig(EMMA, shares_network), EmmaSizes(AGENTS, len(SYMBOLS), side=SIDE)
+    policy = divided_emma_team(config, sizes, len(ACTIONS), lambda: encoder)
+    objective = Ppo(epochs=EPOCHS, minibatches=MINIBATCHES, is_joint=False, extra_losses=LOSSES)
+    return _time(world, policy, objective, LENGTH, TURNS)
+
+
+def time_rtfm() -> LoopTimes:
+    """IMPALA around a divided txt2pi, from the first weights."""
+    world = Rtfm(READING_WORLDS, num_agents=AGENTS, **STAGES["S1"])
+    names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
+    sizes = Sizes(AGENTS, world.text_spec["document"].vocabulary, names)
+    is_entity = torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
+    policy = divided_reading_team(DividedReadingTeamConfig(READING), sizes, is_entity, NUM_MOVES)
+    objective = Impala(is_joint=False, extra_losses=LOSSES)
+    return _time(world, policy, objective, READING_LENGTH, READING_TURNS)
+
+
+def _time(world: World, policy: TeamPolicy, objective: Objective, length: int, turns: int) -> LoopTimes:
+    collector = Collector(world, policy, length, objective.needs_values)
+    collector.reset(0)
+    learner = Learner(policy, objective, OptimiserSettings())
+    return time_loop(
+        collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns, extras=(OTHERS,)
+    )
+
+
+def _figures(name: str, times: LoopTimes) -> Iterator[Figure]:
+    yield Figure(f"{name}.overhead", times.overhead, RATIO)
+    yield Figure(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+    yield Figure(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)

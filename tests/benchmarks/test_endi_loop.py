@@ -1,0 +1,47 @@
+"""The loops around EnDi are measured on both worlds, and bare passes reach every weight. No time is asserted."""
+
+import pytest
+
+from benchmarks import _messenger_loop, endi
+from rl_models.networks.emma_body import EmmaConfig
+from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from tests.networks.small_endi import READING
+
+NARROW = {
+    "WORLDS": 3,
+    "LENGTH": 2,
+    "TURNS": 1,
+    "SENTENCES_PER_CELL": 1,
+    "EMMA": DividedEmmaConfig(EmmaConfig(features=4, maps=2, hidden=2), 3),
+    "READING_WORLDS": 4,
+    "READING_LENGTH": 2,
+    "READING_TURNS": 1,
+    "READING": READING,
+}
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    for name, value in NARROW.items():
+        monkeypatch.setattr(endi, name, value)
+    monkeypatch.setattr(_messenger_loop, "TOKEN_FEATURES", 4)
+
+
+def test_loops_are_measured_with_private_networks_with_a_shared_one_and_in_rtfm(narrow):
+    figures = {figure.name: figure.value for figure in endi.measure()}
+    for part in ("messenger_loop", "messenger_loop_shared", "rtfm_loop"):
+        for figure in ("agent_steps_per_cpu_second", "sampling_agent_steps_per_cpu_second", "overhead"):
+            assert figures[f"endi.{part}.{figure}"] > 0
+
+
+def test_bare_passes_go_through_the_heads_that_foretell_others(narrow, monkeypatch):
+    """Otherwise part of the network's arithmetic would count as overhead."""
+    reached = []
+
+    def learn(policy, parts, extras, original=endi.time_loop.__globals__["_learn"]):
+        original(policy, parts, extras)
+        reached.extend(name for name, weights in policy.named_parameters() if weights.grad is not None)
+
+    monkeypatch.setitem(endi.time_loop.__globals__, "_learn", learn)
+    endi.time_messenger(shares_network=True)
+    assert any(name.startswith("network.others.") for name in reached)
