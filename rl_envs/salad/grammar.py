@@ -22,15 +22,14 @@ from rl_envs.salad.symbols import (
     MOVES,
     NOTHING,
     NUM_FOODS,
-    NUM_PLATES,
     RECIPES,
     SIDE,
     STAY,
 )
 
 NUM_CONTENTS = 2**NUM_FOODS
-NUM_LOADS = 1 + 2 * NUM_FOODS + NUM_PLATES * NUM_CONTENTS
-"""What a hand can hold or a board bear: nothing, three foods unchopped, three chopped, two bowls with any contents."""
+FIRST_BOWL = 1 + 2 * NUM_FOODS
+"""Loads, what a hand or a board can bear: nothing, three foods unchopped, three chopped, bowls with any contents."""
 ROOMS = ("", "the left room of ", "the right room of ", "the doorway of ")
 """Where an agent is: in a kitchen without a dividing counter, left of it, right of it, in its gap."""
 NUM_HANDS = 6
@@ -46,6 +45,7 @@ class Grammar:
         phrases: all phrases; that of action k with variant v has the number `k * NUM_HANDS + v`.
         offsets: rows and columns by which the other agent can be away while it is seen.
         spots: [49] int64, number of each counter among those that can be named, NOTHING for other cells.
+        num_loads: how many loads there are.
         landmark: [49] int64, what an agent in this cell stands at, 0 for nothing in particular.
     """
 
@@ -60,12 +60,13 @@ class Grammar:
         self._kitchen = kitchen
         steps = range(-sight, sight + 1)
         self.offsets = [place for place in itertools.product(steps, steps) if place != (0, 0)]
+        self.num_loads = FIRST_BOWL + int(kitchen.has[NUM_FOODS:].sum()) * NUM_CONTENTS
         self._has_two_bowls = bool(kitchen.has[NUM_FOODS:].all())
         self._things = _thing_names(kitchen)
         self._boards = _board_names(kitchen)
         self.spots, self._spot_names = _spots(kitchen)
         self.landmark, self._landmarks = _landmarks(kitchen, self._boards)
-        self._loads = [self._load(number) for number in range(NUM_LOADS)]
+        self._loads = [self._load(number) for number in range(self.num_loads)]
         self.first: dict[str, int] = {}
         sentences = [""]
         for slot, texts in self._slots():
@@ -115,7 +116,7 @@ class Grammar:
         """A food unchopped and chopped, or a bowl with any contents."""
         if thing < NUM_FOODS:
             return [self._loads[1 + thing], self._loads[1 + NUM_FOODS + thing]]
-        start = 1 + 2 * NUM_FOODS + (thing - NUM_FOODS) * NUM_CONTENTS
+        start = FIRST_BOWL + (thing - NUM_FOODS) * NUM_CONTENTS
         return self._loads[start : start + NUM_CONTENTS]
 
     def _load(self, number: int) -> str:
@@ -124,7 +125,7 @@ class Grammar:
         if number <= 2 * NUM_FOODS:
             is_chopped, food = divmod(number - 1, NUM_FOODS)
             return f"{'a chopped' if is_chopped else 'an unchopped'} {FOODS[food]}"
-        plate, contents = divmod(number - 1 - 2 * NUM_FOODS, NUM_CONTENTS)
+        plate, contents = divmod(number - FIRST_BOWL, NUM_CONTENTS)
         foods = [f"chopped {food}" for place, food in enumerate(FOODS) if contents >> place & 1]
         article, bowl = ("", f"bowl {plate + 1}") if self._has_two_bowls else ("the ", "bowl")
         return f"{article}{bowl} with {_listed(foods)}" if foods else f"{article}empty {bowl}"

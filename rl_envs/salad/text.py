@@ -10,7 +10,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad import macro_actions as macro
-from rl_envs.salad.grammar import NUM_CONTENTS, NUM_HANDS, NUM_LOADS, ROOMS, Grammar
+from rl_envs.salad.grammar import FIRST_BOWL, NUM_CONTENTS, NUM_HANDS, ROOMS, Grammar
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.rules import AGENTS
@@ -67,18 +67,18 @@ class Teller:
             said += [np.where(elsewhere[..., thing], number, _SILENT)]
         said += [self._on_board(state, rows, at, int(board)) for board in self._boards]
         loads = self.load(state, rows, state["held"][rows])
-        said += [self._mate(at, loads), first["self"] + self._grammar.landmark[at] * NUM_LOADS + loads]
+        said += [self._mate(at, loads), first["self"] + self._grammar.landmark[at] * self._grammar.num_loads + loads]
         order = first["order"] + state["recipe"][rows][:, None]
         said += [np.where(knows, order, first["secret"] + np.arange(AGENTS))]
         return np.stack(said, axis=-1).astype(np.uint16)
 
     def load(self, state: Arrays, rows: Array, things: Array) -> Array:
-        """What is in hands or on boards: [K, M] things of these worlds to numbers below `NUM_LOADS`."""
+        """What is in hands or on boards: [K, M] things of these worlds to numbers of loads."""
         world = rows[:, None]
         food = np.clip(things, 0, NUM_FOODS - 1)
         of_food = 1 + food + NUM_FOODS * (state["chops"][world, food] >= CHOPS)
         plate = np.clip(things - NUM_FOODS, 0, None)
-        of_plate = 1 + 2 * NUM_FOODS + plate * NUM_CONTENTS + _contents(state, rows, plate)
+        of_plate = FIRST_BOWL + plate * NUM_CONTENTS + _contents(state, rows, plate)
         return np.select([things == NOTHING, things < NUM_FOODS], [0, of_food], of_plate)
 
     def phrases(self, macros: Array, state: Arrays, belief: Belief, actions: MacroActions, rows: Array) -> Array:
@@ -123,9 +123,9 @@ class Teller:
         down, right = (
             other - own for other, own in zip(np.divmod(at[:, ::-1], SIDE), np.divmod(at, SIDE), strict=True)
         )
-        is_seen = self._kitchen.in_sight[at, at[:, ::-1]]
-        seen = 1 + self._offset[down, right] * NUM_LOADS + loads[:, ::-1]
-        told = 1 + len(self._grammar.offsets) * NUM_LOADS
+        is_seen, count = self._kitchen.in_sight[at, at[:, ::-1]], self._grammar.num_loads
+        seen = 1 + self._offset[down, right] * count + loads[:, ::-1]
+        told = 1 + len(self._grammar.offsets) * count
         return self._grammar.first["mate"] + np.arange(AGENTS) * told + np.where(is_seen, seen, 0)
 
 

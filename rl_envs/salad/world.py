@@ -129,6 +129,7 @@ class Salad(World):
         self.agents = tuple(f"agent_{number}" for number in range(rules.AGENTS))
         self.action_spec = len(self.macros)
         self.max_episode_steps = max_episode_steps
+        self.sight = sight
         self._is_masked, self._is_told, self._collision_reward = mask == "real", text, collision_reward
         self.observation_spec = self._specs()
         super().__init__(num_worlds, first_world)

@@ -1,0 +1,125 @@
+"""The scripted teacher's grammar, and cooks that hear it or do not: when words are needed at all."""
+
+import numpy as np
+import pytest
+
+from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.errands import BRINGING, CHOPPING, SERVING, WAIT, Errand
+from rl_envs.salad.symbols import AGENT_NAMES, NUM_FOODS, RECIPES
+from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, errands, hear, messages, say
+from rl_envs.salad.world import Salad
+from tests.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
+
+SECRET = {"layout": "B", "kitchen": "one_plate", "recipes": ["tomato", "lettuce", "onion"]}
+SHORT = {"actions": "short", "kitchen": "one_plate"}
+
+
+def served(world, hears=False):
+    """First episodes of all worlds: [B] bool served, [B] return, [B] length."""
+    cooks, count = ScriptedCooks(world), world.num_worlds
+    world.reset(0)
+    success, returns, lengths = np.zeros(count, bool), np.zeros(count), np.zeros(count, int)
+    for _ in range(world.max_episode_steps):
+        said = messages(world) if hears else None
+        heard = said and [[hear(team[1], 0), hear(team[0], 1)] for team in said]
+        info = world.step(cooks.act(heard))[-1]
+        for place, row in enumerate(info["done_worlds"]):
+            if lengths[row] == 0:
+                success[row] = info["episode"]["success"][place] == 1
+                returns[row] = info["episode"]["return"][place, 0]
+                lengths[row] = info["episode"]["length"][place]
+        if lengths.all():
+            break
+    return success, returns, lengths
+
+
+def test_messages_have_at_most_ten_words_and_are_finitely_many():
+    known = all_messages()
+    assert len(set(known)) == len(known) == 2 * len(WORDS) ** 2
+    assert max(len(message.split()) for message in known) <= MAX_WORDS
+
+
+def test_what_is_said_is_what_is_heard_by_the_one_who_is_meant():
+    for own in WORDS:
+        for other in WORDS:
+            for speaker in (0, 1):
+                team = [own, other] if speaker == 0 else [other, own]
+                message = say(speaker, team)
+                assert hear(message, 1 - speaker) == team[1 - speaker]
+                assert hear(message, speaker) is None
+
+
+@pytest.mark.parametrize(
+    "message", ["", "Bob, please fly.", "bring the bowl", "Carol, please wait.", "Bob, please wait"]
+)
+def test_whatever_is_not_of_the_grammar_asks_for_nothing(message):
+    assert hear(message, 1) is None
+
+
+APART = [(1, 2), (1, 4)]
+BRING_BOWL = Errand(BRINGING, NUM_FOODS)
+READY = {"held": (PLATE, -1), "chops": (3, 0, 0), "in_plate": (0, -1, -1)}
+
+
+@pytest.mark.parametrize(
+    ("scene", "expected"),
+    [
+        ({"agents": APART}, [WAIT, Errand(BRINGING, TOMATO)]),
+        ({"agents": APART, "recipes": ["onion"]}, [WAIT, Errand(BRINGING, ONION)]),
+        ({"agents": [(1, 1), (1, 4)], "things": {TOMATO: (1, 0)}}, [Errand(CHOPPING, TOMATO), BRING_BOWL]),
+        ({"agents": APART, "things": {TOMATO: (3, 3)}}, [Errand(BRINGING, TOMATO), BRING_BOWL]),
+        ({"agents": APART} | READY, [Errand(SERVING), WAIT]),
+    ],
+    ids=["tomato", "onion", "chopping", "passed", "ready"],
+)
+def test_the_teacher_asks_for_what_the_whole_kitchen_needs(scene, expected):
+    world = situation(layout="B", **({**SHORT, "recipes": ["tomato"]} | scene))
+    team = errands(world)[0]
+    assert team == expected
+    assert messages(world)[0] == [say(0, team), say(1, team)]
+
+
+def test_the_teacher_knows_what_nobody_in_the_kitchen_sees():
+    world = situation([(5, 1), AWAY], things={LETTUCE: (0, 1)}, recipes=["lettuce"], **SHORT)
+    state = world.snapshot()
+    state["believed_cells"][:, :, LETTUCE] = 48
+    world.restore(state)
+    assert errands(world)[0][1] == Errand(BRINGING, LETTUCE)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("layout", "ABC")
+def test_scripted_cooks_without_words_serve_every_salad_whose_order_they_know(layout, recipe):
+    world = Salad(layout=layout, kitchen="one_plate", recipes=[recipe], actions="full", text=False)
+    success, returns, lengths = served(world)
+    assert success.all() and world.state["wrong_dishes"].sum() == 0
+    foods = len(recipe.split("-"))
+    assert returns[0] > 1 + 0.2 * foods - 0.06
+    assert lengths[0] <= 12 + 15 * foods
+
+
+@pytest.mark.parametrize("layout", "AB")
+def test_an_order_that_only_the_server_knows_takes_words_to_serve_in_time(layout):
+    world = Salad(12, **(SECRET | {"layout": layout}), order_known_by="Alice", max_episode_steps=32, text=False)
+    silent, _, _ = served(world)
+    told, returns, _ = served(world, hears=True)
+    assert told.all() and returns.min() > 1.1
+    assert silent.mean() < 0.5
+
+
+def test_an_order_that_the_server_does_not_know_takes_words_to_serve_at_all():
+    world = Salad(12, **SECRET, order_known_by="Bob", max_episode_steps=60, text=False)
+    assert not served(world)[0].any()
+    assert served(world, hears=True)[0].all()
+
+
+def test_cooks_need_macro_actions():
+    with pytest.raises(ValueError, match="macro actions"):
+        ScriptedCooks(Salad(actions="primitive"))
+
+
+def test_messages_name_the_mate():
+    world = Salad(2, **SECRET)
+    world.reset(0)
+    for team in messages(world):
+        assert [message.split(",")[0] for message in team] == list(AGENT_NAMES[::-1])
