@@ -7,6 +7,7 @@ ended by process id; `ray stop`, which ends everybody's Ray, is never called.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -186,3 +188,17 @@ def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> flo
             raise TimeoutError(f"after {seconds:g} s: {otherwise}")
         time.sleep(0.2)
     return time.monotonic() - begun
+
+
+def main() -> None:
+    """Keep a cluster up until Control-C: `python -m cluster.local_cluster`."""
+    with LocalCluster(workers=2, cpus_per_worker=2) as cluster:
+        for name in ("RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            print(f"export {name}={cluster.environment[name]}")
+        print(f"# two nodes of two CPUs, files in {cluster.home}; Control-C ends it", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

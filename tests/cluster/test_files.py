@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
+from tests.cluster.kuberay_schema import SCHEMAS
+
 ROOT = Path(__file__).resolve().parents[2]
-RAYJOB = ROOT / "cluster" / "kuberay" / "furnmove_rayjob.yaml"
+KUBERAY = ROOT / "cluster" / "kuberay"
+RAYJOB = KUBERAY / "furnmove_rayjob.yaml"
 IMAGE_HOME = "/home/concord/concord/"
 
 
@@ -21,10 +27,56 @@ def rayjob() -> dict[str, Any]:
     return yaml.safe_load(RAYJOB.read_text())
 
 
-def pods(rayjob: dict[str, Any]) -> list[dict[str, Any]]:
-    cluster = rayjob["spec"]["rayClusterSpec"]
+def cluster_specs() -> dict[str, dict[str, Any]]:
+    """File -> the cluster that it describes."""
+    found = {path.stem: yaml.safe_load(path.read_text()) for path in KUBERAY.glob("*ray*.yaml")}
+    return {name: one["spec"].get("rayClusterSpec", one["spec"]) for name, one in found.items()}
+
+
+CLUSTERS = cluster_specs()
+
+
+def pods(cluster: dict[str, Any]) -> list[dict[str, Any]]:
     groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
     return [group["template"]["spec"] for group in groups]
+
+
+@pytest.mark.parametrize("path", sorted(KUBERAY.glob("*.yaml")), ids=lambda path: path.name)
+def test_every_manifest_fits_the_schema_of_its_kind(path: Path) -> None:
+    for document in yaml.safe_load_all(path.read_text()):
+        jsonschema.Draft202012Validator(SCHEMAS[document["kind"]]).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("spec", "rayClusterSpec", "authOption"), {}),
+        (("spec", "rayClusterSpec", "authOptions", "mode"), "none"),
+        (("spec", "backoffLimit"), "2"),
+        (("spec", "rayClusterSpec", "headGroupSpec", "rayStartParams", "num-cpus"), 0),
+    ],
+)
+def test_the_schema_refuses_what_the_server_would_refuse(rayjob: dict[str, Any], where: Any, value: Any) -> None:
+    broken = copy.deepcopy(rayjob)
+    *path, last = where
+    inner = broken
+    for name in path:
+        inner = inner[name]
+    inner[last] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(SCHEMAS["RayJob"]).validate(broken)
+
+
+def test_the_launcher_file_fits_rays_own_schema() -> None:
+    import ray.autoscaler
+
+    schema = json.loads((Path(ray.autoscaler.__file__).parent / "ray-schema.json").read_text())
+    launcher = yaml.safe_load((ROOT / "cluster" / "launcher" / "on_premise.yaml").read_text())
+    jsonschema.Draft7Validator(schema).validate(launcher)
+    commands = [launcher["head_start_ray_commands"][-1], launcher["worker_start_ray_commands"][-1]]
+    assert all("RAY_AUTH_MODE=token" in command for command in commands)
+    assert any(place.endswith("/.ray/auth_token") for place in launcher["file_mounts"])
+    assert "--dashboard-host=127.0.0.1" in commands[0]
 
 
 def pins() -> dict[str, str]:
@@ -42,20 +94,23 @@ def test_the_job_is_a_rayjob_whose_script_exists(rayjob: dict[str, Any]) -> None
     assert yaml.safe_load(rayjob["spec"]["runtimeEnvYAML"])["env_vars"]["OMP_NUM_THREADS"] == "1"
 
 
-def test_the_cluster_asks_for_a_token_from_a_secret_and_holds_none(rayjob: dict[str, Any]) -> None:
-    assert rayjob["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token", "secretName": "concord-ray-token"}
-    assert not re.search(r"\b[0-9a-f]{32,}\b", RAYJOB.read_text())
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_cluster_asks_for_a_token_from_a_secret_and_holds_none(name: str) -> None:
+    assert CLUSTERS[name]["authOptions"] == {"mode": "token", "secretName": "concord-ray-token"}
+    assert not re.search(r"\b[0-9a-f]{32,}\b", (KUBERAY / f"{name}.yaml").read_text())
 
 
-def test_the_job_runs_the_ray_that_the_tests_ran(rayjob: dict[str, Any]) -> None:
-    assert rayjob["spec"]["rayClusterSpec"]["rayVersion"] == pins()["ray"]
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_cluster_runs_the_ray_that_the_tests_ran(name: str) -> None:
+    assert CLUSTERS[name]["rayVersion"] == pins()["ray"]
 
 
-def test_every_pod_is_bounded_unprivileged_and_mounts_the_storage(rayjob: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_pod_is_bounded_unprivileged_and_mounts_the_storage(name: str) -> None:
     claim = yaml.safe_load((ROOT / "cluster" / "kuberay" / "storage.yaml").read_text())
     assert claim["kind"] == "PersistentVolumeClaim"
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    for pod in pods(rayjob):
+    for pod in pods(CLUSTERS[name]):
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
         (container,) = pod["containers"]
@@ -66,7 +121,7 @@ def test_every_pod_is_bounded_unprivileged_and_mounts_the_storage(rayjob: dict[s
 
 def test_one_image_serves_all_pods(rayjob: dict[str, Any]) -> None:
     submitter = rayjob["spec"]["submitterPodTemplate"]["spec"]["containers"][0]["image"]
-    assert {pod["containers"][0]["image"] for pod in pods(rayjob)} == {submitter}
+    assert {pod["containers"][0]["image"] for pod in pods(rayjob["spec"]["rayClusterSpec"])} == {submitter}
 
 
 def test_the_image_has_both_targets_pins_and_no_root() -> None:
@@ -75,7 +130,7 @@ def test_the_image_has_both_targets_pins_and_no_root() -> None:
         stage = dockerfile.split(f" AS {target}\n")[1].split("\nFROM ")[0]
         assert "USER 1000" in stage
         assert "-c constraints.txt" in stage
-        for package in ("rl_envs", "rl_models", "tune_experiments"):
+        for package in ("cluster", "rl_envs", "rl_models", "tune_experiments"):
             assert f"COPY {package} {package}" in stage
 
 

@@ -1,0 +1,155 @@
+"""JSON schemas of what our manifests use of KubeRay's v1 resources and of Kubernetes' pods.
+
+Written from the public field references (KubeRay API reference for v1.6, Kubernetes API v1.28). Every object is closed:
+a field that is misspelt or stands in the wrong place is refused, as a server with strict validation would refuse it.
+"""
+
+TEXT, WHOLE, FLAG = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
+NAME = {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
+QUANTITY = {"type": "string", "pattern": r"^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti|k|M|G|T)?$"}
+TEXTS = {"type": "object", "additionalProperties": TEXT}
+
+
+def closed(required="", **fields):
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
+
+
+def many(one):
+    return {"type": "array", "items": one}
+
+
+def one_of(*words):
+    return {"enum": list(words)}
+
+
+METADATA = closed("name", name=NAME, namespace=NAME, labels=TEXTS, annotations=TEXTS)
+SECURITY = closed(allowPrivilegeEscalation=FLAG, runAsNonRoot=FLAG, runAsUser=WHOLE, readOnlyRootFilesystem=FLAG)
+AMOUNTS = {"type": "object", "additionalProperties": QUANTITY}
+RESOURCES = closed(requests=AMOUNTS, limits=AMOUNTS)
+CONTAINER = closed(
+    "name image",
+    name=NAME,
+    image=TEXT,
+    imagePullPolicy=one_of("Always", "IfNotPresent", "Never"),
+    command=many(TEXT),
+    args=many(TEXT),
+    env=many(closed("name", name=TEXT, value=TEXT, valueFrom={"type": "object"})),
+    ports=many(closed("containerPort", containerPort=WHOLE, name=NAME, protocol=one_of("TCP", "UDP"))),
+    resources=RESOURCES,
+    securityContext=SECURITY,
+    volumeMounts=many(closed("name mountPath", name=NAME, mountPath=TEXT, readOnly=FLAG, subPath=TEXT)),
+)
+POD = closed(
+    "containers",
+    containers={**many(CONTAINER), "minItems": 1},
+    initContainers=many(CONTAINER),
+    volumes=many(
+        closed(
+            "name",
+            name=NAME,
+            persistentVolumeClaim=closed("claimName", claimName=NAME, readOnly=FLAG),
+            emptyDir={"type": "object"},
+            secret={"type": "object"},
+        )
+    ),
+    securityContext=closed(runAsNonRoot=FLAG, runAsUser=WHOLE, runAsGroup=WHOLE, fsGroup=WHOLE),
+    automountServiceAccountToken=FLAG,
+    restartPolicy=one_of("Always", "OnFailure", "Never"),
+    nodeSelector=TEXTS,
+    tolerations=many({"type": "object"}),
+)
+TEMPLATE = closed("spec", metadata={"type": "object"}, spec=POD)
+
+AUTOSCALER = closed(
+    resources=RESOURCES,
+    image=TEXT,
+    imagePullPolicy=TEXT,
+    securityContext=SECURITY,
+    idleTimeoutSeconds=WHOLE,
+    upscalingMode=one_of("Default", "Aggressive", "Conservative"),
+    version=one_of("v1", "v2"),
+    env=many({"type": "object"}),
+    envFrom=many({"type": "object"}),
+    volumeMounts=many({"type": "object"}),
+)
+HEAD = closed(
+    "template rayStartParams",
+    template=TEMPLATE,
+    headService={"type": "object"},
+    enableIngress=FLAG,
+    rayStartParams=TEXTS,
+    serviceType=one_of("ClusterIP", "NodePort", "LoadBalancer"),
+)
+WORKERS = closed(
+    "template groupName minReplicas maxReplicas rayStartParams",
+    suspend=FLAG,
+    groupName=NAME,
+    replicas=WHOLE,
+    minReplicas=WHOLE,
+    maxReplicas=WHOLE,
+    idleTimeoutSeconds=WHOLE,
+    rayStartParams=TEXTS,
+    template=TEMPLATE,
+    scaleStrategy=closed(workersToDelete=many(TEXT)),
+    numOfHosts=WHOLE,
+)
+CLUSTER_SPEC = closed(
+    "headGroupSpec rayVersion",
+    suspend=FLAG,
+    managedBy=TEXT,
+    authOptions=closed(mode=one_of("disabled", "token"), secretName=NAME, enableK8sTokenAuth=FLAG),
+    autoscalerOptions=AUTOSCALER,
+    headServiceAnnotations=TEXTS,
+    enableInTreeAutoscaling=FLAG,
+    gcsFaultToleranceOptions={"type": "object"},
+    headGroupSpec=HEAD,
+    rayVersion={"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+    workerGroupSpecs=many(WORKERS),
+)
+JOB_SPEC = closed(
+    "entrypoint",
+    activeDeadlineSeconds=WHOLE,
+    backoffLimit=WHOLE,
+    rayClusterSpec=CLUSTER_SPEC,
+    submitterPodTemplate=TEMPLATE,
+    metadata=TEXTS,
+    clusterSelector=TEXTS,
+    submitterConfig=closed(backoffLimit=WHOLE),
+    managedBy=TEXT,
+    deletionStrategy={"type": "object"},
+    entrypoint=TEXT,
+    runtimeEnvYAML=TEXT,
+    jobId=TEXT,
+    submissionMode=one_of("K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"),
+    entrypointResources=TEXT,
+    entrypointNumCpus={"type": "number"},
+    entrypointNumGpus={"type": "number"},
+    ttlSecondsAfterFinished=WHOLE,
+    shutdownAfterJobFinishes=FLAG,
+    suspend=FLAG,
+)
+CLAIM_SPEC = closed(
+    "accessModes resources",
+    accessModes=many(one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")),
+    resources=RESOURCES,
+    storageClassName=TEXT,
+    volumeName=TEXT,
+)
+
+
+def resource(version, kind, spec):
+    return closed(
+        "apiVersion kind metadata spec", apiVersion=one_of(version), kind=one_of(kind), metadata=METADATA, spec=spec
+    )
+
+
+SCHEMAS = {
+    "RayCluster": resource("ray.io/v1", "RayCluster", CLUSTER_SPEC),
+    "RayJob": resource("ray.io/v1", "RayJob", JOB_SPEC),
+    "PersistentVolumeClaim": resource("v1", "PersistentVolumeClaim", CLAIM_SPEC),
+}
