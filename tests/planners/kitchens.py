@@ -3,7 +3,7 @@
 import numpy as np
 
 from rl_envs.overcooked.goals import Goal, reached
-from rl_envs.overcooked.text import describe
+from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.words import NOTHING, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.kitchen.domain import KitchenDomain
@@ -84,10 +84,11 @@ def texts(world):
     return [describe(world.kitchen, world.state, b) for b in range(world.num_worlds)]
 
 
-def roll(layout, worlds=16, steps=200, seed=0):
+def roll(layout, worlds=48, steps=50, seed=0):
     """Play of walking cooks who are told random sub-goals: states before and after each step, and their texts."""
     world = open_kitchen(layout, worlds)
     domain = KitchenDomain(world.kitchen.rows, layout)
+    world.restore(read_states(world.kitchen, domain.diverse_states(worlds, seed)))
     cooks = WalkingCooks(world, domain.kinds, seed)
     numbers = np.random.default_rng(seed)
     names = [valid.text for valid in domain.subgoals]

@@ -18,19 +18,14 @@ def reward(previous, current):
     faced = [{moment}["at"][0] + step[0], {moment}["at"][1] + step[1]]
     return 1 if {test}faced in {cells} else 0
 """
-_HOLDS = """\
-def reward(previous, current):
-    return 1 if current["me"]["holds"] == "dish" else 0
-"""
 
 
 def reward_code(layout: Layout, one: Subgoal) -> str:
     """The function of a sub-goal."""
-    if one.kind == "fetch":
-        return _HOLDS
-    cells = str([list(cell) for cell in layout.cells(one.target)])
+    cells = str([list(cell) for cell in layout.cells(one.target or one.origin)])
     if one.kind == "wait":
         return _FACED.format(moment="now", test="", cells=cells)
-    before, after = ("dish", "soup") if one.kind == "fill" else (one.thing, "nothing")
+    hands = {"fill": ("dish", "soup"), "fetch": ("nothing", "dish")}
+    before, after = hands.get(one.kind, (one.thing, "nothing"))
     test = f'was["holds"] == "{before}" and now["holds"] == "{after}" and '
     return _FACED.format(moment="was", test=test, cells=cells)

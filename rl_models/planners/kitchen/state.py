@@ -5,6 +5,7 @@ This file must not know the layout: whether the places exist is asked of `layout
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -86,6 +87,7 @@ class KitchenState:
         }
 
 
+@functools.lru_cache(maxsize=4096)
 def read_state(text: str) -> KitchenState:
     """Read the world's sentences.
 

@@ -78,7 +78,8 @@ def _bring(thing: str, origin: str, target: str, goal: str) -> Subgoal:
 
 
 def _fetch(origin: str) -> Subgoal:
-    return Subgoal(f"take a dish from the {origin}", "hold(dish)", PREPARE, "fetch", "dish", origin)
+    predicate = f"take(dish, {_word(origin)})"
+    return Subgoal(f"take a dish from the {origin}", predicate, PREPARE, "fetch", "dish", origin)
 
 
 def _fill(pot: str) -> Subgoal:

@@ -1,0 +1,248 @@
+"""Every reply of a planner's model is checked: what cannot be used is asked again, then answered by rule and counted."""
+
+import json
+
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.chat.asker import Asker
+from rl_models.chat.exchange import ChatReply
+from rl_models.planners.calling import Caller
+from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals, first_skill
+from rl_models.planners.kitchen.domain import KitchenDomain
+from rl_models.planners.noisy import NOISES, Noise, NoisyBackend
+from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.planner import Briefing, Planner
+from rl_models.planners.plans import Failure, Memory
+from rl_models.planners.transcript import Transcript
+from tests.planners.kitchens import open_kitchen, texts
+
+DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
+STATE = texts(open_kitchen("forced_coordination"))[0]
+PASS, WAIT = "bring an onion from the onion store to the middle counter", "wait at the middle counter"
+FETCH = "bring an onion from the middle counter to pot 0"
+
+
+class Model:
+    """A transport that gives each stage its replies in turn, the last one for ever; without any, the rules answer."""
+
+    def __init__(self, **replies):
+        self.replies, self.asked, self.rules = replies, [], OfflineBackend(DOMAIN)
+
+    def complete(self, request):
+        self.asked.append(request)
+        left = self.replies.get(request.stage)
+        if left is None:
+            return self.rules.complete(request)
+        reply = left.pop(0) if len(left) > 1 else left[0]
+        return ChatReply(reply if isinstance(reply, str) else json.dumps(reply))
+
+    def of(self, stage):
+        return [request for request in self.asked if request.stage == stage]
+
+
+def planner(model, **briefing):
+    caller = Caller(Asker(model, concurrency=1), "m", Transcript())
+    return Planner(caller, DOMAIN, Briefing(DOMAIN.manual, DOMAIN.objects, **briefing))
+
+
+def test_the_rules_answer_as_text_that_passes_every_check():
+    states = DOMAIN.diverse_states(40, seed=2)
+    one = planner(Model())
+    plans = one.plan(states)
+    assert one.caller.counts == {"asked": 80, "answered": 80}
+    for state, plan in zip(states, plans, strict=True):
+        assert plan.subgoals == DOMAIN.decompose(state, None, ()).subgoals
+        assert plan.told == tuple(plan.subgoals[place] for place in plan.order)
+        assert plan.by_rule == 0
+
+
+@pytest.mark.parametrize("wording", [f"{PASS}.", PASS.upper(), f"One chef: {PASS}", "1. " + PASS])
+def test_a_subgoal_may_be_worded_a_little_differently(wording):
+    model = Model(decomposition=[{"goal": "make  onion soup", "subgoals": [wording, WAIT]}])
+    (plan,) = planner(model).plan([STATE])
+    assert (plan.goal, plan.subgoals) == ("make onion soup", (PASS, WAIT))
+    assert plan.told == (WAIT, PASS)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"goal": "g", "subgoals": [PASS]}, "it holds 1 sub-goals and 2 are wanted"),
+        ({"goal": "g", "subgoals": [PASS, "fly to the moon"]}, "not one of the valid ones"),
+        ({"goal": "g", "subgoals": [PASS, "bring an onion to pot 0"]}, "not one of the valid ones"),
+        ({"goal": "", "subgoals": [PASS, WAIT]}, "goal: string should have at least 1"),
+        ({"goal": "g" * 300, "subgoals": [PASS, WAIT]}, "goal: string should have at most 200"),
+        ({"goal": "g", "subgoals": [PASS] * 50}, "subgoals: list should have at most 8"),
+        ({"goal": "g", "subgoals": "both"}, "subgoals: input should be a valid list"),
+        ({"subgoals": [PASS, WAIT]}, "goal: field required"),
+        ("I would rather not.", "it holds no JSON object"),
+        ('{"goal": "g", ', "it is not valid JSON|no JSON object"),
+        ("x" * 10_000, "longer than 8000 characters"),
+    ],
+)
+def test_a_decomposition_of_another_form_is_asked_again_and_then_made_by_rule(reply, reason):
+    model = Model(decomposition=[reply])
+    one = planner(model)
+    (plan,) = one.plan([STATE])
+    assert plan.subgoals == DOMAIN.decompose(STATE, None, ()).subgoals
+    assert plan.by_rule == 1
+    assert one.caller.counts["rejected"] == 3
+    assert one.caller.counts["fallback"] == 1
+    again = model.of("decomposition")[1].messages[-1].content
+    assert any(part in again for part in reason.split("|"))
+
+
+@pytest.mark.parametrize("numbers", [[1, 1], [1], [1, 2, 3], [0, 1], [2, 3], ["a", "b"], [1.5, 2]])
+def test_an_allocation_that_is_none_is_made_by_rule(numbers):
+    one = planner(Model(allocation=[{"numbers": numbers}]))
+    (plan,) = one.plan([STATE])
+    assert plan.told == (WAIT, PASS)
+    assert plan.by_rule == 1
+
+
+def test_a_reply_gets_better_when_asked_again():
+    good = {"goal": "make onion soup", "subgoals": [PASS, WAIT]}
+    model = Model(decomposition=[{"goal": "g", "subgoals": []}, good])
+    one = planner(model)
+    (plan,) = one.plan([STATE])
+    assert (plan.subgoals, plan.by_rule, one.caller.counts["rejected"]) == ((PASS, WAIT), 0, 1)
+
+
+def fail(one, told, memory):
+    """A plan that gives these sub-goals to these chefs, reflected upon."""
+    from rl_models.planners.plans import Plan
+
+    plan = Plan(STATE, "make onion soup", told, (0, 1), told)
+    return one.reflect([plan], [(False, False)], [memory])[0]
+
+
+def test_reflection_mends_the_phase_that_was_at_fault():
+    memory = Memory()
+    better = fail(planner(Model()), (PASS, WAIT), memory)
+    assert memory.failures[-1].phase == "allocation"
+    assert better.told == (WAIT, PASS)
+    memory = Memory()
+    better = fail(planner(Model()), (FETCH, PASS), memory)
+    assert memory.failures[-1].phase == "decomposition"
+    assert better.told == (WAIT, PASS)
+
+
+def test_an_allocation_is_not_blamed_twice():
+    memory = Memory()
+    one = planner(Model(fault=[{"phase": "allocation"}]))
+    fail(one, (PASS, WAIT), memory)
+    fail(one, (WAIT, PASS), memory)
+    assert [failure.phase for failure in memory.failures] == ["allocation", "decomposition"]
+
+
+def test_what_has_failed_is_shown_and_refused():
+    memory = Memory()
+    same = {"goal": "make onion soup", "subgoals": [WAIT, PASS]}
+    model = Model(fault=[{"phase": "decomposition"}], decomposition=[same])
+    one = planner(model)
+    better = fail(one, (PASS, WAIT), memory)
+    assert set(better.subgoals) != {PASS, WAIT}
+    assert better.by_rule == 1
+    shown = model.of("decomposition")[0].messages[-1].content
+    assert f"told: {PASS}; {WAIT}; at fault: decomposition" in shown
+    assert "it repeats sub-goals that have failed" in model.of("decomposition")[1].messages[-1].content
+
+
+def test_at_most_three_failures_are_remembered():
+    memory = Memory()
+    (plan,) = planner(Model()).plan([STATE])
+    for _ in range(5):
+        memory.failures.append(Failure(plan, "decomposition"))
+    assert len(memory.failures) == 3
+
+
+def test_without_objects_the_prompt_lists_no_subgoals():
+    model = Model()
+    caller = Caller(Asker(model, concurrency=1), "m", Transcript())
+    Planner(caller, DOMAIN, Briefing(DOMAIN.manual, ())).plan([STATE])
+    without = model.of("decomposition")[0].messages[0].content
+    model = Model()
+    planner(model).plan([STATE])
+    assert f"- {PASS}" in model.of("decomposition")[0].messages[0].content
+    assert f"- {PASS}" not in without
+
+
+@pytest.mark.parametrize("shots", [0, 1, 3])
+def test_as_many_examples_are_shown_as_asked_for(shots):
+    model = Model()
+    planner(model, shots=shots).plan([STATE])
+    for stage in ("decomposition", "allocation"):
+        assert model.of(stage)[0].messages[0].content.count("Answer: {") == shots
+
+
+def test_text_of_the_world_is_never_read_as_a_prompt():
+    briefing = Briefing("Cost: $situation ${goal} $$", ("pot",))
+    model = Model()
+    Planner(Caller(Asker(model, concurrency=1), "m"), DOMAIN, briefing).plan([STATE])
+    assert "Cost: $situation ${goal} $$" in model.asked[0].messages[0].content
+
+
+# ------------------------------------------------------------------------------- goals
+
+
+def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
+    model = Model(goals=[{"lines": ["make onion soup", "Serve onion soup."]}, {"lines": ["keep ready"]}])
+    goals = DepsGoals(Caller(Asker(model, concurrency=1), "m"), DOMAIN)
+    assert goals.goals([4], [STATE]) == ["make onion soup"]
+    goals.after_round(4, is_reached=True)
+    assert goals.goals([4], [STATE]) == ["serve onion soup"]
+    assert len(model.of("goals")) == 1
+    goals.after_round(4, is_reached=False)
+    assert goals.goals([4], [STATE]) == ["keep ready"]
+    assert "Failed goal: serve onion soup." in model.of("goals")[1].messages[-1].content
+    goals.begin_episode(4)
+    assert goals.goals([4], [STATE]) == ["keep ready"]
+    assert "Failed goal: none." in model.of("goals")[2].messages[-1].content
+
+
+def test_deps_takes_no_goal_of_its_own_making():
+    model = Model(goals=[{"lines": ["burn the kitchen down"]}])
+    caller = Caller(Asker(model, concurrency=1), "m")
+    assert DepsGoals(caller, DOMAIN).goals([0], [STATE]) == [DOMAIN.goal_list(STATE, 1)[0]]
+    assert caller.counts["fallback"] == 1
+
+
+def test_plan4mc_searches_the_graph_of_skills():
+    goals = Plan4McGoals(DOMAIN)
+    assert goals.goals([0], [STATE]) == ["make onion soup"]
+    cooking = STATE.replace("Pot 0 at row 0, column 3: empty", "Pot 0 at row 0, column 3: a soup that is done")
+    assert cooking != STATE
+    assert goals.goals([0], [cooking]) == ["prepare a dish"]
+    with_dish = cooking.replace("On the counters: nothing", "On the counters: a dish at row 2, column 2")
+    assert goals.goals([0], [with_dish]) == ["serve onion soup"]
+    assert first_skill(DOMAIN.skills, frozenset(), frozenset({"never"})) is None
+
+
+# ------------------------------------------------------------------------------- noise
+
+
+def test_noise_errs_as_often_as_it_says_and_the_same_way_each_time():
+    states = DOMAIN.diverse_states(300, seed=7)
+    right = [DOMAIN.decompose(state, None, ()).subgoals for state in states]
+    shares = {}
+    for name, noise in {"none": Noise(), **NOISES}.items():
+        found = [[plan.subgoals for plan in noisy(noise).plan(states)] for _ in range(2)]
+        assert found[0] == found[1]
+        shares[name] = sum(one != other for one, other in zip(found[0], right, strict=True)) / len(states)
+    assert shares["none"] == 0
+    assert shares["weak"] == pytest.approx(NOISES["weak"].decomposition, abs=0.08)
+    assert shares["weaker"] == pytest.approx(NOISES["weaker"].decomposition, abs=0.08)
+
+
+def test_noise_of_one_phase_leaves_the_other_alone():
+    states = DOMAIN.diverse_states(100, seed=8)
+    plans = noisy(Noise(allocation=1.0)).plan(states)
+    assert all(plan.subgoals == DOMAIN.decompose(plan.state, None, ()).subgoals for plan in plans)
+    right = [DOMAIN.allocate(plan.state, plan.subgoals, ()).order for plan in plans]
+    assert 20 < sum(plan.order != order for plan, order in zip(plans, right, strict=True)) < 80
+
+
+def noisy(noise):
+    backend = NoisyBackend(DOMAIN, noise, seed=1)
+    return Planner(Caller(Asker(backend, concurrency=1), backend.model), DOMAIN)

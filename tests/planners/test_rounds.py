@@ -1,0 +1,147 @@
+"""Rounds: a failure is reflected upon from where its round began, at most three times, and everything can be read."""
+
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.chat.asker import Asker
+from rl_models.planners.backends import PlannerSettings, open_caller
+from rl_models.planners.calling import Caller
+from rl_models.planners.commander import RandomCommander
+from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals
+from rl_models.planners.kitchen.domain import KitchenDomain
+from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.rounds import PlanningLoop, RoundEnd
+from rl_models.planners.subgoal_data import SubgoalData, SubgoalDataError
+from tests.planners.play import play
+
+DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
+STATES = DOMAIN.diverse_states(6, seed=11)
+
+
+def loop(**arguments):
+    caller = Caller(Asker(OfflineBackend(DOMAIN), concurrency=1), "m")
+    return PlanningLoop(Planner(caller, DOMAIN), **arguments)
+
+
+def test_a_round_that_succeeds_is_followed_by_one_from_the_state_it_left():
+    one = loop()
+    first = one.begin({5: STATES[0]})[5]
+    assert first.state == STATES[0]
+    following = one.end_rounds({5: RoundEnd(STATES[1], (True, True))})[5]
+    assert (following.recovers, following.plan.state) == (False, STATES[1])
+    assert (one.counts.rounds, one.counts.reached, one.counts.reflections) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_a_round_that_fails_is_tried_again_from_its_beginning_so_often_and_no_more(most):
+    one = loop(most_reflections=most)
+    seen = [one.begin({5: STATES[0]})[5].told]
+    for _ in range(most):
+        following = one.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]
+        assert (following.recovers, following.plan.state) == (True, STATES[0])
+        seen.append(following.plan.told)
+    assert len(set(seen)) == most + 1
+    following = one.end_rounds({5: RoundEnd(STATES[1], (False, False))})[5]
+    assert (following.recovers, following.plan.state) == (False, STATES[1])
+    assert (one.counts.failed, one.counts.reflections, one.counts.given_up) == (most + 1, most, int(most > 0))
+
+
+def test_after_giving_up_there_are_new_trials_and_after_success_nothing_is_remembered():
+    one = loop(most_reflections=1)
+    one.begin({5: STATES[0]})
+    fails = [one.end_rounds({5: RoundEnd(STATES[n], (False, True))})[5].recovers for n in (1, 2, 3)]
+    assert fails == [True, False, True]
+    one.end_rounds({5: RoundEnd(STATES[4], (True, True))})
+    assert one._progress[5].memory.failures == type(one._progress[5].memory.failures)(maxlen=3)
+
+
+def test_worlds_of_a_batch_keep_their_own_rounds():
+    together, alone = loop(), [loop() for _ in range(3)]
+    states = dict(enumerate(STATES[:3]))
+    plans = together.begin(states)
+    assert plans == {n: alone[n].begin({n: states[n]})[n] for n in states}
+    ends = {n: RoundEnd(STATES[n + 3], (n != 1, True)) for n in states}
+    assert together.end_rounds(ends) == {n: alone[n].end_rounds({n: ends[n]})[n] for n in states}
+
+
+def test_a_commander_replaces_the_share_it_is_told():
+    states = dict(enumerate(DOMAIN.diverse_states(150, seed=3)))
+    plans = loop().begin(states)
+    replaced = {}
+    for share in (0.0, 0.5, 1.0):
+        commanded = loop(commander=RandomCommander(DOMAIN, share, seed=2)).begin(states)
+        pairs = [(a, b) for n in states for a, b in zip(plans[n].told, commanded[n].told, strict=True)]
+        replaced[share] = {place for place, (a, b) in enumerate(pairs) if a != b}
+        assert all(plan.allocated == plans[n].allocated for n, plan in commanded.items())
+    assert replaced[0.0] == set()
+    assert replaced[0.5] < replaced[1.0]
+    assert 0.35 * 300 < len(replaced[0.5]) < 0.6 * 300
+    assert len(replaced[1.0]) > 0.85 * 300
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        RandomCommander(DOMAIN, 1.5)
+
+
+def test_states_met_are_kept_for_fine_tuning_and_handed_out_once(tmp_path):
+    met = SubgoalData(most_pairs=4)
+    one = loop(met=met)
+    plans = one.begin(dict(enumerate(STATES)))
+    assert met.pairs == [(plans[n].state, plans[n].told) for n in (2, 3, 4, 5)]
+    met.save(tmp_path / "met.jsonl")
+    assert SubgoalData.load(tmp_path / "met.jsonl").pairs == met.pairs
+    assert len(met.take_out()) == 4
+    assert len(met) == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"state": 1, "subgoals": []}', '{"state": "s", "subgoals": [1]}'])
+def test_a_file_that_holds_no_pairs_is_one_sentence(tmp_path, text):
+    path = tmp_path / "met.jsonl"
+    path.write_text(text)
+    with pytest.raises(SubgoalDataError, match="is no file of states with sub-goals"):
+        SubgoalData.load(path)
+
+
+def cook(settings, folder, goals=None, layout="cramped_room", **arguments):
+    """One episode; returns soups, counts and the transcript."""
+    domain = KitchenDomain(LAYOUTS[layout], layout)
+    caller = open_caller(settings, domain, folder)
+    generator = goals(caller, domain) if goals else None
+    one = PlanningLoop(Planner(caller, domain), generator, **arguments)
+    designed = [DesignedReward(valid.text, "builtin", valid.predicate) for valid in domain.subgoals]
+    soups, wasted = play(layout, one, domain, designed)
+    return soups, one.counts, wasted, caller
+
+
+def test_reflection_mends_what_a_weaker_planner_gets_wrong(tmp_path):
+    noisy = PlannerSettings(backend="noisy", noise="weaker")
+    without, counts, wasted, _ = cook(noisy, tmp_path / "0", most_reflections=0)
+    assert (counts.reflections, wasted) == (0, 0)
+    with_it, counts, wasted, _ = cook(noisy, tmp_path / "3", most_reflections=3)
+    assert counts.reflections > 0
+    assert wasted > 0
+    assert with_it > without
+
+
+@pytest.mark.parametrize("goals", [DepsGoals, lambda caller, domain: Plan4McGoals(domain)], ids=["DEPS", "Plan4MC"])
+def test_other_goal_generators_serve_soups_too(goals, tmp_path):
+    soups, _, _, caller = cook(PlannerSettings(), tmp_path, goals)
+    assert soups >= 2
+    assert "fallback" not in caller.counts
+
+
+def test_a_run_repeats_from_its_record_and_its_transcript_tells_it(tmp_path):
+    noisy = PlannerSettings(backend="noisy", noise="weaker", seed=3)
+    soups, counts, _, caller = cook(noisy, tmp_path)
+    model = caller._model
+    told = (tmp_path / "planner.md").read_text()
+    assert told == caller.transcript.text
+    replay = PlannerSettings(backend="replay", model=model, seed=3, transcript="again.md")
+    again, again_counts, _, again_caller = cook(replay, tmp_path)
+    assert (again, again_counts, again_caller.counts) == (soups, counts, caller.counts)
+    assert (tmp_path / "again.md").read_text() == told
+    for heading in ("# Transcript", "### Call: decomposition", "### Call: allocation", "### Call: fault"):
+        assert heading in told
+    assert told.count("planned again") == counts.reflections == told.count("## Reflection")
+    assert told.count(" ended\n") == counts.rounds
+    assert told.count("    Two chefs share a kitchen") == 3  # instructions are told once each
