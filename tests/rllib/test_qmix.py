@@ -1,0 +1,108 @@
+"""QMIX on RLlib: it trains in PPO's loop with a replay in its learner, logs, continues, and acts as scheduled."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.rllib.settings import Workers
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Progress, Schedule
+from tests.training.small_qmix import objective, room_team, rooms
+
+pytestmark = pytest.mark.usefixtures("ray_session")
+LOGGED = (
+    "episode/return",
+    "episode/win_rate",
+    "loss/td",
+    "loss/total",
+    "policy/joint_value",
+    "policy/joint_target",
+    "schedule/epsilon",
+    "schedule/learning_rate",
+    "learner/gradient_norm",
+    "learner/skipped_update",
+)
+
+
+def build_team():
+    torch.set_num_threads(1)
+    return room_team(epsilon=1.0)
+
+
+@dataclass
+class Plan:
+    """What `TeamAlgorithm` wants."""
+
+    workers: Workers
+    objective: Any = objective(epsilon=Schedule.linear(1.0, 0.0, 144))  # noqa: RUF009 (frozen)
+    make_world: Any = rooms
+    build_policy: Any = build_team
+    optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
+    seed: int = 3
+
+
+@pytest.fixture
+def algorithm():
+    """Build a trial, and stop it at the end."""
+    built = []
+
+    def build(runners=0, worlds=6, learners=0):
+        workers = Workers(runners=runners, worlds_per_runner=worlds, fragment_length=12, learners=learners)
+        built.append(TeamAlgorithm(Plan(workers)))
+        return built[-1]
+
+    yield build
+    for one in built:
+        one.close()
+
+
+def weights(one):
+    return one.policy().state_dict()
+
+
+def test_it_trains_in_its_own_process_logs_and_hands_epsilon_to_who_acts(algorithm):
+    one = algorithm()
+    before = weights(one)
+    rows = [one.train() for _ in range(2)]
+    logged = rows[0] | rows[1]
+    assert [name for name in LOGGED if not np.isfinite(logged.get(name, np.nan))] == []
+    assert one.progress() == Progress(env_steps=144, episodes=one.progress().episodes, updates=4)
+    moved = {name for name, value in weights(one).items() if not torch.equal(value, before[name])}
+    assert moved == set(before)  # the targets too: they were copied after the third update
+    acting = one._algorithm.env_runner.module.policy
+    assert acting.policy_head.epsilon.item() == 0.0
+    assert all(torch.equal(value, weights(one)[name]) for name, value in acting.state_dict().items())
+
+
+def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
+    unbroken = algorithm()
+    for _ in range(2):
+        unbroken.train()
+    tensors, progress = copy.deepcopy(unbroken.checkpoint())
+    assert len(tensors["replay"]["is_first"]) == 12
+    for _ in range(2):
+        unbroken.train()
+    continued = algorithm()
+    continued.train()
+    continued.restore(tensors, progress)
+    for _ in range(2):
+        continued.train()
+    assert continued.progress() == unbroken.progress()
+    for name, value in weights(unbroken).items():
+        assert torch.equal(weights(continued)[name], value), name
+
+
+def test_two_learners_keep_a_replay_each_and_the_same_weights(algorithm):
+    one = algorithm(worlds=8, learners=2)
+    one.train()
+    first, second = (tensors for tensors, _ in one._each_learner(lambda learner: learner.training_state()))
+    for name, value in first["weights"].items():
+        assert torch.equal(value, second["weights"][name]), name
+    places = [state["replay"]["obs/position"] for state in (first, second)]
+    assert [len(part) for part in places] == [4, 4]
+    assert not torch.equal(*places)
