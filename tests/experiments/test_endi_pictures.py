@@ -1,0 +1,87 @@
+"""Films of EnDi: each agent's entities are ringed in its colour, and nothing else changes in the picture."""
+
+import numpy as np
+import pytest
+
+from rl_models.networks.entity_divider import ENTITIES, MASK
+from tests.experiments.test_endi import MESSENGER, RTFM, smoke, untrained
+from tune_experiments.common.endi import film as films
+from tune_experiments.common.endi.pictures import CURVES, draw_all
+from tune_experiments.common.endi.rings import ringed
+from tune_experiments.common.recording import record_episode
+from tune_experiments.common.trial_log import TrialLog
+
+WORLDS = pytest.mark.parametrize(
+    ("experiment", "look"), [(MESSENGER, films.MESSENGER), (RTFM, films.RTFM)], ids=["messenger", "rtfm"]
+)
+COLOURS = ((10, 20, 200), (200, 30, 40))
+
+
+def test_a_ring_lies_in_its_cell_one_agents_within_the_others():
+    blank = np.full((120, 120, 3), 255, np.uint8)
+    one, both = (ringed(blank, [((1, 2), agents)], 40, COLOURS) for agents in ([1], [0, 1]))
+    for picture in (one, both):
+        changed = (picture != blank).any(-1)
+        assert changed[40:80, 80:120].any()
+        changed[40:80, 80:120] = False
+        assert not changed.any()
+    middle = both[60, 80:100].tolist()
+    outer, inner = (middle.index(list(colour)) for colour in COLOURS)
+    assert outer < inner
+    assert list(COLOURS[0]) not in one.reshape(-1, 3).tolist()
+
+
+@WORLDS
+def test_a_film_has_a_frame_for_each_choice_and_one_for_the_end(experiment, look):
+    policy = untrained(experiment, smoke(experiment), "endi_dis")
+    frames = experiment.film(policy, 226)
+    assert len({frame.shape for frame in frames}) == 1
+    assert len(frames) == len(record_episode(policy, 226))
+
+
+@WORLDS
+def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, monkeypatch):
+    policy = untrained(experiment, smoke(experiment), "endi_dis")
+    told, thoughts = [], []
+
+    def note(picture, owners, *arguments):
+        told.append(owners)
+        thoughts.append({name: policy.thought.extras[name].clone() for name in (MASK, ENTITIES)})
+        return ringed(picture, owners, *arguments)
+
+    monkeypatch.setattr(films, "ringed", note)
+    index = films.chosen_episode(policy, 226)
+    films.film(policy, look, 226)
+    assert told
+    for owners, thought in zip(told, thoughts, strict=True):
+        assert len(owners) == int(thought[ENTITIES][index, 0, 0].sum())
+        taken = sum(len(agents) for _, agents in owners)
+        assert taken == int(thought[MASK][index, 0].sum())
+
+
+@WORLDS
+def test_entities_are_ringed_in_the_cells_where_they_are(experiment, look):
+    world = untrained(experiment, smoke(experiment), "endi_dis").make_world(2)
+    obs = world.reset(1)
+    cells = look.cells({name: value[1, 0] for name, value in obs.items()})
+    if experiment is MESSENGER:
+        assert cells == [tuple(map(int, sprite.place)) for sprite in world.scene(1).sprites]
+    else:
+        shown = [cell for cell, name in zip(cells, obs["grid"][1, 0].ravel(), strict=True) if name]
+        scene = world.scene(1)
+        assert {cell for _, cell in (*scene.monsters, *scene.items)} <= set(shown)
+
+
+def test_teams_that_do_not_divide_have_no_rings():
+    policy = untrained(MESSENGER, smoke(MESSENGER), "emma")
+    policy.act(policy.make_world(2).reset(0))
+    assert films._owners(policy, 0, [(0, 0)] * 5) == []
+
+
+def test_curves_of_a_run_show_how_masks_develop(tmp_path):
+    folder = tmp_path / "trials/endi_dis-seed0"
+    with TrialLog(folder) as log:
+        for step in (1, 2):
+            log.append({"env_steps": step, "progress/episodes": step, **dict.fromkeys(CURVES, 0.5)})
+    (path,) = draw_all(tmp_path, {"endi_dis": {0: folder}}, lambda _: [], {})
+    assert path.stat().st_size > 0
