@@ -1,4 +1,4 @@
-"""Every reply of a planner's model is checked: what cannot be used is asked again, then answered by rule and counted."""
+"""Every reply of a planner's model is checked: what is of no use is asked again, then answered by rule and counted."""
 
 import json
 

@@ -1,0 +1,230 @@
+"""From papers and code to a manual: what is relevant is kept, what is said twice is said once, nothing is run."""
+
+import json
+
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.chat.asker import Asker
+from rl_models.chat.exchange import ChatReply
+from rl_models.planners.calling import Caller, render
+from rl_models.planners.code_index import CodeIndex, Document, split_source
+from rl_models.planners.kitchen.domain import KitchenDomain
+from rl_models.planners.latex import LatexError, paragraphs, read_paragraphs
+from rl_models.planners.manual import GAME_QUESTIONS, RELEVANCE_QUESTIONS, relevant_paragraphs, write_manual
+from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.offline_reading import groups, normalised
+from rl_models.planners.planner import Planner
+from rl_models.planners.preparation import (
+    Translator,
+    extract_objects,
+    generate_states,
+    generate_subgoals,
+    without_doubles,
+)
+from rl_models.planners.transcript import Transcript
+
+DOMAIN = KitchenDomain(LAYOUTS["cramped_room"], "cramped_room")
+PAPER = r"""
+\documentclass{article} % a comment
+\title{Not part of the text, this is the preamble}
+\begin{document}
+\section{Introduction}
+Reinforcement learning \citep{someone2019} has been applied to many \textbf{hard} problems over the last years.
+
+\section{The game}
+% a pot of onions that nobody should read about in a comment
+Two chefs cook \emph{onion soup}. A chef must put three onions into a pot, and each pot then cooks for 20 steps.
+The soup is taken with a dish and carried to the hatch.
+
+\begin{figure}\includegraphics{pot.png}\caption{The pot, the onion and the dish.}\end{figure}
+
+A dish can be taken from the dish store. The team gets a reward of 20\% more \footnote{no} when soup reaches the hatch.
+
+Short one.
+
+Our method minimises the loss $\mathcal{L} = \sum_i l_i$ with gradient descent on eight machines for two days.
+\end{document}
+A pot and an onion after the end of the document are not read by anybody.
+"""
+
+
+def caller(transport=None):
+    return Caller(Asker(transport or OfflineBackend(DOMAIN), concurrency=1), "m", Transcript())
+
+
+def test_paragraphs_are_the_papers_prose():
+    found = paragraphs(PAPER)
+    assert len(found) == 4
+    assert found[0].startswith("Reinforcement learning has been applied to many hard problems")
+    assert found[1].endswith("The soup is taken with a dish and carried to the hatch.")
+    assert found[2].endswith("The team gets a reward of 20% more when soup reaches the hatch.")
+    assert all(sign not in "".join(found) for sign in ("\\", "comment", "preamble", "pot.png", "after the end"))
+
+
+def test_a_manual_holds_what_the_relevant_paragraphs_tell():
+    asked = caller()
+    found = paragraphs(PAPER)
+    assert relevant_paragraphs(asked, "Overcooked", found) == found[1:3]
+    manual = write_manual(asked, "Overcooked", found)
+    assert "three onions into a pot" in manual
+    assert "dish store" in manual
+    assert "gradient descent" not in manual
+    assert len(manual.splitlines()) == len(set(manual.splitlines()))
+    assert asked.counts["asked"] == 2 * 4 * len(RELEVANCE_QUESTIONS) + 2 * len(GAME_QUESTIONS) + 1
+
+
+def test_papers_about_something_else_are_an_error():
+    with pytest.raises(ValueError, match="none of 1 paragraphs tells how Overcooked is played"):
+        write_manual(caller(), "Overcooked", ["This paragraph is about the weather and nothing else at all."])
+
+
+class Saying:
+    """A transport that replies to each stage with a text, and writes down what it was asked."""
+
+    def __init__(self, **replies):
+        self.replies, self.asked = replies, []
+
+    def complete(self, request):
+        self.asked.append(request)
+        return ChatReply(json.dumps(self.replies[request.stage]))
+
+
+def test_one_yes_keeps_a_paragraph_and_each_question_is_asked():
+    class Second:
+        def complete(self, request):
+            is_second = RELEVANCE_QUESTIONS[1] in request.messages[-1].content
+            return ChatReply(json.dumps({"relevant": is_second and "soup" in request.messages[-1].content}))
+
+    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"]) == ["soup soup"]
+
+
+def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):
+    with pytest.raises(LatexError, match="cannot be read"):
+        read_paragraphs(tmp_path / "none.tex")
+    monkeypatch.setattr("rl_models.planners.latex.LARGEST_FILE", 10)
+    (tmp_path / "long.tex").write_text(PAPER)
+    with pytest.raises(LatexError, match="larger than 10 bytes"):
+        read_paragraphs(tmp_path / "long.tex")
+
+
+SOURCE = '''
+import os
+os.remove("nothing")
+
+def take_soup(pot, dish):
+    """A soup from a pot into a dish."""
+    return pot
+
+class Kitchen:
+    """Cells and chefs."""
+    def walkTo(self, cell):
+        return cell
+'''
+
+
+def test_code_is_split_by_function_and_class_and_found_by_words():
+    documents = split_source("a/b.py", SOURCE)
+    assert [one.name for one in documents] == ["a/b.py: take_soup", "a/b.py: Kitchen", "a/b.py: Kitchen.walkTo"]
+    index = CodeIndex(documents)
+    assert index.search("soup of a pot", 1)[0].name == "a/b.py: take_soup"
+    assert index.search("walk somewhere", 1)[0].name == "a/b.py: Kitchen.walkTo"
+    assert index.search("weather") == []
+    assert split_source("c.py", "def broken(:") == []
+    assert CodeIndex(()).search("soup") == []
+
+
+def test_rare_words_count_more_than_common_ones():
+    documents = [Document(str(n), f"pot pot pot {'hatch' if n == 3 else 'floor'}") for n in range(6)]
+    assert CodeIndex(documents).search("pot hatch", 1)[0].name == "3"
+
+
+def test_a_folder_is_indexed(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "x.py").write_text(SOURCE)
+    assert CodeIndex.of_folder(tmp_path).search("dish", 1)[0].name == "sub/x.py: take_soup"
+
+
+def test_objects_come_from_the_manual_and_from_nowhere_else():
+    assert set(extract_objects(caller(), DOMAIN, DOMAIN.manual)) == set(DOMAIN.objects)
+    assert extract_objects(caller(), DOMAIN, "A soup needs a pot.") == ("soup", "pot")
+    model = Saying(objects={"lines": ["pot", "flying saucer"]})
+    assert extract_objects(caller(model), DOMAIN, DOMAIN.manual) == DOMAIN.objects
+    assert len(model.asked) == 3
+
+
+def test_a_state_is_translated_with_code_at_hand():
+    (state,) = DOMAIN.diverse_states(1, seed=0)
+    assert Translator(caller(), DOMAIN, DOMAIN.manual)([state]) == [DOMAIN.situation(state)]
+    model = Saying(translation={"sentence": "All is\nwell."})
+    index = CodeIndex(split_source("k.py", SOURCE))
+    assert Translator(caller(model), DOMAIN, DOMAIN.manual, index)([state]) == ["All is well."]
+    assert "def take_soup" in model.asked[0].messages[-1].content
+    planner = Planner(caller(), DOMAIN, translate=Translator(caller(model), DOMAIN, DOMAIN.manual, index))
+    planner.plan([state])
+    assert "Situation: All is well." in planner.caller.transcript.text
+
+
+def test_states_that_are_not_legal_are_left_out_or_asked_again():
+    good = DOMAIN.diverse_states(3, seed=9)
+    model = Saying(states={"states": [good[0], good[1], "nonsense"]})
+    assert generate_states(caller(model), DOMAIN, "m", [good[2]], count=3) == [good[2], good[0], good[1]]
+    model = Saying(states={"states": ["nonsense", good[0], "more of it"]})
+    found = generate_states(caller(model), DOMAIN, "m", [], count=5, seed=4)
+    assert found == DOMAIN.diverse_states(5, seed=4)
+    assert "most states are not legal" in model.asked[1].messages[-1].content
+
+
+def test_offline_states_are_many_and_different():
+    found = generate_states(caller(), DOMAIN, "m", [], count=30)
+    assert len(set(found)) == len(found) > 28
+
+
+def test_subgoals_are_generated_for_states_and_doubles_removed():
+    planner = Planner(caller(), DOMAIN)
+    states = DOMAIN.diverse_states(60, seed=1)
+    data = generate_subgoals(planner, states)
+    assert [state for state, _ in data.pairs] == states
+    told = [text for _, texts in data.pairs for text in texts]
+    assert set(without_doubles(caller(), told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
+
+
+def test_the_same_in_other_words_is_the_same():
+    texts = ["bring an onion to pot 0", "Bring the onion to pot 0.", "bring an onion to pot 1"]
+    assert groups(texts) == [[1, 2], [3]]
+    assert normalised("One chef: bring THE onion to pot 0.") == "bring onion pot 0"
+    assert without_doubles(caller(), texts) == [texts[0], texts[2]]
+    model = Saying(groups={"groups": [[1], [2, 3]]})
+    assert without_doubles(caller(model), texts) == texts[:2]
+    wrong = Saying(groups={"groups": [[1], [2]]})
+    assert without_doubles(caller(wrong), texts) == [texts[0], texts[2]]
+
+
+@pytest.mark.parametrize("stage", ["decomposition", "allocation", "fault", "goals", "objects", "groups", "code"])
+def test_a_prompt_that_lacks_a_value_is_an_error(stage):
+    with pytest.raises(KeyError):
+        render(stage, {})
+
+
+def test_a_transcript_shows_what_a_model_wrote_and_lets_none_of_it_become_markup():
+    transcript = Transcript()
+    transcript.add_note("A *title*\n# no heading", ["<script>alert(1)</script>", "a\n- no item"])
+    model = Saying(objects={"lines": ["```\n# Hostile"]})
+    asked = Caller(Asker(model, concurrency=1), "m", transcript)
+    extract_objects(asked, DOMAIN, DOMAIN.manual)
+    lines = transcript.text.splitlines()
+    assert "## A \\*title\\* \\# no heading" in lines
+    assert "- \\<script\\>alert(1)\\</script\\>" in lines
+    assert "- a - no item" in lines
+    assert not any(line.startswith(("```", "# Hostile")) for line in lines)
+    assert sum(line.startswith("Not used, because:") for line in lines) == 3
+    assert "Answered by rule instead:" in lines
+
+
+def test_a_transcript_ends_where_it_is_told_to():
+    transcript = Transcript(most_entries=2)
+    for number in range(5):
+        transcript.add_note(f"note {number}", [])
+    assert "note 1" in transcript.text
+    assert "note 2" not in transcript.text
+    assert transcript.text.count("The transcript ends here") == 1
