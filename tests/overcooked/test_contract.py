@@ -1,0 +1,31 @@
+"""Overcooked keeps every world's contract, in all its forms."""
+
+import pytest
+
+from rl_envs.compliance import check_registered
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.views.compliance import check_views
+
+BOTH = ["lossless", "symbols"]
+FORMS = [
+    {"max_episode_steps": 30},
+    {"layout": "coordination_ring", "actions": "adjacent", "observations": BOTH, "max_episode_steps": 25},
+    {"layout": "counter_circuit_o_1order", "actions": "any", "observations": ["symbols"], "max_episode_steps": 25},
+    {"layout": "forced_coordination", "shaping": 1.0, "shaping_steps": 40, "bootstrap_at_limit": False},
+    {"layout": ["XXXPX", "O1 2S", "XXDXX"], "actions": "any", "max_relocation_steps": 2, "max_episode_steps": 20},
+]
+
+
+@pytest.mark.parametrize("arguments", FORMS, ids=str)
+def test_every_form_keeps_the_contract(arguments):
+    check_registered("overcooked-v0", **arguments)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_kitchen_keeps_the_contract(layout):
+    check_registered("overcooked-v0", layout=layout, max_episode_steps=60)
+
+
+@pytest.mark.parametrize("arguments", FORMS[:2], ids=str)
+def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
+    check_views("overcooked-v0", **arguments)

@@ -1,0 +1,136 @@
+"""Layouts and their tables, what is refused, snapshots and pictures."""
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.words import READY
+from rl_envs.overcooked.world import Overcooked
+from tests.overcooked.cooks import Cooks
+from tests.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen
+
+SIZES = {
+    "cramped_room": (4, 5, 1),
+    "asymmetric_advantages": (5, 9, 2),
+    "coordination_ring": (5, 5, 2),
+    "forced_coordination": (5, 5, 2),
+    "counter_circuit_o_1order": (5, 8, 2),
+}
+ROOMS = {"asymmetric_advantages": False, "forced_coordination": False}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_five_kitchens_have_their_size_pots_and_rooms(layout):
+    found = Kitchen(layout)
+    assert (found.height, found.width, len(found.pots)) == SIZES[layout]
+    meets = found.distances[found.starts[0], found.starts[1]] < found.size
+    assert meets == ROOMS.get(layout, True)
+
+
+def test_distances_are_those_of_a_slow_search():
+    found = Kitchen("counter_circuit_o_1order")
+    steps = np.full((found.size, found.size), found.size)
+    steps[np.arange(found.size), np.arange(found.size)] = np.where(found.is_floor, 0, found.size)
+    for _ in range(found.size):
+        for cell in np.flatnonzero(found.is_floor):
+            for beside in found.front[4 * cell : 4 * cell + 4]:
+                onward = steps[beside] if found.is_floor[beside] else np.full(found.size, found.size)
+                onward = np.where(np.arange(found.size) == beside, 0, onward)
+                steps[cell] = np.minimum(steps[cell], onward + 1)
+    np.testing.assert_array_equal(found.distances, np.minimum(steps, found.size))
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        ("counter_circuit", "no layout is called 'counter_circuit'; there are cramped_room"),
+        (["XXX", "X1X"], "3 to 32 rows and columns, got 2 rows of 3"),
+        (["XXPX", "X12", "XXXX"], "row 1 has 3 signs, row 0 has 4"),
+        (["XXPX", "X1TX", "X2XX", "XXXX"], "row 1 has 'T'"),
+        (["XXPX", "X11X", "XXXX"], "exactly one 1, where a chef begins; got 2"),
+        (["XXXX", "X12X", "XXXX"], "needs a pot"),
+        (["XXPX", "X12 ", "XXXX"], "floor must not touch the edge"),
+    ],
+)
+def test_a_layout_that_is_no_kitchen_is_refused_in_one_sentence(layout, said):
+    with pytest.raises(ValueError, match=said):
+        Overcooked(layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"actions": "keys"}, "actions must be one of primitive, adjacent, any, got 'keys'"),
+        ({"observations": ()}, "observations must be some of lossless, symbols"),
+        ({"observations": ("pixels",)}, "observations must be some of lossless, symbols"),
+        ({"max_episode_steps": 0}, "max_episode_steps must be at least 1"),
+        ({"shaping_steps": 0}, "shaping_steps must be at least 1"),
+        ({"max_relocation_steps": 0}, "max_relocation_steps must be at least 1"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_sentence(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        Overcooked(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("agent_cells", [[7, 20]], "agent_cells must lie in 0 .. 19"),
+        ("agent_cells", [[7, 0]], "agent_cells must be two different floor cells"),
+        ("agent_cells", [[7, 7]], "agent_cells must be two different floor cells"),
+        ("headings", [[0, 4]], "headings must lie in 0 .. 3"),
+        ("held", [[0, 4]], "held must lie in 0 .. 3"),
+        ("held", [[0, 1, 2]], "held must have shape"),
+        ("contents", [[0] * 20], "contents at row 0, column 2 do not belong there"),
+        ("contents", [[READY] * 20], "contents at row 0, column 0 do not belong there in cramped_room"),
+        ("contents", [[0] * 5], "contents must have shape"),
+    ],
+)
+def test_states_that_cannot_be_are_refused_and_change_nothing(name, value, said):
+    world = kitchen(at(POT_CELL), at(HATCH))
+    before = world.snapshot()
+    with pytest.raises(ValueError, match=said):
+        world.restore({key: world.state[key] for key in world._needed_state()} | {name: np.array(value)})
+    assert all(np.array_equal(value, before[key]) for key, value in world.snapshot().items())
+
+
+def test_a_snapshot_is_exact_and_replay_gives_the_same_state():
+    """What reset-recovery stands on: going back by snapshot equals going back by playing the same actions again."""
+    world = Overcooked(4, layout="forced_coordination", actions="any")
+    world.reset(5)
+    random, played = np.random.default_rng(0), []
+    for _ in range(70):
+        played.append(random.integers(world.action_spec, size=(4, 2)))
+        world.step(played[-1])
+    kept = world.snapshot()
+    for _ in range(30):
+        world.step(random.integers(world.action_spec, size=(4, 2)))
+    world.restore(kept)
+    again = Overcooked(4, layout="forced_coordination", actions="any")
+    again.reset(5)
+    for actions in played:
+        again.step(actions)
+    for name, value in again.snapshot().items():
+        np.testing.assert_array_equal(world.snapshot()[name], value, err_msg=name)
+
+
+def test_pictures_show_every_cell_and_what_changes():
+    world = kitchen(at(POT_CELL, "onion"), at(HATCH), {BAR: "dish"})
+    empty = kitchen(at(POT_CELL), at(HATCH)).render()
+    picture = world.render()
+    assert picture.shape == (4 * 56 + 22, 5 * 56, 3)
+    differs = (picture != empty).any(-1)[: 4 * 56].reshape(4, 56, 5, 56).any((1, 3))
+    assert {tuple(cell) for cell in np.argwhere(differs).tolist()} == {BAR, (1, 2)}
+
+
+def test_scripted_cooks_serve_in_every_kitchen_but_few_where_they_meet():
+    for layout in LAYOUTS:
+        world = Overcooked(4, layout=layout)
+        world.auto_resets = False
+        world.reset(0)
+        cooks = Cooks(world)
+        for _ in range(400):
+            world.step(cooks())
+        assert world.state["soups"].sum() > 0, layout

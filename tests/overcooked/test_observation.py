@@ -1,0 +1,140 @@
+"""What chefs see, against a plain reading of the state, plane by plane and symbol by symbol."""
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.observation import PLANES
+from rl_envs.overcooked.symbols import SYMBOLS
+from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, READY, THINGS
+from rl_envs.overcooked.world import Overcooked
+from tests.overcooked.cooks import Cooks
+from tests.overcooked.scenes import BAR, HATCH, INTERACT, POT_CELL, at, kitchen, step
+
+BUILT = {"X": "counters", "O": "onion stores", "P": "pots", "D": "dish stores", "S": "hatches"}
+
+
+def planes_of(world, viewer, row=0):
+    """[26, H, W], written cell by cell."""
+    picture, state, rows = np.zeros((len(PLANES), *map(len, (world.kitchen.rows, world.kitchen.rows[0])))), {}, {}
+    rows, state = world.kitchen.rows, {name: value[row] for name, value in world.state.items()}
+
+    def mark(plane, cell, value=1):
+        picture[PLANES.index(plane)][divmod(int(cell), len(rows[0]))] = value
+
+    def draw_thing(thing, cell):
+        if THINGS[thing] == "soup":
+            mark("onions in a soup", cell, 3)
+            mark("soup is done", cell)
+        elif thing:
+            mark({"onion": "onions", "dish": "dishes"}[THINGS[thing]], cell)
+
+    for cell, sign in enumerate("".join(rows)):
+        if sign in BUILT:
+            mark(BUILT[sign], cell)
+        contents = int(state["contents"][cell])
+        if sign == "X":
+            draw_thing(contents, cell)
+        elif sign == "P" and contents < FULL:
+            mark("onions in a pot that does not cook", cell, contents - POT)
+        elif sign == "P":
+            mark("onions in a soup", cell, 3)
+            mark("cook time left", cell, COOK_STEPS - (contents - FULL))
+            mark("soup is done", cell, contents == READY)
+    for chef in range(2):
+        cell, whose = state["agent_cells"][chef], "own" if chef == viewer else "other's"
+        mark(f"{whose} cell", cell)
+        mark(f"{whose} facing {HEADINGS[state['headings'][chef]]}", cell)
+        draw_thing(state["held"][chef], cell)
+    picture[PLANES.index("few steps left")] = world.max_episode_steps - state["episode_length"] < 40
+    return picture
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_planes_show_what_is_there(layout):
+    world = Overcooked(6, layout=layout, max_episode_steps=150)
+    observations, cooks = world.reset(0), Cooks(world, noise=0.2)
+    world.state["episode_length"][:] = np.arange(6) * 25
+    for _ in range(200):
+        observations, *_ = world.step(cooks())
+        for row in range(6):
+            for viewer in range(2):
+                np.testing.assert_array_equal(observations["lossless"][row, viewer], planes_of(world, viewer, row))
+
+
+def test_final_observations_are_those_of_the_worlds_that_ended():
+    world = Overcooked(4, max_episode_steps=60)
+    world.reset(0)
+    world.state["episode_length"][:] = [0, 50, 20, 50]
+    twin = Overcooked(4, max_episode_steps=60)
+    twin.auto_resets = False
+    twin.restore(world.snapshot())
+    random = np.random.default_rng(0)
+    for _ in range(10):
+        actions = random.integers(6, size=(4, 2))
+        observations, *_, info = world.step(actions)
+        unended, *_ = twin.step(actions)
+    np.testing.assert_array_equal(info["done_worlds"], [1, 3])
+    np.testing.assert_array_equal(info["final_obs"]["lossless"], unended["lossless"][[1, 3]])
+    assert (observations["lossless"][[1, 3]] == Overcooked().reset(0)["lossless"]).all()
+
+
+def test_chefs_see_the_same_kitchen_with_roles_swapped():
+    world = Overcooked(5, layout="asymmetric_advantages")
+    world.reset(0)
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        seen, *_ = world.step(random.integers(6, size=(5, 2)))
+    swapped = [1, 0, *range(6, 10), *range(2, 6), *range(10, 26)]
+    np.testing.assert_array_equal(seen["lossless"][:, 0], seen["lossless"][:, 1][:, swapped])
+
+
+# -------------------------------------------------------------------------------------------------- symbols
+
+
+def names_at(world, cell, viewer=0):
+    """Names of the symbols in a cell."""
+    return [SYMBOLS[number] for number in world.observe()["symbols"][0, viewer][:, cell[0], cell[1]]]
+
+
+@pytest.mark.parametrize(
+    ("contents", "name"),
+    [
+        (POT, "nothing"),
+        (POT + 1, "one onion in a pot"),
+        (POT + 2, "two onions in a pot"),
+        (FULL + 1, "soup that cooks"),
+        (READY - 1, "soup that cooks"),
+        (READY, "soup that is done"),
+    ],
+)
+def test_symbols_of_pots_say_how_far_the_soup_is(contents, name):
+    world = kitchen(at(HATCH, "dish"), at(BAR), {POT_CELL: contents}, observations=["symbols"])
+    assert names_at(world, POT_CELL) == ["pot", name, "nothing"]
+
+
+def test_symbols_tell_oneself_from_the_other_and_what_each_carries():
+    world = kitchen(at(HATCH, "soup"), at(BAR, "onion"), {BAR: "dish"}, observations=["symbols"])
+    assert names_at(world, (2, 3)) == ["nothing", "nothing", "oneself with soup"]
+    assert names_at(world, (2, 3), viewer=1) == ["nothing", "nothing", "the other chef with soup"]
+    assert names_at(world, (2, 1)) == ["nothing", "nothing", "the other chef with onion"]
+    assert names_at(world, BAR) == ["counter", "dish", "nothing"]
+    assert names_at(world, HATCH) == ["hatch", "nothing", "nothing"]
+
+
+def test_a_chef_shows_at_the_object_it_is_about_to_use_while_its_body_stays():
+    world = kitchen(((1, 1), "east", "nothing"), at(HATCH), actions="adjacent", observations=["symbols", "lossless"])
+    store = 5
+    step(world, store, 13)
+    assert names_at(world, (1, 0))[2] == "oneself with nothing"
+    assert names_at(world, (1, 1))[2] == "nothing"
+    assert world.observe()["lossless"][0, 0, 0, 1, 1] == 1
+    step(world, 0, 13)
+    assert names_at(world, (1, 1))[2] == "oneself with onion"
+
+
+def test_primitive_chefs_show_where_they_stand():
+    world = kitchen(at(POT_CELL, "onion"), at(BAR), observations=["symbols"])
+    assert names_at(world, (1, 2))[2] == "oneself with onion"
+    step(world, INTERACT)
+    assert names_at(world, (1, 2))[2] == "oneself with nothing"

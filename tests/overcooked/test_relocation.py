@@ -1,0 +1,184 @@
+"""SAMA's actions: a chef names a cell and gets there by the game's own steps."""
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.words import POT
+from rl_envs.overcooked.world import Overcooked
+from tests.overcooked.scenes import BAR, HATCH, ONIONS, POT_CELL, at, chefs, hands, holds, kitchen
+
+WIDTH = 5
+CORNER = ((2, 3), "east", "nothing")
+"""A chef who is in nobody's way."""
+
+
+def number(cell):
+    return cell[0] * WIDTH + cell[1]
+
+
+def go(world, first, second=None):
+    """One env step; chef 1 stays where it is unless told otherwise. Who decides next, and durations."""
+    second = second if second is not None else divmod(int(world.state["agent_cells"][0, 1]), WIDTH)
+    observations, *_, info = world.step(np.array([[number(first), number(second)]]))
+    return observations["decides"][0].tolist(), info["duration"][0].tolist()
+
+
+# ------------------------------------------------------------------------------------------------- adjacent
+
+
+def test_a_move_to_the_next_cell_is_one_step():
+    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
+    assert go(world, (1, 2)) == ([True, True], [1, 1])
+    assert chefs(world)[0] == ((1, 2), "east")
+
+
+def test_to_be_where_an_object_is_takes_a_turn_and_an_interaction_and_both_count():
+    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
+    assert go(world, ONIONS) == ([False, True], [1, 1])
+    assert chefs(world)[0] == ((1, 1), "west") and hands(world)[0] == "nothing"
+    assert go(world, (0, 0)) == ([True, True], [2, 1])
+    assert hands(world)[0] == "onion" and chefs(world)[0] == ((1, 1), "west")
+    assert world.state["episode_length"][0] == 2
+
+
+def test_a_chef_who_faces_the_object_uses_it_at_once():
+    world = kitchen(at(POT_CELL, "onion"), CORNER, actions="adjacent")
+    assert go(world, POT_CELL) == ([True, True], [1, 1])
+    assert holds(world, POT_CELL) == POT + 1
+
+
+def test_ones_own_cell_is_to_stay_and_so_is_what_cannot_be_chosen():
+    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
+    for cell in ((1, 1), (2, 2), HATCH, (0, 0)):
+        assert go(world, cell) == ([True, True], [1, 1])
+        assert chefs(world)[0] == ((1, 1), "north") and hands(world)[0] == "nothing"
+
+
+def test_a_blocked_chef_turns_and_chooses_anew():
+    world = kitchen(((1, 1), "north", "nothing"), ((1, 2), "north", "nothing"), actions="adjacent")
+    assert go(world, (1, 2)) == ([True, True], [1, 1])
+    assert chefs(world)[0] == ((1, 1), "east")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_legal_cells_are_ones_own_and_its_four_neighbours(layout):
+    world = Overcooked(layout=layout, actions="adjacent")
+    legal = world.reset(0)["legal"][0]
+    for chef, cell in enumerate(world.kitchen.starts):
+        row, column = world.kitchen.place(cell)
+        around = {(row, column), (row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)}
+        assert {world.kitchen.place(cell) for cell in np.flatnonzero(legal[chef])} == around
+
+
+# ------------------------------------------------------------------------------------------------------ any
+
+
+def test_a_walk_to_an_object_takes_the_steps_of_the_shortest_way_a_turn_and_the_interaction():
+    world = kitchen(((1, 1), "north", "soup"), ((1, 2), "north", "nothing"), actions="any")
+    decided = []
+    for step in range(1, 5):
+        decides, duration = go(world, HATCH if step == 1 else (0, 0))
+        decided.append(decides[0])
+        assert duration[0] == step
+    assert decided == [False, False, False, False]
+    assert chefs(world)[0] == ((2, 3), "south")
+    decides, duration = go(world, (0, 0))
+    assert decides[0] and duration[0] == 5
+    assert world.state["soups"][0] == 1
+
+
+def test_a_walk_to_a_floor_cell_ends_on_arrival():
+    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="any")
+    assert go(world, (1, 3))[0][0] is False
+    assert go(world, (0, 0)) == ([True, True], [2, 1])
+    assert chefs(world)[0] == ((1, 3), "east")
+
+
+def test_a_walk_ends_when_the_other_chef_is_in_the_way():
+    world = kitchen(((1, 1), "north", "nothing"), ((1, 2), "north", "nothing"), actions="any")
+    decides, duration = go(world, (1, 3))
+    assert decides[0] and duration[0] == 1 and chefs(world)[0] == ((1, 1), "east")
+
+
+def test_a_walk_ends_at_its_limit():
+    world = kitchen(((1, 1), "north", "soup"), ((1, 2), "north", "nothing"), actions="any", max_relocation_steps=2)
+    assert go(world, HATCH)[0][0] is False
+    assert go(world, HATCH) == ([True, True], [2, 1])
+
+
+def test_an_interrupted_chef_chooses_anew():
+    world = kitchen(((1, 1), "north", "soup"), ((1, 2), "north", "nothing"), actions="any")
+    go(world, HATCH)
+    assert world.interrupt(np.array([[True, False]]))["decides"].all()
+    assert go(world, (1, 1))[1][0] == 1
+    with pytest.raises(ValueError, match="only relocations can be interrupted"):
+        kitchen(at(POT_CELL), at(BAR)).interrupt(np.ones((1, 2), bool))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_legal_cell_is_reached_or_used_after_as_many_steps_as_it_is_far(layout):
+    """Unless the other chef, who stays, is in the way."""
+    world = Overcooked(layout=layout, actions="any")
+    world.auto_resets = False
+    tables, arrivals = world.kitchen, 0
+    for chef, start in enumerate(tables.starts):
+        legal = np.flatnonzero(world.reset(0)["legal"][0, chef])
+        for target in legal:
+            steps, ends_at, faced = walk(world, chef, target)
+            if faced == tables.starts[1 - chef]:
+                continue
+            arrivals += 1
+            far = tables.distances[start, target]
+            if tables.is_floor[target]:
+                assert ends_at == target and steps == max(far, 1)
+            else:
+                assert faced == target and steps - far in (0, 1)
+    assert arrivals > world.kitchen.size // 2
+
+
+def walk(world, chef, target):
+    """From the start until the chef decides again: env steps, where it is, and what it faces."""
+    world.reset(0)
+    chosen = world.kitchen.starts[None].copy()
+    chosen[0, chef] = target
+    steps, decides = 0, False
+    while not decides:
+        observations, *_ = world.step(chosen)
+        steps, decides = steps + 1, observations["decides"][0, chef]
+    ends_at = world.state["agent_cells"][0, chef]
+    return steps, ends_at, world.kitchen.front[ends_at * 4 + world.state["headings"][0, chef]]
+
+
+def test_cells_that_nobody_can_get_to_are_not_legal():
+    world = Overcooked(layout="forced_coordination", actions="any")
+    legal = world.reset(0)["legal"][0]
+    hatch, onions = world.kitchen.cells_of("hatch"), world.kitchen.cells_of("onion store")
+    assert legal[0][hatch].all() and not legal[1][hatch].any()
+    assert legal[1][onions].all() and not legal[0][onions].any()
+    assert (legal[0] & legal[1])[world.kitchen.cells_of("shared counter")].all()
+
+
+# --------------------------------------------------------------------------------- the rules are the game's own
+
+
+@pytest.mark.parametrize("actions", ["adjacent", "any"])
+def test_relocations_are_the_games_own_actions(actions):
+    """Replayed as keys, what relocations did gives the same states and rewards."""
+    world = Overcooked(16, layout="asymmetric_advantages", actions=actions)
+    plain = Overcooked(16, layout="asymmetric_advantages")
+    world.reset(0), plain.reset(0)
+    world.auto_resets = plain.auto_resets = False
+    random = np.random.default_rng(0)
+    relocation = world._relocation
+    for _ in range(150):
+        legal = world.observe()["legal"]
+        chosen = (random.random(legal.shape) * legal).argmax(-1)
+        twin = {name: value.copy() for name, value in world.state.items()}
+        keys = relocation.actions(twin, chosen)
+        _, reward, *_ = world.step(chosen)
+        _, plain_reward, *_ = plain.step(keys)
+        np.testing.assert_array_equal(reward, plain_reward)
+        for name in ("agent_cells", "headings", "held", "contents", "soups", "shaped"):
+            np.testing.assert_array_equal(world.state[name], plain.state[name])
+    assert world.state["shaped"].sum() > 0

@@ -1,0 +1,1 @@
+"""What the experiments in Overcooked share: settings, rows, evaluation, tables and pictures."""

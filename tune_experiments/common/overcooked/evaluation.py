@@ -1,0 +1,41 @@
+"""What is tested: whole episodes, actions sampled, nothing but served soups paid, beside random play.
+
+`reward` is what papers report: 20 a soup, in an episode of 400 env steps. This file must not know how a team learned.
+"""
+
+from __future__ import annotations
+
+from rl_envs.core.world import World
+from rl_envs.overcooked.words import ACTIONS
+from rl_models.team_policy import TeamPolicy
+from rl_models.teams import uniform_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.common.plan import Episodes
+
+EVALUATION_SEED = 400
+"""Of every evaluation: it fixes the chance that actions are drawn with, whoever plays."""
+RANDOM = "random play in "
+
+
+def test(config: OvercookedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The table's numbers: the team's, and those of uniform actions."""
+    uniform = uniform_team(policy.num_agents, len(ACTIONS))
+    played = {config.layout: policy, f"{RANDOM}{config.layout}": uniform}
+    return {name: episodes_of(make_world(config, config.test_episodes), team) for name, team in played.items()}
+
+
+def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
+    """A point of the curve of rewards."""
+    return episodes_of(make_world(config, config.valid_episodes), policy)
+
+
+def episodes_of(world: World, policy: TeamPolicy) -> Episodes:
+    """One episode of each world, played by any team that moves both chefs.
+
+    Returns:
+        `soups`, `reward`, `shaped_return` and `length`, [B] each.
+    """
+    played = Evaluation(world, policy).run(EVALUATION_SEED)
+    reward = played.pop("return")[:, 0]  # the same for both
+    return played | {"reward": reward}

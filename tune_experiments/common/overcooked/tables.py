@@ -1,0 +1,46 @@
+"""Soups and reward of an episode, rows as methods and random play."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tune_experiments.common.overcooked.evaluation import RANDOM
+from tune_experiments.common.results import Result
+from tune_experiments.common.tables import PaperTable, make_table
+
+COLUMNS = ("soups", "reward", "shaped_return")
+RANDOM_ROW = "random play"
+PUBLISHED = {
+    "cramped_room": 213,
+    "asymmetric_advantages": 305,
+    "coordination_ring": 164,
+    "forced_coordination": 160,
+    "counter_circuit_o_1order": 125,
+}
+"""Reward of the game's own self-play agents (5 seeds, 6.6 to 7.8 million env steps), read off a chart to about 5."""
+
+
+def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table for each kitchen that was tested."""
+    kitchens = dict.fromkeys(line.world.removeprefix(RANDOM) for line in results)
+    return [_table(results, kitchen, caption) for kitchen in kitchens]
+
+
+def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
+    title = f"{caption}: {kitchen}"
+    played = [dataclasses.replace(line, table=title) for line in results if line.world == kitchen]
+    table = make_table([*played, *_random(results, kitchen, title)], title, COLUMNS)
+    known = PUBLISHED.get(kitchen)
+    note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
+    return dataclasses.replace(table, caption=table.caption + note)
+
+
+def _random(results: Sequence[Result], kitchen: str, title: str) -> list[Result]:
+    """Random play knows no method and no seed: that of the first trial stands for all."""
+    first: dict[str, Result] = {}
+    for line in results:
+        if line.world == f"{RANDOM}{kitchen}":
+            row = dataclasses.replace(line, table=title, method=RANDOM_ROW, world=kitchen, env_steps=None)
+            first.setdefault(line.metric, row)
+    return list(first.values())
