@@ -19,7 +19,7 @@ from tune_experiments.common.errors import UserError
 __all__ = ["Jobs", "pinned_packages", "runtime_environment"]
 
 ROOT = Path(__file__).resolve().parents[1]
-PINNED = ("numpy", "ray", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
+PINNED = ("ray", "numpy", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
 """What numbers depend on; a job looks at these before it trains."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -41,7 +41,9 @@ def runtime_environment(variables: Mapping[str, str], installs: bool) -> dict[st
     environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}
     if installs:
         # Ray refuses to have itself replaced inside a job.
-        wanted = [f"{name}=={version}" for name, version in pinned_packages().items() if name in PINNED[2:]]
+        wanted = [
+            f"{name}=={version}" for name, version in pinned_packages().items() if name in PINNED and name != "ray"
+        ]
         environment["pip"] = {"packages": [*wanted, "tyro", "rich", "pydantic>=2", "tensorboard", "matplotlib"]}
     return environment
 

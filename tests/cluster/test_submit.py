@@ -1,0 +1,186 @@
+"""What a user is told before anything is uploaded, and what a job refuses before it trains. No cluster is started."""
+
+import http.server
+import threading
+
+import pytest
+
+from cluster import entry, jobs, submit
+from cluster.jobs import pinned_packages, runtime_environment
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "")  # set, so that what a command sets is taken back
+    for name in ("RAY_AUTH_TOKEN_PATH", "CONCORD_STORAGE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("HOME", str(tmp_path))  # whose .ray/auth_token does not exist
+    # Ray reads a process's token once; these tests have several, and those after them their own.
+    from ray._raylet import AuthenticationTokenLoader
+
+    AuthenticationTokenLoader.instance().reset_cache()
+    yield
+    AuthenticationTokenLoader.instance().reset_cache()
+
+
+@pytest.fixture
+def head():
+    """A server that answers every request as a head does that was started with another token."""
+
+    class Refuses(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.headers.get("Authorization"))
+            self.send_response(403)
+            self.end_headers()
+            self.wfile.write(b"Forbidden: Invalid authentication token")
+
+        def log_message(self, *args):
+            pass
+
+    asked = []
+    server = http.server.HTTPServer(("127.0.0.1", 0), Refuses)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+
+
+def said(capsys, *words):
+    """The one sentence on which the command ends."""
+    assert submit.main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    return line
+
+
+def test_a_wrong_token_is_refused_in_one_sentence(head, capsys):
+    address, asked = head
+    line = said(capsys, "list", "--address", address)
+    assert f"{address} refused the token: give the token with which that cluster was started" in line
+    assert asked
+    assert set(asked) == {"Bearer " + "f" * 64}
+
+
+def test_the_token_of_a_file_is_the_one_that_is_sent(head, capsys, tmp_path):
+    address, asked = head
+    (tmp_path / "token").write_text("e" * 64 + "\n")
+    said(capsys, "list", "--address", address, "--token-file", str(tmp_path / "token"))
+    assert set(asked) == {"Bearer " + "e" * 64}
+
+
+def test_a_missing_token_is_told_before_anybody_is_asked(head, capsys, monkeypatch):
+    address, asked = head
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    assert "no token was given: set RAY_AUTH_TOKEN" in said(capsys, "list", "--address", address)
+    assert asked == []
+
+
+@pytest.mark.parametrize("address", [[], ["--address", "10.0.0.1:8265"], ["--address", "ray://a:10001"]])
+def test_an_address_is_that_of_a_dashboard(capsys, address):
+    assert "--address must be http://HOST:PORT" in said(capsys, "list", *address)
+
+
+def test_a_cluster_that_is_gone_is_told_with_what_to_do(capsys):
+    line = said(capsys, "stop", "job", "--address", "http://127.0.0.1:9")
+    assert "nothing answers at http://127.0.0.1:9: start that cluster" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["matrix_gane", "--storage", "/shared"], "no experiment is called 'matrix_gane'"),
+        (["matrix_game", "--storage", "/shared", "--games", "many"], "--games must be"),
+        (["matrix_game", "--storage", "/shared", "--gamez", "3"], "unknown flag --gamez; did you mean --games?"),
+        (["matrix_game"], "say where results shall land"),
+        (["matrix_game", "--out", "runs/here"], "would be lost with the job's temporary folder"),
+        (["matrix_game", "--storage", "/shared", "--env", "NOBODYS_KEY"], "--env names NOBODYS_KEY"),
+        (["list", "too", "much"], "write python -m cluster.submit list"),
+        (["stop"], "write python -m cluster.submit stop JOB"),
+    ],
+)
+def test_a_mistake_is_told_before_a_cluster_is_asked(capsys, monkeypatch, words, sentence):
+    class Accepts:
+        def __init__(self, *arguments):
+            pass
+
+        def submit(self, *arguments):
+            raise AssertionError("this was submitted")
+
+    monkeypatch.setattr(submit, "Jobs", Accepts)
+    assert sentence in said(capsys, *words)
+
+
+class Recorded:
+    """Stands in for a cluster."""
+
+    submitted = ()
+
+    def __init__(self, *arguments):
+        pass
+
+    def submit(self, job, entrypoint, environment):
+        Recorded.submitted = (job, entrypoint, environment)
+
+    def follow(self, job, write):
+        write("training\n")
+        return self.ended
+
+    def status(self, job):
+        return self.ended, "Job entrypoint failed, last available logs (truncated): a hundred lines"
+
+
+@pytest.mark.parametrize(("ended", "code"), [("SUCCEEDED", 0), ("FAILED", 1), ("STOPPED", 1)])
+def test_a_job_is_named_followed_and_ends_with_its_code(capsys, monkeypatch, ended, code):
+    monkeypatch.setattr(Recorded, "ended", ended, raising=False)
+    monkeypatch.setattr(submit, "Jobs", Recorded)
+    monkeypatch.setenv("MY_KEY", "secret value")
+    words = ["matrix_game", "--preset", "smoke", "--storage", "s3://bucket/runs/", "--env", "MY_KEY"]
+    assert submit.main(words) == code
+    job, entrypoint, environment = Recorded.submitted
+    out = "s3://bucket/runs/matrix_game_smoke"
+    assert entrypoint == f"python -m cluster.entry matrix_game --preset smoke --out {out}"
+    assert environment["env_vars"]["MY_KEY"] == "secret value"
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"job {job}\nresults land in {out}\ntraining\n")
+    assert "a hundred lines" not in printed
+
+
+def test_without_waiting_it_says_how_to_follow(capsys, monkeypatch):
+    monkeypatch.setattr(submit, "Jobs", Recorded)
+    assert submit.main(["matrix_game", "--out", "/shared/a", "--no-wait"]) == 0
+    assert f"python -m cluster.submit logs {Recorded.submitted[0]}" in capsys.readouterr().out
+
+
+def test_every_job_has_one_thread_an_operation_and_one_hash_seed():
+    fixed = runtime_environment({}, installs=False)
+    assert fixed["env_vars"] | {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"} == fixed["env_vars"]
+    assert "pip" not in fixed
+    packages = runtime_environment({}, installs=True)["pip"]["packages"]
+    assert f"numpy=={pinned_packages()['numpy']}" in packages
+    assert not any(package.startswith("ray==") for package in packages), "Ray cannot replace itself in a job"
+
+
+def test_a_job_refuses_a_cluster_of_other_versions(capsys, monkeypatch):
+    pins = {"torch": "2.13.0", "numpy": "2.4.0", "ray": "2.60.0"}
+    assert entry.differences(pins, {"torch": "2.13.0+cpu", "numpy": "2.4.0", "ray": "2.60.0"}) == []
+    assert entry.differences(pins, {"torch": "2.9.0+cpu", "ray": "2.60.0"}) == [
+        "numpy missing for 2.4.0",
+        "torch 2.9.0 for 2.13.0",
+    ]
+    monkeypatch.setattr(entry, "pinned_packages", lambda: pinned_packages() | {"numpy": "1.0"})
+    assert entry.main(["matrix_game"]) == 2
+    assert "this cluster has numpy" in capsys.readouterr().err
+
+
+class Enough(Exception):
+    pass
+
+
+def test_a_token_over_an_open_network_is_remarked_on():
+    def remark(sentence):
+        raise Enough(sentence)
+
+    with pytest.raises(Enough, match=r"the token travels to 192\.0\.2\.1 unencrypted"):
+        jobs.Jobs("http://192.0.2.1:9", None, remark)
