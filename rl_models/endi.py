@@ -6,8 +6,9 @@ asked for. Without either of its losses a divided team is no variant of the pape
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,6 +21,8 @@ from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfi
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
 from rl_models.networks.private import of_agents
 from rl_models.networks.reading import Sizes
+from rl_models.networks.silg_entities import SilgEntities
+from rl_models.networks.txt2pi import SilgConfig
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.division import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.training.objective import ExtraLoss
@@ -41,6 +44,8 @@ class DivisionLosses:
         division = DivisionLoss(self.regulariser, self.regulariser_weight, self.deviation)
         return (division, AgentModellingLoss(self.modelling_weight)) if self.modelling_weight else (division,)
 
+
+Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
 
 VARIANTS = {
     "endi_num": DivisionLosses("num"),
@@ -116,6 +121,27 @@ def divided_emma_team(
         network = of_agents(lambda: DividedEmma(config.network, sizes, build_encoder(), actions), members)
         policy = PolicyTower(network.features, actions, members)
         return TeamPolicy(network, policy, ValueTower(network.features, members))
+
+
+def silg_entities_team(
+    config: SilgConfig, sizes: EmmaSizes, actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
+) -> TeamPolicy:
+    """Build SILG's team for MESSENGER with weights drawn from `seed`, without touching torch's global generator.
+
+    Args:
+        config: widths.
+        sizes: of the world.
+        actions: A.
+        texts: everything that can be shown, and the sentences whose words are learned.
+        shares_network: one network for all agents.
+        seed: of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        members = 1 if shares_network else sizes.num_agents
+        network = of_agents(lambda: SilgEntities(config, sizes, *texts), members)
+        policy = LegalPolicyHead(network.features, actions, 0, only_legal=False, members=members)
+        return TeamPolicy(network, policy, LayeredValueHead(network.features, 0, members))
 
 
 def divides(policy: TeamPolicy) -> bool:

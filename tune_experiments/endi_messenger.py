@@ -7,12 +7,12 @@
     python tune_experiments/endi_messenger.py --preset reference           # the release's constants, frozen BERT: days
     python tune_experiments/endi_messenger.py --preset paper               # the paper's network, larger batches: a GPU
 
-Rows: `emma` without a divider; `endi_num` and `endi_dis` with the paper's two regularisers; `endi_sup` without agent
-modelling, `endi_reg` without a regulariser; `..._grounding` with a contrastive loss, not in the paper, that ties
-sprites to the sentences about them. Further rows: `endi_dis_balance` (the release's form of `dis`), `endi_kl`. Columns
-are training games, unseen ones in unseen sentences (zero-shot), the same with permuted roles, where the manual tells of
-another game. A second table says how entities were divided: masks are drawn as in the paper, or the likelier side is
-taken with `--division.masks likeliest`.
+Rows: `emma` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's two regularisers; `endi_sup`
+without agent modelling, `endi_reg` without a regulariser; `..._grounding` with a contrastive loss, not in the paper,
+that ties sprites to the sentences about them. Further rows: `endi_dis_balance` (the release's form of `dis`),
+`endi_kl`. Columns are training games, unseen ones in unseen sentences (zero-shot), the same with permuted roles, where
+the manual tells of another game. A second table says how entities were divided: masks are drawn as in the paper, or
+the likelier side is taken with `--division.masks likeliest`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 
 from rl_models.language.choice import BERT, TextEncoderConfig
 from rl_models.networks.emma_body import RELEASED, EmmaConfig
+from rl_models.networks.txt2pi import SilgConfig
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.endi import messenger_pictures as pictures
 from tune_experiments.common.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
@@ -41,6 +42,7 @@ SMOKE = dataclasses.replace(
     encoder=TextEncoderConfig(word_features=4),
     network=EmmaConfig(features=4, maps=2, hidden=4),
     goal_features=4,
+    silg=SilgConfig(hidden=2, word_features=4, channels=(4, 4), features=4),
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     first_stage_env_steps=256,
     budget_env_steps=128,
@@ -68,6 +70,7 @@ REFERENCE = dataclasses.replace(
     stages=(1, 2, 3),
     encoder=TextEncoderConfig(BERT, padded_to=36),
     network=RELEASED,
+    silg=SilgConfig(),
     freezes_attention=True,
     learner=RELEASED_LEARNER,
     workers=Workers(worlds_per_runner=1, fragment_length=64),

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+from rl_models.networks.txt2pi import SilgConfig
 from tune_experiments.common.checks import check_at_least
 from tune_experiments.common.endi.division import DivisionSettings, check_division
 from tune_experiments.common.messenger.config import LearnerSettings, MessengerRunConfig
 
 RowName: TypeAlias = Literal[
     "emma",
+    "silg",
     "endi_num",
     "endi_dis",
     "endi_sup",
@@ -23,7 +25,7 @@ RowName: TypeAlias = Literal[
     "emma_grounding",
     "endi_dis_grounding",
 ]
-PAPER_ROWS: tuple[RowName, ...] = ("emma", "endi_num", "endi_dis", "endi_sup", "endi_reg")
+PAPER_ROWS: tuple[RowName, ...] = ("emma", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,15 @@ class EndiMessengerConfig(MessengerRunConfig):
     """For all rows that divide."""
     goal_features: int = 64
     """Channels of the grounded goal; the paper has no number."""
+    silg: SilgConfig = field(
+        default_factory=lambda: SilgConfig(hidden=32, word_features=32, channels=(16, 16), features=64)
+    )
+    """Widths of the row `silg`."""
     weights: Literal["validated", "last"] = "validated"
     """Which are handed to the next stage and tested: those that won most validation games, or the last."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        check_at_least(1, self, "goal_features")
+        check_at_least(1, self, "goal_features", "silg.hidden", "silg.word_features", "silg.channels", "silg.features")
         check_division(self)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
 from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.endi import DividedEmmaTeamConfig, divided_emma_team
+from rl_models.endi import DividedEmmaTeamConfig, divided_emma_team, silg_entities_team
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.team_policy import TeamPolicy
@@ -20,7 +22,7 @@ from tune_experiments.common.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.common.messenger import evaluation
 from tune_experiments.common.messenger.config import GROUNDED
 from tune_experiments.common.messenger.evaluation import Way, WithRandomMoves
-from tune_experiments.common.messenger.trials import Row, encoder_of, plan_of
+from tune_experiments.common.messenger.trials import Row, encoder_of, plan_of, training_sentences
 from tune_experiments.common.plan import Episodes
 
 ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
@@ -32,7 +34,7 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
     row = Row(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=extra_losses(config, method),
-        attention=ATTENTION,
+        attention=ATTENTION if method != "silg" else (),
         is_joint=False,
         chosen_by="win_rate" if config.weights == "validated" else None,
         test=test,
@@ -44,6 +46,10 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
 def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one row with its initial weights."""
     sizes = EmmaSizes(config.num_agents, len(SYMBOLS), side=SIDE, moments=config.frames)
+    if method == "silg":
+        return silg_entities_team(
+            config.silg, sizes, len(ACTIONS), texts_of(config), config.division.shares_network, seed
+        )
     encoder, shares = functools.partial(encoder_of, config), config.division.shares_network
     if not is_divided(method):
         return emma_team(EmmaTeamConfig(config.network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
@@ -55,6 +61,12 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         models_others=losses_of(_variant(method), config.division).modelling_weight > 0,
     )
     return divided_emma_team(DividedEmmaTeamConfig(network, shares), sizes, len(ACTIONS), encoder, seed)
+
+
+def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
+    """All sentences, and those of training: SILG learns words of its own whatever encoder the others have."""
+    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    return corpus.sentences, training_sentences(config)
 
 
 def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, ...]:

@@ -14,11 +14,12 @@ from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from tune_experiments.common.checks import check_at_least, check_between, check_some
 from tune_experiments.common.endi.division import DivisionSettings, check_division
+from tune_experiments.common.endi.qmix_config import QmixSettings, check_qmix
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, RunConfig, make_world
 
 RowName: TypeAlias = Literal[
-    "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"
+    "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance", "qmix"
 ]
 PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
 
@@ -51,6 +52,8 @@ class EndiRtfmConfig(RunConfig):
     """For all rows."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """For all rows that divide."""
+    qmix: QmixSettings = field(default_factory=QmixSettings)
+    """For the row `qmix`."""
     first_stage_env_steps: int = 500_000
     """Env steps of training in the first of the stages; `budget_env_steps` in each later one."""
     test_sizes: tuple[int, ...] = (10,)
@@ -65,6 +68,7 @@ class EndiRtfmConfig(RunConfig):
         check_at_least(1, self, "first_stage_env_steps", "goal_channels")
         check_between(2, MAX_AGENTS, self, "task.num_agents")
         check_division(self)
+        check_qmix(self)
 
     @property
     def last_stage(self) -> int:

@@ -22,6 +22,7 @@ from tune_experiments.common.curriculum import Curriculum, Stage
 from tune_experiments.common.endi.division import is_divided, losses_of
 from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
 from tune_experiments.common.endi.rtfm_evaluation import test, validate
+from tune_experiments.common.endi.rtfm_qmix import QMIX, qmix_stage
 from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.rtfm.config import NetworkSettings, make_world
 from tune_experiments.common.rtfm.methods import team_config
@@ -36,9 +37,10 @@ def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:
 
 def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
     is_last = stage == config.last_stage
+    plan = independent_stage(config, method, seed, stage)
     return Stage(
         name=f"s{stage}",
-        plan=independent_stage(config, method, seed, stage),
+        plan=qmix_stage(config, seed, plan) if method == QMIX else plan,
         test=None if is_last else functools.partial(test, config, stage),
     )
 
