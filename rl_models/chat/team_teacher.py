@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from rl_models.chat.asker import Asker, Question, RejectedReplyError
 from rl_models.chat.exchange import ChatRequest, Message
@@ -35,34 +35,27 @@ class Taught(Generic[T]):
 class ChatTeacher:
     """Messages for all agents of a team from the state of their world."""
 
-    def __init__(self, asker: Asker, model: str, instruction: str, agents: Sequence[str]) -> None:
+    def __init__(self, asker: Asker, model: str, agents: Sequence[str]) -> None:
         """One teacher for one task.
 
         Args:
             asker: carries the questions.
             model: name the endpoint knows the model by.
-            instruction: role, task and rules of the world.
             agents: names, in the order of messages.
         """
-        self._asker, self._model = asker, model
-        self._agents = tuple(agents)
-        form = ", ".join(f'"{name}": "..."' for name in self._agents)
-        self._system = (
-            f"{instruction}\n\nAnswer with one JSON object, {{{form}}}: for each agent the message it should send to "
-            f"its team, one line of at most {MOST_WORDS} words. Write nothing else."
-        )
+        self._asker, self._model, self._agents = asker, model, tuple(agents)
 
-    def messages(self, situations: Sequence[str], scripted: Sequence[Sequence[str]]) -> list[Taught[tuple[str, ...]]]:
-        """One message per agent for each situation.
+    def messages(self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]) -> list[Taught[tuple[str, ...]]]:
+        """One message per agent for each prompt.
 
         Args:
-            situations: what all agents see, as text.
-            scripted: for each situation the messages to use when the model says nothing of use.
+            prompts: role, rules, what all agents see, and the form of the answer: a line `NAME: message` for each.
+            scripted: for each prompt the messages to use when the model says nothing of use.
         """
         return _ask(
             self._asker,
-            [_request(self._model, self._system, situation, "teacher") for situation in situations],
-            [lambda text: read_messages(text, self._agents)] * len(situations),
+            [_request(self._model, (Message("user", prompt),), "teacher") for prompt in prompts],
+            [lambda text: read_messages(text, self._agents)] * len(prompts),
             [tuple(lines) for lines in scripted],
         )
 
@@ -93,26 +86,28 @@ class ChatPlayer:
             for situation, allowed in zip(situations, actions, strict=True)
         ]
         checks = [_reader_of_actions(tuple(allowed)) for allowed in actions]
-        requests = [_request(self._model, self._system, prompt, "player") for prompt in prompts]
+        system = Message("system", self._system)
+        requests = [_request(self._model, (system, Message("user", text)), "player", True) for text in prompts]
         return _ask(self._asker, requests, checks, list(fallback))
 
 
 def read_messages(text: str, agents: Sequence[str]) -> tuple[str, ...]:
-    """Messages in the order of `agents` from a reply.
+    """Messages in the order of `agents` from a reply of one line `NAME: message` for each.
 
     Raises:
-        RejectedReplyError: another form, an agent without a message, or a message that is not one short plain line.
+        RejectedReplyError: another form, an agent without a message, or a message that is not short and plain.
     """
-    document = read_json_object(text)
-    if set(document) != set(agents):
-        raise RejectedReplyError(f"it must hold a message for each of {', '.join(agents)} and for nobody else")
-    return tuple(_read_message(name, document[name]) for name in agents)
+    lines = [line.partition(":") for line in text.splitlines() if line.strip()]
+    if sorted(name.strip() for name, _, _ in lines) != sorted(agents):
+        wanted = " and ".join(f'"{name}: message"' for name in agents)
+        raise RejectedReplyError(f"it must be one line each of {wanted}, and nothing else")
+    found = {name.strip(): message.strip() for name, _, message in lines}
+    return tuple(_read_message(name, found[name]) for name in agents)
 
 
-def _read_message(name: str, message: Any) -> str:
-    if not isinstance(message, str) or not message.strip():
-        raise RejectedReplyError(f"the message of {name} is not a text")
-    message = message.strip()
+def _read_message(name: str, message: str) -> str:
+    if not message:
+        raise RejectedReplyError(f"the message of {name} is empty")
     if len(message) > _LONGEST_MESSAGE or not _WRITABLE.fullmatch(message):
         raise RejectedReplyError(
             f"the message of {name} must be one line of plain letters of at most {_LONGEST_MESSAGE} characters"
@@ -134,9 +129,8 @@ def _reader_of_actions(allowed: tuple[str, ...]) -> Callable[[str], int]:
     return read
 
 
-def _request(model: str, system: str, prompt: str, stage: str) -> ChatRequest:
-    messages = (Message("system", system), Message("user", prompt))
-    return ChatRequest(model=model, messages=messages, most_tokens=200, is_json=True, stage=stage)
+def _request(model: str, messages: tuple[Message, ...], stage: str, is_json: bool = False) -> ChatRequest:
+    return ChatRequest(model=model, messages=messages, most_tokens=200, is_json=is_json, stage=stage)
 
 
 def _ask(

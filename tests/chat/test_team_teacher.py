@@ -2,6 +2,8 @@
 
 import pytest
 
+from rl_envs.salad.symbols import AGENT_NAMES
+from rl_envs.salad.teacher import all_messages
 from rl_models.chat.asker import Asker, RejectedReplyError
 from rl_models.chat.endpoint import Endpoint, EndpointSettings
 from rl_models.chat.meter import Budget, Meter
@@ -10,23 +12,24 @@ from rl_models.chat.team_teacher import ChatPlayer, ChatTeacher, read_messages
 from tests.chat.loopback import Loopback, Step, say
 
 AGENTS = ("Alice", "Bob")
-GOOD = '{"Alice": "take the tomato", "Bob": "I fetch a bowl"}'
-ELEVEN = '{"Alice": "one two three four five six seven eight nine ten eleven", "Bob": "hi"}'
-HOSTILE = '{"Alice": "__import__(\\"os\\").system(\\"rm -rf /\\")", "Bob": "hi"}'
+GOOD = "Alice: take the tomato\nBob: I fetch a bowl"
+ELEVEN = "Alice: one two three four five six seven eight nine ten eleven\nBob: hi"
+HOSTILE = "Alice: __import__('os').system('rm -rf /')\nBob: hi"
 SCRIPTED = ("wait", "go")
 
 
 def script(body, number):
     """Each situation names the way in which it is answered; some get better when asked again."""
-    situation, asked_again = body["messages"][1]["content"], len(body["messages"]) > 2
+    situation, asked_again = body["messages"][0]["content"], len(body["messages"]) > 1
     return {
         "good": say(GOOD),
-        "fenced": say(f"Sure!\n```json\n{GOOD}\n```"),
+        "spaced": say(" Bob :  I fetch a bowl \n\nAlice: take the tomato\n"),
+        "chatty": say(f"Sure!\n{GOOD}"),
         "eleven words": say(GOOD if asked_again else ELEVEN),
         "eleven for ever": say(ELEVEN),
         "hostile": say(HOSTILE),
-        "wrong agents": say('{"Alice": "hi", "Eve": "hi"}'),
-        "lines": say('{"Alice": "a\\nb", "Bob": "c"}'),
+        "wrong agents": say("Alice: hi\nEve: hi"),
+        "twice": say("Alice: hi\nAlice: ho\nBob: hi"),
         "long": say(GOOD + " " * 20_000),
         "status 500": Step(status=500),
         "no JSON": Step(body=b"<html>"),
@@ -37,24 +40,25 @@ def script(body, number):
 
 SITUATIONS = (
     "good",
-    "fenced",
+    "spaced",
+    "chatty",
     "eleven words",
     "eleven for ever",
     "hostile",
     "wrong agents",
-    "lines",
+    "twice",
     "long",
     "status 500",
     "no JSON",
     "cut",
     "slow",
 )
-ANSWERED = ("good", "fenced", "eleven words")
+ANSWERED = ("good", "spaced", "eleven words")
 
 
 def teach(transport):
     asker = Asker(transport, concurrency=4)
-    taught = ChatTeacher(asker, "m", "You teach cooks.", AGENTS).messages(SITUATIONS, [SCRIPTED] * len(SITUATIONS))
+    taught = ChatTeacher(asker, "m", AGENTS).messages(SITUATIONS, [SCRIPTED] * len(SITUATIONS))
     return taught, asker.counts
 
 
@@ -69,9 +73,9 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
     assert [one.is_from_model for one in taught] == [name in ANSWERED for name in SITUATIONS]
     assert all(one.values == ("take the tomato", "I fetch a bowl") for one in taught if one.is_from_model)
     assert all(one.values == SCRIPTED and one.rejections for one in taught if not one.is_from_model)
-    assert taught[2].rejections == ("the message of Alice has 11 words and may have 10",)
-    assert (counts["asked"], counts["answered"], counts["fallback"]) == (12, 3, 9)
-    assert counts["rejected"] == 1 + 5 * 3
+    assert taught[3].rejections == ("the message of Alice has 11 words and may have 10",)
+    assert (counts["asked"], counts["answered"], counts["fallback"]) == (13, 3, 10)
+    assert counts["rejected"] == 1 + 6 * 3
     assert counts["failed"] == 4
 
     monkeypatch.delenv("OPENAI_API_KEY")
@@ -83,14 +87,14 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("no", "no JSON object"),
-        ("{", "not valid JSON"),
-        ("[" * 5000 + "{" * 5000 + "}", "not valid JSON"),
-        ('{"Alice": "a"}', "for each of Alice, Bob"),
-        ('{"Alice": "", "Bob": "b"}', "message of Alice is not a text"),
-        ('{"Alice": ["a"], "Bob": "b"}', "message of Alice is not a text"),
-        ('{"Alice": "a", "Bob": "b\\u0000"}', "message of Bob must be one line"),
-        ('{"Alice": "a", "Bob": "<|endoftext|>"}', "message of Bob must be one line"),
+        ("", 'one line each of "Alice: message" and "Bob: message"'),
+        ("no", "one line each of"),
+        ("Alice: a", "one line each of"),
+        ("Alice: a\nBob: b\nAnd more.", "one line each of"),
+        ("Alice:\nBob: b", "message of Alice is empty"),
+        ("Alice: a\nBob: b\0", "message of Bob must be one line"),
+        ("Alice: a\nBob: <|endoftext|>", "message of Bob must be one line"),
+        ("Alice: a\nBob: " + "b" * 121, "at most 120 characters"),
     ],
 )
 def test_a_reply_of_another_form_is_rejected_with_a_reason(text, words):
@@ -100,7 +104,12 @@ def test_a_reply_of_another_form_is_rejected_with_a_reason(text, words):
 
 def test_ten_words_pass():
     ten = "one two three four five six seven eight nine ten"
-    assert read_messages(f'{{"Bob": "b", "Alice": " {ten} "}}', AGENTS) == (ten, "b")
+    assert read_messages(f"Bob: b\nAlice: {ten}", AGENTS) == (ten, "b")
+
+
+def test_messages_of_the_scripted_teacher_are_of_the_form_that_is_wanted():
+    for message in all_messages():
+        assert read_messages(f"Alice: {message}\nBob: {message}", AGENT_NAMES) == (message, message)
 
 
 class Fixed:

@@ -32,7 +32,7 @@ def describe_map(layout: Layout) -> str:
 
 
 def situation(layout: Layout, state: KitchenState) -> str:
-    """One sentence about pots and counters."""
+    """The step, and one sentence about pots and counters."""
     pots = "; ".join(f"pot {number}: {pot_in_words(pot)}" for number, pot in enumerate(state.pots))
     middle = layout.cells(MIDDLE_COUNTER)
     parts = [
@@ -40,7 +40,8 @@ def situation(layout: Layout, state: KitchenState) -> str:
         for name, is_middle in (("middle counter", True), ("other counters", False))
         if middle or not is_middle
     ]
-    return f"{pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {state.served}."
+    # The step makes no two moments of an episode alike: a model that errs would else err the same way for ever.
+    return f"Step {state.step}. {pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {state.served}."
 
 
 def statuses(layout: Layout, state: KitchenState) -> tuple[str, ...]:
