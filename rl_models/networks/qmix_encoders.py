@@ -59,6 +59,8 @@ class RoomConfig:
     """Of the vector of each word."""
     cell_features: tuple[int, int] = (64, 64)
     """Of the two layers that every cell goes through."""
+    state_features: int = 64
+    """Of the global state; hypernetworks on all symbols of all cells would begin with a mixture far too steep."""
     sees_goal: bool = True
     """The goal's team is told, as the sum of the goal's words: no more than a symbol where goals have one form."""
 
@@ -133,14 +135,14 @@ class RoomEncoder(nn.Module):
 
 
 class RoomState(nn.Module):
-    """The whole room from the first agent's place, cell by cell, as the global state: rooms hide nothing.
+    """The whole room as the first agent sees it, which is all there is, through one layer: the global state.
 
     Attributes:
-        features: H W cells and what stands in none of them.
+        features: of the state.
     """
 
     def __init__(self, config: RoomConfig, sizes: Sizes, cells: int) -> None:
-        """Build the symbols.
+        """Build the layer.
 
         Args:
             config: widths.
@@ -149,7 +151,8 @@ class RoomState(nn.Module):
         """
         super().__init__()
         self.symbols = Symbols(config, sizes)
-        self.features = cells * config.word_features + self.symbols.features
+        self.features = config.state_features
+        self.output = nn.Linear(cells * config.word_features + self.symbols.features, self.features)
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """As `RoomEncoder`, [B, T, S]."""
@@ -157,4 +160,4 @@ class RoomState(nn.Module):
         first |= {key: value for key, value in obs.items() if key.startswith("texts/")}
         lead = first["grid"].shape[:2]
         cells = self.symbols.of_names(first["grid"].flatten(0, 2)).sum(-2).flatten(1)
-        return torch.cat([cells, self.symbols.carried(first)], -1).unflatten(0, lead)
+        return torch.relu(self.output(torch.cat([cells, self.symbols.carried(first)], -1))).unflatten(0, lead)

@@ -1,10 +1,11 @@
 """QMIX's networks: agents learn from what acted, forget at the ends of episodes, and read no document."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
-from rl_models.networks.qmix_encoders import RoomConfig
 from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.networks.texts import MissingTextsError
 from rl_models.qmix import QmixConfig
@@ -78,7 +79,7 @@ def test_no_document_is_read_and_the_goal_is_a_symbol():
 
 
 def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
-    config = QmixConfig(RoomConfig(ROOM.word_features, ROOM.cell_features, sees_goal=False), CONFIG.hidden, 5)
+    config = QmixConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden, 5)
     fragment, policy = fragment_and_team(policy=room_team(config))
     assert config.texts == ()
     bare = objective(texts=()).prepare(to_batch(fragment))

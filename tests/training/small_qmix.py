@@ -15,7 +15,7 @@ from rl_models.training.schedule import Schedule
 
 SIZE = 5
 S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}
-ROOM = RoomConfig(word_features=4, cell_features=(6, 6))
+ROOM = RoomConfig(word_features=4, cell_features=(6, 6), state_features=12)
 CONFIG = QmixConfig(ROOM, hidden=8, mixing_hidden=5)
 
 

@@ -1,0 +1,89 @@
+"""EnDi's row `qmix`: what it is trained with, and that it goes through the experiment like any other row."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_models.networks.qmix_policy import QmixPolicy
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner
+from rl_models.training.q_learning import Qmix
+from rl_models.training.rollout import Collector
+from tune_experiments.common.curriculum import stages_of
+from tune_experiments.common.endi.qmix_config import QmixSettings
+from tune_experiments.common.endi.rtfm_evaluation import columns
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.policies import load_policy
+from tune_experiments.common.trial import Trial
+
+RTFM = find_experiment("endi_rtfm")
+
+
+def config(preset="smoke", **changes):
+    return dataclasses.replace(RTFM.presets[preset], **({"methods": ("qmix",), "stages": (1,)} | changes))
+
+
+def plan_of(one, seed=0):
+    return stages_of(RTFM.plan(one, "qmix", seed))[-1].plan
+
+
+def local(plan):
+    """The same pieces without RLlib's start."""
+    world, policy = plan.make_world(num_worlds=plan.workers.worlds_per_runner, first_world=0), plan.build_policy()
+    collector = Collector(world, policy, plan.workers.fragment_length, needs_values=False)
+    return LocalAlgorithm(collector, Learner(policy, plan.objective, plan.optimiser), plan.seed)
+
+
+@pytest.mark.parametrize("preset", ["smoke", "laptop", "paper"])
+def test_it_is_qmix_in_the_first_stage_without_distractors(preset):
+    plan = plan_of(config(preset))
+    assert isinstance(plan.objective, Qmix)
+    assert isinstance(plan.build_policy(), QmixPolicy)
+    assert plan.objective.texts == ("goal",)
+    world = plan.make_world(num_worlds=1, first_world=0)
+    world.reset(0)
+    assert world.state["monster_cells"].shape == world.state["item_cells"].shape == (1, 2)
+
+
+def test_the_papers_preset_has_its_published_constants():
+    plan = plan_of(config("paper"))
+    assert (plan.objective.fragments, plan.objective.capacity, plan.objective.target_every_updates) == (32, 5000, 200)
+    assert plan.objective.epsilon.points == ((0, 1.0), (50_000, 0.05))
+    optimiser = plan.optimiser
+    assert (optimiser.kind, optimiser.learning_rate.points[0][1], optimiser.betas[1]) == ("rmsprop", 5e-4, 0.99)
+
+
+def test_it_updates_as_often_as_env_steps_say():
+    one = config(qmix=QmixSettings(env_steps_per_update=32))
+    assert (one.workers.worlds_per_runner, one.workers.fragment_length) == (16, 8)
+    assert plan_of(one).objective.updates == 4
+    assert plan_of(config(qmix=QmixSettings(env_steps_per_update=10_000))).objective.updates == 1
+
+
+def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, monkeypatch):
+    """Through the trial's own machinery: log, validation, checkpoint with the replay, tests in every column."""
+    one = config(qmix=QmixSettings(hidden=8, cell_features=(8, 8), epsilon_env_steps=128))
+    monkeypatch.setattr("tune_experiments.common.trial._rllib_algorithm", local)
+    Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
+    checkpoint = load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints"))
+    assert len(checkpoint.tensors["replay"]["reward"]) == 16
+    played = load_policy(tmp_path)
+    world = played.make_world(3)
+    obs = world.reset(0)
+    played.reset(0, texts=world.texts)
+    actions = played.act(obs)
+    assert np.take_along_axis(obs["legal"], actions[..., None], -1).all()
+    assert played.policy.policy_head.epsilon.item() == pytest.approx(0.05)
+    won = {result.world for result in outcome_of(tmp_path) if result.metric == "win_rate"}
+    assert won >= {f"stage_1_{column}" for column in columns(one)}
+
+
+def test_numbers_that_no_run_can_have_are_refused_by_their_flag():
+    with pytest.raises(UserError, match=r"--qmix\.fragments must be at least 1"):
+        config(qmix=QmixSettings(fragments=0))
+    with pytest.raises(UserError, match=r"--qmix\.final-epsilon must be between 0 and 1"):
+        config(qmix=QmixSettings(final_epsilon=1.5))
