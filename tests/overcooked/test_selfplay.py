@@ -1,0 +1,218 @@
+"""The experiment of self-play: rows, the published constants, what is tested and told, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.grid_cnn import grid_cnn_team
+from rl_models.networks.grid_cnn import GridCnnConfig
+from rl_models.teams import uniform_team
+from rl_models.training.batch import think, to_batch
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress
+from tests.overcooked.cooks import Cooks
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.common.overcooked.evaluation import episodes_of
+from tune_experiments.common.overcooked.evaluation import test as evaluate
+from tune_experiments.common.overcooked.tables import RANDOM_ROW, tables
+from tune_experiments.common.overcooked.trials import Row, plan, plan_of
+from tune_experiments.common.results import Result
+
+EXPERIMENT = find_experiment("overcooked_selfplay")
+SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+
+
+def fragment_of(trial, worlds=4, length=10):
+    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, length)
+    collector.reset(0)
+    return policy, collector.collect()
+
+
+# -------------------------------------------------------------------------------------------------- the team
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
+    for method in LAPTOP.methods:
+        trial = plan(dataclasses.replace(SMOKE, layout=layout), method, 0)
+        policy, fragment = fragment_of(trial)
+        before = {name: weights.clone() for name, weights in policy.named_parameters()}
+        told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+        assert np.isfinite(float(told["loss/total"]))
+        assert all(not torch.equal(weights, before[name]) for name, weights in policy.named_parameters())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_learning_sees_the_probabilities_that_acting_drew_with(layout):
+    trial = plan(dataclasses.replace(LAPTOP, layout=layout, max_episode_steps=7), "selfplay", 3)
+    policy, fragment = fragment_of(trial)
+    batch = to_batch(fragment)
+    assert batch["truncated"].any()
+    output = think(policy, batch)
+    again = output.policy.first(10).log_prob(batch["actions"])
+    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
+
+
+def test_the_two_chefs_share_weights_and_know_only_by_their_own_planes_who_they_are():
+    world = make_world(LAPTOP, 3)
+    seen = torch.from_numpy(world.reset(0)["lossless"])[:, None]
+    policy = plan(LAPTOP, "selfplay", 0).build_policy()
+    with torch.no_grad():
+        first = policy({"lossless": seen}, {}, torch.ones(3, 1, dtype=bool))
+        swapped = policy({"lossless": seen.flip(2)}, {}, torch.ones(3, 1, dtype=bool))
+    torch.testing.assert_close(first.policy.marginals(), swapped.policy.marginals().flip(2))
+    torch.testing.assert_close(first.values, swapped.values.flip(2))
+
+
+def test_the_published_network_has_three_convolutions_of_25_and_three_dense_layers_of_64():
+    policy = grid_cnn_team(GridCnnConfig(), 2, (26, 4, 5), 6)
+    convolutions = (26 * 25 * 25 + 25) + 2 * (25 * 25 * 9 + 25)
+    dense = (25 * 2 * 3 * 64 + 64) + 2 * (64 * 64 + 64)
+    heads = (64 * 6 + 6) + (64 + 1)
+    assert sum(weights.numel() for weights in policy.parameters()) == convolutions + dense + heads
+
+
+def test_illegal_cells_are_never_chosen():
+    world = make_world(LAPTOP, 8, actions="adjacent")
+    policy = grid_cnn_team(LAPTOP.network, 2, world.observation_spec["lossless"].shape, world.action_spec)
+    collector = Collector(world, policy, 30)
+    collector.reset(0)
+    fragment = collector.collect()
+    legal, actions = fragment.obs["legal"][:, :-1], fragment.steps["actions"]
+    assert np.take_along_axis(legal, actions[..., None], -1).all()
+    assert not fragment.obs["decides"].all()
+
+
+def test_a_grid_that_is_too_small_is_refused():
+    with pytest.raises(ValueError, match="a grid of 3 x 3 at least, got 2 x 5"):
+        grid_cnn_team(GridCnnConfig(), 2, (26, 2, 5), 6)
+
+
+# -------------------------------------------------------------------------------------------------- the rows
+
+
+def paid(trial, env_steps):
+    """Rewards of scripted cooks in a training world, and the shaped points and soups of the same steps."""
+    world = trial.make_world(num_worlds=4, first_world=0)
+    world.reset(0)
+    cooks, total = Cooks(world, noise=0.1), 0.0
+    for _ in range(env_steps):
+        total += world.step(cooks())[1].sum()
+    return total, world.state["shaped"].sum(), 2 * 20 * world.state["soups"].sum()
+
+
+def test_only_the_shaped_row_is_paid_for_shaped_points():
+    config = dataclasses.replace(LAPTOP, budget_env_steps=10**9)
+    total, points, soups = paid(plan(config, "selfplay_sparse", 0), 200)
+    assert points > 0 and total == soups
+    total, points, soups = paid(plan(config, "selfplay", 0), 200)
+    assert total == pytest.approx(points + soups, rel=1e-3)
+
+
+def test_shaping_ends_at_its_share_of_the_budget_of_all_worlds_together():
+    config = dataclasses.replace(LAPTOP, budget_env_steps=96_000)
+    assert config.num_worlds == 32 and config.shaping_steps == 1_800
+    assert PAPER.shaping_steps * PAPER.num_worlds == pytest.approx(2_500_000, rel=1e-3)
+    world = plan(config, "selfplay", 0).make_world(num_worlds=1, first_world=0)
+    assert (world._shaping, world._shaping_steps) == (1.0, 1_800)
+
+
+def test_the_paper_preset_makes_600_updates_of_12000_env_steps_in_minibatches_of_2000():
+    trial = plan(PAPER, "selfplay", 0)
+    update = trial.workers.worlds_per_runner * trial.workers.fragment_length
+    assert (update, update // trial.objective.minibatches, trial.objective.epochs) == (12_000, 2_000, 8)
+    assert trial.budget_env_steps == 600 * update
+    objective, rate = trial.objective, trial.optimiser.learning_rate
+    assert 1.6e-4 <= rate.at(Progress()) == rate.at(Progress(env_steps=10**7)) <= 2.8e-4
+    assert 0.07 <= objective.clip <= 0.26 and 0.964 <= objective.gamma <= 0.978 and 0.5 <= objective.lambda_ <= 0.6
+    assert 0.009 <= objective.value_weight <= 0.022 and not objective.is_joint
+    bonus = [objective.entropy_weight.at(Progress(env_steps=steps)) for steps in (0, 150_000, 300_000, 10**6)]
+    assert bonus == pytest.approx([0.2, 0.15, 0.1, 0.1])
+
+
+def test_a_row_of_ones_own_needs_only_what_it_has_of_its_own():
+    row = Row(is_shaped=False, build_policy=lambda config, seed: uniform_team(2, 5 * 4), world={"actions": "adjacent"})
+    _, fragment = fragment_of(plan_of(SMOKE, row, 0))
+    assert fragment.steps["actions"].max() > 5 and "legal" in fragment.obs
+
+
+# --------------------------------------------------------------------------------------------------- the test
+
+
+def test_a_team_is_tested_in_whole_episodes_without_shaping_beside_random_play():
+    config = dataclasses.replace(LAPTOP, test_episodes=5)
+    played = evaluate(config, plan(config, "selfplay", 0).build_policy())
+    assert list(played) == ["cramped_room", "random play in cramped_room"]
+    for episodes in played.values():
+        assert (episodes["length"] == 400).all() and episodes["soups"].shape == (5,)
+        np.testing.assert_array_equal(episodes["reward"], 20 * episodes["soups"])
+
+
+def test_rewards_of_tested_episodes_are_twenty_a_soup_whatever_was_shaped():
+    world = make_world(SMOKE, 6, layout="cramped_room", max_episode_steps=1)
+    served = np.array([0, 1, 0, 1, 1, 0], bool)
+    reset = world.reset
+
+    def begins_at_the_hatch(seed):
+        reset(seed)
+        world.state["agent_cells"][:, 0], world.state["headings"][:, 0] = 13, 1
+        world.state["held"][:, 0] = np.where(served, 3, 0)
+        return world.observe()
+
+    world.reset = begins_at_the_hatch
+    team = uniform_team(2, 6)
+    with torch.no_grad():
+        team.policy_head.policy.bias[5] = 50.0
+    episodes = episodes_of(world, team)
+    np.testing.assert_array_equal(episodes["reward"], 20.0 * served)
+
+
+def line(method, world, value, seed=0, metric="soups"):
+    return Result("x", "c", method, world, "test", seed, metric, value, value, value, 10, 7)
+
+
+def test_the_table_has_a_row_for_each_method_and_one_for_random_play():
+    lines = [line("selfplay", "cramped_room", 10.0 + seed, seed) for seed in (0, 1)]
+    lines += [line("selfplay", "random play in cramped_room", 0.25, seed) for seed in (0, 1)]
+    lines += [line("selfplay_sparse", "cramped_room", 1.0)]
+    (table,) = tables(lines, "caption")
+    rows = {label: cells[0].value for label, cells in table.rows}
+    assert rows == {"selfplay": 10.5, "selfplay_sparse": 1.0, RANDOM_ROW: 0.25}
+    assert table.title == "caption: cramped_room" and "about 213 in 7 million env steps" in table.caption
+
+
+# ------------------------------------------------------------------------------------------------ what is told
+
+
+def test_departures_say_what_is_not_as_published():
+    laptop = " ".join(EXPERIMENT.departures(LAPTOP))
+    assert "dense layers: 64 64, published is 64 64 64" in laptop
+    assert "env steps of an update: 1,600, published is 12,000" in laptop
+    assert len(EXPERIMENT.departures(PAPER)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"layout": "counter_circuit"}, "--layout must be one of cramped_room, .*, not 'counter_circuit'"),
+        ({"methods": ()}, "--methods must be one or more"),
+        ({"network": GridCnnConfig(dense=())}, "--network.dense must be one or more widths"),
+        ({"network": GridCnnConfig(first_kernel=4)}, "--network.first-kernel must be an odd number, not 4"),
+        ({"test_episodes": 0}, "--test-episodes must be at least 1"),
+    ],
+)
+def test_what_no_run_can_have_is_refused(changes, said):
+    with pytest.raises(UserError, match=said):
+        dataclasses.replace(LAPTOP, **changes)
+
+
+def test_an_unknown_row_is_refused_by_name():
+    with pytest.raises(UserError, match="--methods must be some of selfplay, selfplay_sparse, not 'pbt'"):
+        plan(OvercookedConfig(methods=("pbt",)), "pbt", 0)
