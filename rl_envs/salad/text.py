@@ -15,10 +15,14 @@ from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.rules import AGENTS
 from rl_envs.salad.sight import Belief, visible_things
-from rl_envs.salad.symbols import CELLS, CHOPS, NOTHING, NUM_FOODS, NUM_THINGS, SIDE
+from rl_envs.salad.symbols import CELLS, CHOPS, NOTHING, NUM_FOODS, NUM_PLATES, NUM_THINGS, SIDE
 
 _SILENT = 0
 """Number of the sentence that says nothing."""
+_PLATES, _FOOD_BITS = np.arange(NUM_PLATES), 1 << np.arange(NUM_FOODS)
+_FIRST_LOAD = np.array([*range(1, 1 + NUM_FOODS), *(FIRST_BOWL + plate * NUM_CONTENTS for plate in range(NUM_PLATES))])
+_LOAD_STEP = np.array([NUM_FOODS] * NUM_FOODS + [1] * NUM_PLATES)
+"""The load that a thing is, in its first condition; and how far the next condition is from it."""
 
 
 class Teller:
@@ -31,13 +35,17 @@ class Teller:
     def __init__(self, kitchen: Kitchen, grammar: Grammar) -> None:
         self._kitchen, self._grammar = kitchen, grammar
         self._here = np.flatnonzero(kitchen.has)
-        self._boards = np.flatnonzero(kitchen.boards != NOTHING)
+        self._first_of_thing = np.array([grammar.first[f"thing_{thing}"] for thing in self._here])
+        is_there = kitchen.boards != NOTHING
+        self._boards = kitchen.boards[is_there]
+        self._first_of_board = np.array([grammar.first[f"board_{board}"] for board in np.flatnonzero(is_there)])
+        self._first_spot = grammar.spots.max() + 1
         self.num_slots = 5 + len(self._here) + len(self._boards)
         columns = np.arange(CELLS) % SIDE
         sides = np.select([columns < SIDE // 2, columns > SIDE // 2], [1, 2], len(ROOMS) - 1)
         self._room = sides if kitchen.shared else np.zeros(CELLS, np.int64)
         # Kitchens lack things, so a thing's bit among the usual places is its number among those that are there.
-        self._bit = np.where(kitchen.has, 1 << np.cumsum(kitchen.has) - 1, 0)
+        self._bit = 1 << np.arange(len(self._here))
         self._offset = np.full((2 * SIDE, 2 * SIDE), NOTHING)
         for number, (down, right) in enumerate(grammar.offsets):
             self._offset[down, right] = number
@@ -53,33 +61,42 @@ class Teller:
         Returns:
             [K, N, S] uint16, places in `Grammar.sentences`.
         """
-        first, at = self._grammar.first, state["agent_cells"][rows]
-        seen, cells = visible_things(self._kitchen, state, rows), state["thing_cells"][rows]
-        lies, condition = self._lying(state, rows)
-        is_usual = (lies & (cells == self._kitchen.homes) & (condition == 0))[:, None] & seen
-        elsewhere = (lies & (self._kitchen.board_of[cells] == NOTHING))[:, None] & seen & ~is_usual
-        usual = (is_usual * self._bit).sum(-1)
-        said = [first["kitchen"] + np.arange(AGENTS) * len(ROOMS) + self._room[at]]
-        said += [np.where(usual > 0, first["usual"] - 1 + usual, _SILENT)]
-        spots = self._grammar.spots[cells] + condition * (self._grammar.spots.max() + 1)
-        for thing in self._here:
-            number = first[f"thing_{thing}"] + spots[:, thing, None]
-            said += [np.where(elsewhere[..., thing], number, _SILENT)]
-        said += [self._on_board(state, rows, at, int(board)) for board in self._boards]
-        loads = self.load(state, rows, state["held"][rows])
-        said += [self._mate(at, loads), first["self"] + self._grammar.landmark[at] * self._grammar.num_loads + loads]
+        first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
+        condition = self._condition(state, rows)
+        loads = np.concatenate([_FIRST_LOAD + _LOAD_STEP * condition, np.zeros((len(rows), 1), np.int64)], axis=1)
+        hands = np.take_along_axis(loads, state["held"][rows], 1)
+        on_boards = np.take_along_axis(loads, lying[:, self._boards], 1)
+        told = np.empty((*at.shape, self.num_slots), np.uint16)
+        things, boards = 2 + len(self._here), 2 + len(self._here) + len(self._boards)
+        told[..., 0] = first["kitchen"] + np.arange(AGENTS) * len(ROOMS) + self._room[at]
+        told[..., 1], told[..., 2:things] = self._things(state, rows, lying, condition)
+        board_seen = self._kitchen.in_sight[at[..., None], self._boards]
+        told[..., things:boards] = np.where(board_seen, (self._first_of_board + on_boards)[:, None], _SILENT)
+        told[..., -3] = self._mate(at, hands)
+        told[..., -2] = first["self"] + self._grammar.landmark[at] * self._grammar.num_loads + hands
         order = first["order"] + state["recipe"][rows][:, None]
-        said += [np.where(knows, order, first["secret"] + np.arange(AGENTS))]
-        return np.stack(said, axis=-1).astype(np.uint16)
+        told[..., -1] = np.where(knows, order, first["secret"] + np.arange(AGENTS))
+        return told
 
-    def load(self, state: Arrays, rows: Array, things: Array) -> Array:
-        """What is in hands or on boards: [K, M] things of these worlds to numbers of loads."""
-        world = rows[:, None]
-        food = np.clip(things, 0, NUM_FOODS - 1)
-        of_food = 1 + food + NUM_FOODS * (state["chops"][world, food] >= CHOPS)
-        plate = np.clip(things - NUM_FOODS, 0, None)
-        of_plate = FIRST_BOWL + plate * NUM_CONTENTS + _contents(state, rows, plate)
-        return np.select([things == NOTHING, things < NUM_FOODS], [0, of_food], of_plate)
+    def _things(self, state: Arrays, rows: Array, lying: Array, condition: Array) -> tuple[Array, Array]:
+        """Sentences about all things in their usual places, [K, N], and about each one elsewhere, [K, N, things]."""
+        here, cells = self._here, state["thing_cells"][rows][:, self._here]
+        seen = visible_things(self._kitchen, state, rows)[..., here]
+        lies = np.take_along_axis(lying, cells, 1) == here
+        is_usual = lies & (cells == self._kitchen.homes[here]) & (condition[:, here] == 0)
+        bits = ((is_usual[:, None] & seen) * self._bit).sum(-1)
+        usual = np.where(bits > 0, self._grammar.first["usual"] - 1 + bits, _SILENT)
+        spots = self._first_of_thing + self._grammar.spots[cells] + condition[:, here] * self._first_spot
+        is_elsewhere = lies & ~is_usual & (self._kitchen.board_of[cells] == NOTHING)
+        return usual, np.where(is_elsewhere[:, None] & seen, spots[:, None], _SILENT)
+
+    def _condition(self, state: Arrays, rows: Array) -> Array:
+        """[K, 5] int64: of foods whether they are chopped, of bowls what is in them."""
+        condition = np.empty((len(rows), NUM_THINGS), np.int64)
+        condition[:, :NUM_FOODS] = state["chops"][rows] >= CHOPS
+        on_plate = state["in_plate"][rows][:, None] == _PLATES[:, None]
+        condition[:, NUM_FOODS:] = (on_plate * _FOOD_BITS).sum(-1)
+        return condition
 
     def phrases(self, macros: Array, state: Arrays, belief: Belief, actions: MacroActions, rows: Array) -> Array:
         """The phrase of every action: it names what is in hand, and what is to be chopped or fetched.
@@ -96,7 +113,7 @@ class Teller:
         """
         held = np.minimum(belief.hand, NUM_FOODS) + 1
         hand = np.repeat(held[..., None], macro.NUM_MACROS, axis=2)
-        is_filled = (belief.in_plate[..., None] == np.arange(NUM_THINGS - NUM_FOODS)).any(2)
+        is_filled = (belief.in_plate[..., None] == _PLATES).any(2)
         plates = hand[..., macro.GET + NUM_FOODS : macro.TO_BOARD]
         np.copyto(plates, NUM_HANDS - 1, where=is_filled & (plates == 0))
         board = actions.board_beside(belief.at)
@@ -104,20 +121,6 @@ class Teller:
         is_food = (board != NOTHING) & (on_board != NOTHING) & (on_board < NUM_FOODS)
         hand[..., macro.CHOP] = np.where(is_food, on_board + 1, 0)
         return (np.arange(len(macros)) * NUM_HANDS + hand[..., macros]).astype(np.uint16)
-
-    def _lying(self, state: Arrays, rows: Array) -> tuple[Array, Array]:
-        """[K, 5] bool, what lies open; [K, 5] int64, chopped or not, or what is in a bowl."""
-        world, things = rows[:, None], np.arange(NUM_THINGS)
-        lies = state["lying"][world, state["thing_cells"][rows]] == things
-        condition = np.zeros(lies.shape, np.int64)
-        condition[:, :NUM_FOODS] = state["chops"][rows] >= CHOPS
-        condition[:, NUM_FOODS:] = _contents(state, rows, np.arange(NUM_THINGS - NUM_FOODS)[None])
-        return lies, condition
-
-    def _on_board(self, state: Arrays, rows: Array, at: Array, board: int) -> Array:
-        cell = self._kitchen.boards[board]
-        load = self.load(state, rows, state["lying"][rows, cell][:, None])
-        return np.where(self._kitchen.in_sight[at, cell], self._grammar.first[f"board_{board}"] + load, _SILENT)
 
     def _mate(self, at: Array, loads: Array) -> Array:
         down, right = (
@@ -127,9 +130,3 @@ class Teller:
         seen = 1 + self._offset[down, right] * count + loads[:, ::-1]
         told = 1 + len(self._grammar.offsets) * count
         return self._grammar.first["mate"] + np.arange(AGENTS) * told + np.where(is_seen, seen, 0)
-
-
-def _contents(state: Arrays, rows: Array, plates: Array) -> Array:
-    """Bits of the foods on plates, [K or 1, M] to [K, M]."""
-    on_it = state["in_plate"][rows][:, None] == plates[..., None]
-    return (on_it << np.arange(NUM_FOODS)).sum(-1)

@@ -33,7 +33,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad import observation, rules, sight
-from rl_envs.salad.grammar import Grammar
+from rl_envs.salad.grammar import NUM_HANDS, Grammar
 from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.restored import check_state, lying_things
@@ -209,10 +209,17 @@ class Salad(World):
             "decides": state["decides"][rows],
         }
         if self._is_told:
-            belief = sight.beliefs(self.kitchen, state, rows)
             observations["sentences"] = self._teller.tell(state, knows, rows)
-            observations["phrases"] = self._teller.phrases(self.macros, state, belief, self._actions, rows)
+            observations["phrases"] = self._phrases(rows)
         return observations
+
+    def _phrases(self, rows: Array) -> Array:
+        """[K, N, A] uint16; those of primitive actions are always the same."""
+        if self._is_primitive:
+            same = (np.arange(len(self.macros)) * NUM_HANDS).astype(np.uint16)
+            return np.tile(same, (len(rows), self.num_agents, 1))
+        belief = sight.beliefs(self.kitchen, self.state, rows)
+        return self._teller.phrases(self.macros, self.state, belief, self._actions, rows)
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {name: self.state[name][rows].astype(np.float64) for name in self.metric_names}
