@@ -1,7 +1,8 @@
 """Rounds of planning, acting, judging and reflecting, for many worlds at once (SAMA, figure 2 and section 3.4).
 
 Whoever runs the worlds calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans that
-come back, and puts a world back to where its round began when told so. This file must not run a world or know a policy.
+come back, and puts a world back to where its round began when told so: from a snapshot, or by a replay of `history`
+from the start with a policy that is deterministic. This file must not run a world or know a policy.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class _Progress:
 
     memory: Memory = field(default_factory=Memory)
     plan: Plan | None = None
+    history: list[Plan] = field(default_factory=list)
     rounds: int = 0
     reflections: int = 0
 
@@ -100,9 +102,15 @@ class PlanningLoop:
         revised = self._reflect(again, ends)
         onwards = {world: end.state for world, end in ends.items() if world not in revised}
         for world in onwards:
-            self._progress[world].reflections = 0
+            progress = self._progress[world]
+            progress.reflections = 0
+            progress.history += [progress.plan] if progress.plan is not None else []
         plans = {world: NextRound(plan, False) for world, plan in self._plan(onwards).items()}
         return plans | {world: NextRound(plan, True) for world, plan in revised.items()}
+
+    def history(self, world: int) -> tuple[Plan, ...]:
+        """Plans of this episode's rounds that stand, in order: what a replay from the start must follow to get here."""
+        return tuple(self._progress[world].history)
 
     def _judge(self, world: int, end: RoundEnd) -> None:
         """The heuristic h: reflect unless all sub-goals were reached."""

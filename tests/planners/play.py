@@ -10,30 +10,57 @@ from tests.planners.kitchens import WalkingCooks, features, open_kitchen, texts
 ROUND_STEPS = 40
 
 
-def play(layout, loop, domain, designed, steps=399, seed=0):
-    """One episode; returns soups and the number of env steps that were played in vain (recovered)."""
-    world = open_kitchen(layout)
-    cooks = WalkingCooks(world, domain.kinds, seed)
-    wasted = 0
-    with RewardBook(designed, domain, features(world.kitchen), lambda state: describe_all(world, state)) as book:
-        plan, t = loop.begin({0: texts(world)[0]})[0], 0
-        while t < steps:
-            start, begun = world.snapshot(), t
-            reached = np.zeros((1, 2), bool)
-            told = np.array([[book.texts.index(text) for text in plan.told]])
-            while t < steps and t - begun < ROUND_STEPS and not reached.all():
-                before = {name: value.copy() for name, value in world.state.items()}
-                world.step(cooks.actions([plan.told], reached))
-                reached |= book.reached(told, before, world.state)
-                t += 1
-            following = loop.end_rounds({0: RoundEnd(texts(world)[0], tuple(map(bool, reached[0])))})[0]
+class Episode:
+    """One world, its cooks and its clock."""
+
+    def __init__(self, layout, domain, designed, seed, steps):
+        self.world = open_kitchen(layout)
+        self.domain, self.seed, self.steps, self.t = domain, seed, steps, 0
+        self.book = RewardBook(designed, domain, features(self.world.kitchen), self.describe)
+        self.start = self.world.snapshot()
+
+    def describe(self, state):
+        return [describe(self.world.kitchen, state, b) for b in range(self.world.num_worlds)]
+
+    def round(self, told):
+        """Play until all sub-goals are reached or time is up; cooks who get the same round again do the same."""
+        cooks = WalkingCooks(self.world, self.domain.kinds, [self.seed, self.t])
+        reached, begun = np.zeros((1, 2), bool), self.t
+        places = np.array([[self.book.texts.index(text) for text in told]])
+        while self.t < self.steps and self.t - begun < ROUND_STEPS and not reached.all():
+            before = {name: value.copy() for name, value in self.world.state.items()}
+            self.world.step(cooks.actions([told], reached))
+            reached |= self.book.reached(places, before, self.world.state)
+            self.t += 1
+        return tuple(map(bool, reached[0]))
+
+    def back(self, snapshot, t):
+        self.world.restore(snapshot)
+        self.t = t
+
+
+def play(layout, loop, domain, designed, steps=399, seed=0, replays=False):
+    """One episode; returns soups and the number of env steps that were played in vain (recovered).
+
+    A recovery is by snapshot; with `replays` it is by playing all rounds that stand once more from the start.
+    """
+    one, wasted = Episode(layout, domain, designed, seed, steps), 0
+    with one.book:
+        plan = loop.begin({0: texts(one.world)[0]})[0]
+        while one.t < steps:
+            snapshot, begun = one.world.snapshot(), one.t
+            reached = one.round(plan.told)
+            following = loop.end_rounds({0: RoundEnd(texts(one.world)[0], reached)})[0]
             if following.recovers:
-                world.restore(start)
-                wasted += t - begun
-                t = begun
+                wasted += one.t - begun
+                if replays:
+                    one.back(one.start, 0)
+                    for earlier in loop.history(0):
+                        one.round(earlier.told)
+                    assert one.t == begun
+                    now = one.world.snapshot()
+                    assert all((now[name] == value).all() for name, value in snapshot.items())
+                else:
+                    one.back(snapshot, begun)
             plan = following.plan
-        return int(world.state["soups"][0]), wasted
-
-
-def describe_all(world, state):
-    return [describe(world.kitchen, state, b) for b in range(world.num_worlds)]
+        return int(one.world.state["soups"][0]), wasted

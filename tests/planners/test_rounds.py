@@ -102,14 +102,14 @@ def test_a_file_that_holds_no_pairs_is_one_sentence(tmp_path, text):
         SubgoalData.load(path)
 
 
-def cook(settings, folder, goals=None, layout="cramped_room", **arguments):
+def cook(settings, folder, goals=None, layout="cramped_room", steps=399, replays=False, **arguments):
     """One episode; returns soups, counts and the transcript."""
     domain = KitchenDomain(LAYOUTS[layout], layout)
     caller = open_caller(settings, domain, folder)
     generator = goals(caller, domain) if goals else None
     one = PlanningLoop(Planner(caller, domain), generator, **arguments)
     designed = [DesignedReward(valid.text, "builtin", valid.predicate) for valid in domain.subgoals]
-    soups, wasted = play(layout, one, domain, designed)
+    soups, wasted = play(layout, one, domain, designed, steps, replays=replays)
     return soups, one.counts, wasted, caller
 
 
@@ -121,6 +121,14 @@ def test_reflection_mends_what_a_weaker_planner_gets_wrong(tmp_path):
     assert counts.reflections > 0
     assert wasted > 0
     assert with_it > without
+
+
+def test_recovery_by_replay_comes_to_the_same_state_as_by_snapshot(tmp_path):
+    noisy = PlannerSettings(backend="noisy", noise="weak", seed=1)
+    *by_snapshot, _ = cook(noisy, tmp_path / "snapshot", steps=200)
+    *by_replay, _ = cook(noisy, tmp_path / "replay", steps=200, replays=True)
+    assert by_snapshot == by_replay
+    assert by_replay[1].reflections > 1
 
 
 @pytest.mark.parametrize("goals", [DepsGoals, lambda caller, domain: Plan4McGoals(domain)], ids=["DEPS", "Plan4MC"])
