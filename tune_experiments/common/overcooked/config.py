@@ -80,7 +80,7 @@ class OvercookedConfig:
     """Processes and worlds of a trial."""
     max_episode_steps: int = MAX_EPISODE_STEPS
     """Env steps of an episode, in training and in tests."""
-    budget_env_steps: int = 1_000_000
+    budget_env_steps: int = 600_000
     """Joint steps of training."""
     validations: int = 10
     """Of a run: points of the curve of rewards."""
