@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
@@ -34,6 +35,7 @@ class Memory(Generic[_Key, _Value]):
             self._values.update(zip(new, compute(new), strict=True))
             self.computed += len(new)
         found = [self._values[key] for key in keys]
-        for key in list(self._values)[: max(0, len(self._values) - self._most)]:
-            del self._values[key]
+        if len(self._values) > self._most:
+            for key in list(itertools.islice(self._values, len(self._values) - self._most)):
+                del self._values[key]
         return found

@@ -33,12 +33,13 @@ class Narrator(Protocol):
         """A phrases, one an action."""
 
 
-def situations(obs: dict[str, Tensor], key: str) -> tuple[Array, Array]:
+def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Array]:
     """Distinct codes, and which of them each agent is in.
 
     Args:
-        obs: under `key` codes [B, T, N, F], or row numbers [B, T, N] with the distinct codes under `texts/KEY` [D, F].
-        key: of the codes.
+        obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] with the distinct parts under
+            `texts/KEY` [D, F'].
+        keys: whose parts make up a code, one behind the other.
 
     Returns:
         [D, F] and [B, T, N] int64.
@@ -46,11 +47,16 @@ def situations(obs: dict[str, Tensor], key: str) -> tuple[Array, Array]:
     Raises:
         MissingTextsError: row numbers without their codes.
     """
-    seen = obs[key].cpu().numpy()
+    codes = np.concatenate([_part(obs, key) for key in keys], axis=-1)
+    distinct, rows = np.unique(codes.reshape(-1, codes.shape[-1]), axis=0, return_inverse=True)
+    return distinct, rows.reshape(codes.shape[:-1])
+
+
+def _part(obs: dict[str, Tensor], key: str) -> Array:
+    seen: Array = obs[key].cpu().numpy()
     if f"{TEXTS}{key}" in obs:
-        used, rows = np.unique(seen, return_inverse=True)
-        return obs[f"{TEXTS}{key}"].cpu().numpy()[used], rows.reshape(seen.shape)
+        table: Array = obs[f"{TEXTS}{key}"].cpu().numpy()
+        return table[seen]
     if seen.ndim < 4:
         raise MissingTextsError(f"observation {key!r} holds row numbers: pass their codes too, under {TEXTS + key!r}")
-    codes, rows = np.unique(seen.reshape(-1, seen.shape[-1]), axis=0, return_inverse=True)
-    return codes, rows.reshape(seen.shape[:-1])
+    return seen

@@ -81,5 +81,5 @@ class LanguageTeamSettings:
     value_hidden: tuple[int, ...] = (1024, 512)
     adapters: str = ""
     """Folder with adapters to begin from, in peft's format (`message/`, `action/`); empty: new ones."""
-    situation: str = "situation"
-    """Observation key of the codes that the narrator puts into words."""
+    situation: tuple[str, ...] = ("situation",)
+    """Observation keys of the codes that the narrator puts into words; several are joined."""

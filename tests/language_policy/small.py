@@ -18,7 +18,16 @@ from rl_models.training.rollout import Collector
 
 THINGS = ("red apple", "red brick", "green apple", "blue ball")
 SMALL = SmallModelSettings(
-    layers=2, width=32, heads=2, feed_forward=64, vocabulary=340, context=128, steps=100, rows=8, row_tokens=48
+    layers=2,
+    width=32,
+    heads=2,
+    feed_forward=64,
+    vocabulary=340,
+    context=128,
+    steps=100,
+    rows=8,
+    row_tokens=48,
+    learning_rate=1e-2,
 )
 
 
@@ -122,7 +131,7 @@ def corpus():
 def settings(**changed):
     """Of a team on a small model."""
     known = {
-        "language": LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=4, alpha=8)),
+        "language": LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=8, alpha=32)),
         "messages": MessageSettings(most_tokens=8),
         "value_hidden": (64, 32),
     }

@@ -1,0 +1,137 @@
+"""Verco: the packed-trie scorer against scoring every candidate alone, on the default model.
+
+A decision is a prompt of 160 tokens with 8 candidates of 3 to 7 tokens that begin with one of 3 words, as actions in a
+kitchen do. Both scorers get the same decisions, one at a time and 16 in a batch; `backward` is forward and backward of
+the action adapter. Equality is measured over 1,000 random prompts and candidate sets of all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from benchmarks.common.clock import median, median_ratio, timed
+from benchmarks.common.figures import RATIO, Figure
+from rl_models.language_policy.adapters import AdaptedModel
+from rl_models.language_policy.scoring import Scorer, score_alone, score_trie
+from rl_models.language_policy.settings import LoraSettings, SmallModelSettings
+from rl_models.language_policy.small_model import train_tokenizer
+from rl_models.language_policy.trie import Candidates, Ids, trie_of
+
+MILLISECONDS = "ms a decision"
+PROMPT, CANDIDATES, BATCH = 160, 8, 16
+"""Tokens of a prompt, candidates of a decision, decisions of a batch."""
+REPEATS = 15
+RANDOM = 1000
+"""Random prompts and candidate sets whose scores are compared."""
+
+
+def measure() -> Iterator[Figure]:
+    """All figures of this part."""
+    language = _language()
+    random = np.random.default_rng(0)
+    yield from _speed(language, random, "", 1)
+    yield from _speed(language, random, "_batch", BATCH)
+    yield from _equality(language, random)
+
+
+def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows: int) -> Iterator[Figure]:
+    """Both scorers on the same decisions, in turns."""
+    decisions = [_decision(language, random) for _ in range(rows)]
+    prompts, candidates = [prompt for prompt, _ in decisions], [some for _, some in decisions]
+    for pass_name, work in (("", _forward), ("_backward", _forward_backward)):
+        times: dict[Scorer, list[float]] = {score_trie: [], score_alone: []}
+        for repeat in range(REPEATS + 1):
+            for scorer, seconds in times.items():
+                taken = timed(work, language, scorer, prompts, candidates)[1]
+                if repeat:  # the first one warms up
+                    seconds.append(taken)
+        trie, alone = times[score_trie], times[score_alone]
+        yield Figure(f"verco.scorer{name}{pass_name}.speedup", median_ratio(alone, trie), RATIO)
+        yield Figure(f"verco.scorer{name}{pass_name}.trie", 1e3 * median(trie) / rows, MILLISECONDS)
+        yield Figure(f"verco.scorer{name}{pass_name}.alone", 1e3 * median(alone) / rows, MILLISECONDS)
+    if rows == 1:
+        yield Figure("verco.scorer.candidate_tokens", sum(map(len, candidates[0])), "tokens")
+        yield Figure("verco.scorer.trie_nodes", len(trie_of(candidates[0]).tokens), "tokens")
+
+
+def _equality(language: AdaptedModel, random: np.random.Generator) -> Iterator[Figure]:
+    """Largest differences between both scorers."""
+    vocabulary = int(language.base.config.vocab_size)
+    largest, largest_gradient = 0.0, 0.0
+    for _ in range(RANDOM // BATCH + 1):
+        decisions = [_any_decision(random, vocabulary) for _ in range(BATCH)]
+        found = []
+        for scorer in (score_trie, score_alone):
+            language.zero_grad()
+            scores = scorer(language.base, *map(list, zip(*decisions, strict=True))).log_probs
+            scores.sum().backward()
+            found.append((scores.detach(), torch.cat([_gradient(weight) for weight in language.action.values()])))
+        (one, gradient), (other, wanted) = found
+        largest = max(largest, float((one - other).abs().max()))
+        largest_gradient = max(largest_gradient, float((gradient - wanted).norm() / wanted.norm()))
+    yield Figure("verco.scorer.largest_difference", largest, "nats")
+    yield Figure("verco.scorer.gradient_difference", largest_gradient, "of its norm")
+
+
+def _language() -> AdaptedModel:
+    """The default model's form with random weights, and adapters that change what it says."""
+    small = SmallModelSettings()
+    config = LlamaConfig(
+        vocab_size=small.vocabulary,
+        hidden_size=small.width,
+        intermediate_size=small.feed_forward,
+        num_hidden_layers=small.layers,
+        num_attention_heads=small.heads,
+        num_key_value_heads=small.heads,
+        max_position_embeddings=small.context,
+        tie_word_embeddings=True,
+    )
+    torch.manual_seed(0)
+    base = LlamaForCausalLM(config).eval().requires_grad_(False)
+    language = AdaptedModel(base, train_tokenizer(["a b"], 300), LoraSettings())
+    with torch.no_grad():
+        for weight in language.parameters():
+            weight.add_(0.1 * torch.randn_like(weight))
+    return language
+
+
+def _decision(language: AdaptedModel, random: np.random.Generator) -> tuple[Ids, Candidates]:
+    vocabulary = int(language.base.config.vocab_size)
+    stems = [int(word) for word in random.integers(vocabulary, size=3)]
+    candidates = tuple(
+        (stems[place % 3], *_ids(random, int(random.integers(2, 7)), vocabulary)) for place in range(CANDIDATES)
+    )
+    return _ids(random, PROMPT, vocabulary), candidates
+
+
+def _any_decision(random: np.random.Generator, vocabulary: int) -> tuple[Ids, Candidates]:
+    """Prompts of 1 to 160 tokens with 1 to 12 candidates that share beginnings of any length."""
+    stems = [_ids(random, int(random.integers(1, 4)), vocabulary) for _ in range(3)]
+    endings = [_ids(random, int(random.integers(0, 5)), vocabulary) for _ in range(6)]
+    count = int(random.integers(1, 13))
+    candidates = tuple(stems[random.integers(3)] + endings[random.integers(6)] for _ in range(count))
+    return _ids(random, int(random.integers(1, PROMPT + 1)), vocabulary), candidates
+
+
+def _ids(random: np.random.Generator, count: int, vocabulary: int) -> Ids:
+    return tuple(random.integers(vocabulary, size=count).tolist())
+
+
+@torch.no_grad()
+def _forward(language: AdaptedModel, scorer: Scorer, prompts: list[Ids], candidates: list[Candidates]) -> None:
+    scorer(language.base, prompts, candidates)
+
+
+def _forward_backward(language: AdaptedModel, scorer: Scorer, prompts: list[Ids], candidates: list[Candidates]) -> None:
+    language.zero_grad()
+    scorer(language.base, prompts, candidates).log_probs.sum().backward()
+
+
+def _gradient(weight: Any) -> torch.Tensor:
+    gradient: torch.Tensor = weight.grad
+    return gradient.flatten()

@@ -1,0 +1,96 @@
+"""The message adapter learns what the teacher writes, and nothing else changes."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.language_policy.distillation import DistillationSettings, MessageDistillation, is_held_out
+from rl_models.losses.distillation import message_cross_entropy
+from tests.language_policy.small import THINGS, HintNarrator, stir, team
+
+
+def pairs(ticks):
+    """What a teacher writes in every situation: the thing that the friend wants."""
+    narrator = HintNarrator()
+    codes = [np.array([who, thing, tick]) for who in range(3) for thing in range(4) for tick in ticks]
+    return [(narrator.message_prompt(code), f"take the {THINGS[code[1]]}") for code in codes]
+
+
+def stage(**changed):
+    network = team().network
+    return network, MessageDistillation(network.language, network.writer, DistillationSettings(**changed))
+
+
+def test_the_loss_is_the_cross_entropy_of_the_messages_tokens_and_their_end():
+    network, distillation = stage()
+    stir(network.language.message.values())
+    prompt, said = distillation._ids(*pairs([0])[3])
+    tokens = network.language.tokens
+    assert said == (*tokens.behind("take the blue ball"), tokens.end)
+    with network.language.using("message"):
+        logits = network.language.base(torch.tensor([prompt + said])).logits[0]
+    wanted = torch.nn.functional.cross_entropy(logits[len(prompt) - 1 : -1], torch.tensor(said), reduction="sum")
+    scores = network.language.score("message", [prompt], [(said,)])
+    torch.testing.assert_close(message_cross_entropy(scores.log_probs), wanted, atol=1e-4, rtol=0)
+
+
+def test_the_student_learns_to_write_what_the_teacher_would():
+    """In prompts that it has never read, over two rounds; the last one is exact."""
+    network, distillation = stage(epochs=20, batch=8, learning_rate=1e-2, held_out=0.2)
+    before = copy.deepcopy(network.language.state_dict())
+    base = copy.deepcopy({k: v for k, v in network.language.base.state_dict().items() if "lora_" not in k})
+    first = distillation.learn(pairs(range(3)), shows_progress=False)
+    second = distillation.learn(pairs(range(3, 6)), shows_progress=False)
+    assert distillation.reports == [first, second]
+    assert first.pairs + first.held_out == 36
+    assert second.pairs + second.held_out == 72
+    assert second.held_out > 5
+    assert second.held_out_loss < 0.15
+    assert second.exact_match > 0.9
+    changed = {name for name, value in network.language.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed == {name for name in before if name.startswith("message.")}
+    assert all(torch.equal(value, network.language.base.state_dict()[name]) for name, value in base.items())
+    assert network.language.trains == "action"
+    assert "answered exactly" in second.sentence()
+
+
+def test_a_prompt_is_learned_from_or_held_out_never_both():
+    _, distillation = stage(epochs=1, held_out=0.5)
+    some = pairs(range(4))
+    distillation.learn([*some, *some], shows_progress=False)
+    held_out = {prompt for prompt, _ in distillation._held_out}
+    learned = {prompt for prompt, _ in distillation._learned}
+    tokens = distillation._language.tokens
+    assert held_out
+    assert learned.isdisjoint({tokens.prompt(prompt) for prompt in held_out})
+    assert len(learned) + len(held_out) == len({prompt for prompt, _ in some})
+    share = np.mean([is_held_out(f"prompt {number}", 0.3) for number in range(4000)])
+    assert abs(share - 0.3) < 0.03
+
+
+def test_two_stages_from_the_same_pairs_are_equal():
+    states = []
+    for _ in range(2):
+        network, distillation = stage(epochs=2)
+        distillation.learn(pairs(range(2)), shows_progress=False)
+        states.append(network.language.state_dict())
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+
+
+def test_without_pairs_there_is_nothing_to_learn():
+    _, distillation = stage()
+    with pytest.raises(ValueError, match="no pair of prompt and message"):
+        distillation.learn([], shows_progress=False)
+    _, distillation = stage(held_out=0.0, epochs=1)
+    report = distillation.learn(pairs([0]), shows_progress=False)
+    assert np.isnan(report.held_out_loss)
+    assert np.isnan(report.exact_match)
+
+
+def test_a_message_that_is_too_long_is_learned_as_far_as_it_travels():
+    network, distillation = stage()
+    _, said = distillation._ids("guest 0", "take the red apple and the blue ball and the green apple")
+    assert len(said) == network.settings.messages.most_tokens + 1
+    assert said[-1] == network.language.tokens.end
