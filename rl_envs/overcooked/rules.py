@@ -13,6 +13,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
+    ACTIONS,
     DISH,
     DISH_STORE,
     FULL,
@@ -90,10 +91,10 @@ class Rules:
     """The rules in one kitchen, for B copies of it."""
 
     def __init__(self, kitchen: Kitchen, num_worlds: int) -> None:
+        """Number the cells of all kitchens together: [B, 1] of the first ones, [B, P] of the pots."""
         self._kitchen = kitchen
-        self._first_cell = np.arange(num_worlds) * kitchen.size
-        self._pots = self._first_cell[:, None] + kitchen.pots
-        self._kitchen_cells = self._first_cell[:, None]
+        self._first_cells = np.arange(num_worlds)[:, None] * kitchen.size
+        self._pots = self._first_cells + kitchen.pots
 
     def play(self, state: Arrays, actions: Array) -> Outcome:
         """One step of all kitchens.
@@ -111,7 +112,7 @@ class Rules:
     def _interact(self, state: Arrays, actions: Array) -> Outcome:
         held, contents = state["held"], state["contents"].reshape(-1)
         pots_before = contents.take(self._pots)
-        faced = self._kitchen.front.take(state["agent_cells"] * STAY + state["headings"]) + self._kitchen_cells
+        faced = self._kitchen.front.take(state["agent_cells"] * STAY + state["headings"]) + self._first_cells
         interacts = (actions == INTERACT) * (len(THINGS) * NUM_CONTENTS)
         served = np.zeros(len(actions), np.int64)
         shaped = np.empty(actions.shape, np.uint8)
@@ -131,7 +132,7 @@ class Rules:
     def _move(self, state: Arrays, actions: Array) -> None:
         """Two chefs who want the same cell, or each other's, both stay; a blocked chef still turns."""
         cells = state["agent_cells"]
-        wanted = self._kitchen.next_cell.take(cells * (STAY + 2) + actions)
+        wanted = self._kitchen.next_cell.take(cells * len(ACTIONS) + actions)
         first, second = wanted[:, 0], wanted[:, 1]
         clash = first == second
         clash |= (first == cells[:, 1]) & (second == cells[:, 0])

@@ -108,7 +108,7 @@ class Overcooked(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
-        outcome = self._play(actions)
+        outcome = self._play(actions.astype(np.int64, copy=False))
         state["soups"] += outcome.served
         state["shaped"] += outcome.shaped
         reward = np.empty(actions.shape)

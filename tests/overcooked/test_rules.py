@@ -241,6 +241,21 @@ def test_shaping_falls_linearly_over_all_episodes_of_a_world():
     np.testing.assert_allclose(paid, [max(0.0, 1 - step / 8) for step in range(12)])
 
 
+@pytest.mark.parametrize("actions", ["primitive", "adjacent"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])
+def test_actions_may_be_integers_of_any_kind(actions, dtype):
+    worlds = [Overcooked(4, actions=actions) for _ in range(2)]
+    random = np.random.default_rng(0)
+    for world in worlds:
+        world.reset(0)
+    for _ in range(40):
+        chosen = random.integers(worlds[0].action_spec, size=(4, 2))
+        (seen, *_), (again, *_) = (
+            world.step(chosen.astype(kind)) for world, kind in zip(worlds, (dtype, np.int64), strict=True)
+        )
+        np.testing.assert_array_equal(seen["lossless"], again["lossless"])
+
+
 @pytest.mark.parametrize("bootstraps", [True, False])
 def test_the_limit_is_the_only_end_and_merely_stops(bootstraps):
     world = Overcooked(3, bootstrap_at_limit=bootstraps)
