@@ -58,7 +58,7 @@ class Grammar:
             sight: how far agents see.
         """
         self._kitchen = kitchen
-        steps = range(-sight, sight + 1)
+        steps = range(1 - SIDE, SIDE) if sight >= SIDE else range(-sight, sight + 1)
         self.offsets = [place for place in itertools.product(steps, steps) if place != (0, 0)]
         self.num_loads = FIRST_BOWL + int(kitchen.has[NUM_FOODS:].sum()) * NUM_CONTENTS
         self._has_two_bowls = bool(kitchen.has[NUM_FOODS:].all())

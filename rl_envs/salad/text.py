@@ -59,14 +59,14 @@ class Teller:
             rows: [K] worlds.
 
         Returns:
-            [K, N, S] uint16, places in `Grammar.sentences`.
+            [K, N, S] int16, places in `Grammar.sentences`.
         """
         first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
         condition = self._condition(state, rows)
         loads = np.concatenate([_FIRST_LOAD + _LOAD_STEP * condition, np.zeros((len(rows), 1), np.int64)], axis=1)
         hands = np.take_along_axis(loads, state["held"][rows], 1)
         on_boards = np.take_along_axis(loads, lying[:, self._boards], 1)
-        told = np.empty((*at.shape, self.num_slots), np.uint16)
+        told = np.empty((*at.shape, self.num_slots), np.int16)
         things, boards = 2 + len(self._here), 2 + len(self._here) + len(self._boards)
         told[..., 0] = first["kitchen"] + np.arange(AGENTS) * len(ROOMS) + self._room[at]
         told[..., 1], told[..., 2:things] = self._things(state, rows, lying, condition)
@@ -109,7 +109,7 @@ class Teller:
             rows: [K] worlds.
 
         Returns:
-            [K, N, A] uint16, places in `Grammar.phrases`.
+            [K, N, A] int16, places in `Grammar.phrases`.
         """
         held = np.minimum(belief.hand, NUM_FOODS) + 1
         hand = np.repeat(held[..., None], macro.NUM_MACROS, axis=2)
@@ -120,7 +120,7 @@ class Teller:
         on_board = state["lying"][rows[:, None], self._kitchen.boards[board]]
         is_food = (board != NOTHING) & (on_board != NOTHING) & (on_board < NUM_FOODS)
         hand[..., macro.CHOP] = np.where(is_food, on_board + 1, 0)
-        return (np.arange(len(macros)) * NUM_HANDS + hand[..., macros]).astype(np.uint16)
+        return (np.arange(len(macros)) * NUM_HANDS + hand[..., macros]).astype(np.int16)
 
     def _mate(self, at: Array, loads: Array) -> Array:
         down, right = (

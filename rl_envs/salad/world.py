@@ -10,8 +10,7 @@ one has ended. Everything seen is told in sentences as well, with a phrase for e
 | observation `vector` | [30] uint8: row, column and chops of tomato, lettuce and onion; row and column of two plates, two boards, the delivery, oneself and the other agent; one number for each of the seven recipes. 0 for what is out of sight, missing or not known. `tables["vector_scale"]` has the largest values |
 | observation `legal` | [A] bool, actions that would do something as far as the agent knows; all with `mask="none"` |
 | observation `decides` | bool, chooses an action now |
-| observation `sentences` | [S] uint16, places in `sentences`: the situation, in order; "" is left out. Only with `text` |
-| observation `phrases` | [A] uint16, places in `phrases`: what each action is called now. Only with `text` |
+| observation `situation` | [S + A] int16, all that words can say: S = `num_sentences` places in `sentences` ("" says nothing), in the order in which they are told, then for each action a place in `phrases`, what it is called now. `narrator.Narrator` makes strings of it. Only with `text` |
 | tables | `vector_scale` [30] float32 |
 | rewards | shared: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the dish, -0.1 for anything else delivered, `collision_reward` for each agent whose move the other one cancelled |
 | episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) |
@@ -97,7 +96,7 @@ class Salad(World):
             mask: `real`, or `none` to call all actions legal, as the authors do.
             order_known_by: `all`, or the one agent that knows it, `Alice` or `Bob`: the other one has to be told.
             sight: cells that are seen in each direction.
-            text: observe sentences and phrases.
+            text: observe `situation`.
             swap: agents that want each other's cells trade places, instead of losing their moves.
             collision_reward: for each agent that loses a move to the other.
             restore_rule: things go home after a wrong delivery; if something lies there, to the `nearest` free counter
@@ -125,6 +124,7 @@ class Salad(World):
         self._grammar = Grammar(self.kitchen, self.macros.tolist(), sight)
         self._teller = Teller(self.kitchen, self._grammar)
         self.sentences, self.phrases = self._grammar.sentences, self._grammar.phrases
+        self.num_sentences = self._teller.num_slots
         self.action_names = MOVES if self._is_primitive else tuple(macro.NAMES[number] for number in self.macros)
         self.agents = tuple(f"agent_{number}" for number in range(rules.AGENTS))
         self.action_spec = len(self.macros)
@@ -143,9 +143,9 @@ class Salad(World):
             "decides": ArraySpec((), "bool", 0, 1, "chooses an action now"),
         }
         if self._is_told:
-            told, last = (self._teller.num_slots,), len(self.sentences) - 1
-            specs["sentences"] = ArraySpec(told, "uint16", 0, last, "numbers of the sentences that tell the situation")
-            specs["phrases"] = ArraySpec((count,), "uint16", 0, len(self.phrases) - 1, "what each action is called")
+            last = max(len(self.sentences), len(self.phrases)) - 1
+            numbers = (self.num_sentences + count,)
+            specs["situation"] = ArraySpec(numbers, "int16", 0, last, "numbers of sentences, then of actions' phrases")
         return specs
 
     # ------------------------------------------------------------- one step
@@ -209,14 +209,14 @@ class Salad(World):
             "decides": state["decides"][rows],
         }
         if self._is_told:
-            observations["sentences"] = self._teller.tell(state, knows, rows)
-            observations["phrases"] = self._phrases(rows)
+            told = self._teller.tell(state, knows, rows)
+            observations["situation"] = np.concatenate([told, self._phrases(rows)], axis=2)
         return observations
 
     def _phrases(self, rows: Array) -> Array:
-        """[K, N, A] uint16; those of primitive actions are always the same."""
+        """[K, N, A] int16; those of primitive actions are always the same."""
         if self._is_primitive:
-            same = (np.arange(len(self.macros)) * NUM_HANDS).astype(np.uint16)
+            same = (np.arange(len(self.macros)) * NUM_HANDS).astype(np.int16)
             return np.tile(same, (len(rows), self.num_agents, 1))
         belief = sight.beliefs(self.kitchen, self.state, rows)
         return self._teller.phrases(self.macros, self.state, belief, self._actions, rows)

@@ -6,7 +6,7 @@ import string
 import numpy as np
 import pytest
 
-from rl_envs.salad.speech import Situation, Speech, action_prompt, message_prompt, teacher_prompt
+from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, FOODS, RECIPES
 from rl_envs.salad.world import Salad
 from tests.salad.parser import parse
@@ -82,6 +82,11 @@ def facts_of(world, row, agent):
     return facts
 
 
+def told(world, code):
+    narrator = Narrator(world)
+    return f"{narrator.scene(code)} {narrator.order(code)}"
+
+
 def landmark(world, at):
     kitchen = world.kitchen
     beside = [(at[0] + down) * 7 + at[1] + right for down, right in ((0, 1), (1, 0), (0, -1), (-1, 0))]
@@ -108,7 +113,7 @@ def played(arguments, seed, env_steps=60, num_worlds=12):
 def test_text_read_back_gives_exactly_what_the_agent_sees(arguments):
     for world, obs in played(arguments, seed=1):
         for row, agent in itertools.product(range(world.num_worlds), range(2)):
-            text = " ".join(filter(None, (world.sentences[number] for number in obs["sentences"][row, agent])))
+            text = told(world, obs["situation"][row, agent])
             assert parse(text) == facts_of(world, row, agent), text
 
 
@@ -116,10 +121,9 @@ def test_text_read_back_gives_exactly_what_the_agent_sees(arguments):
 def test_different_situations_have_different_texts_and_equal_ones_the_same(arguments):
     texts = {}
     for world, obs in played(arguments, seed=2, env_steps=30):
-        for row, agent in itertools.product(range(world.num_worlds), range(2)):
-            numbers = tuple(obs["sentences"][row, agent].tolist())
-            text = " ".join(world.sentences[number] for number in numbers)
-            assert texts.setdefault(text, numbers) == numbers
+        for code in obs["situation"].reshape(-1, obs["situation"].shape[-1]):
+            numbers = tuple(code[: world.num_sentences].tolist())
+            assert texts.setdefault(told(world, code), numbers) == numbers
     assert len(texts) > 50
 
 
@@ -140,11 +144,8 @@ def test_phrases_name_what_is_in_hand():
             "thing_cells": np.array([[7, 13, 20, 12, -1]]),
         }
     )
-    obs = world.observe()
-    named = {
-        agent: dict(zip(world.action_names, (world.phrases[n] for n in obs["phrases"][0, agent]), strict=True))
-        for agent in (0, 1)
-    }
+    code = world.observe()["situation"][0]
+    named = [dict(zip(world.action_names, Narrator(world).actions(code[agent]), strict=True)) for agent in (0, 1)]
     assert named[0]["chop"] == "chop the tomato"
     assert named[0]["deliver"] == "serve nothing"
     assert named[0]["get_plate_1"] == "fetch the empty bowl"
@@ -164,51 +165,46 @@ def test_a_bowl_with_food_is_called_filled():
             "in_plate": np.array([[0, -1, -1]]),
         }
     )
-    phrases = [world.phrases[number] for number in world.observe()["phrases"][0, 0]]
+    phrases = Narrator(world).actions(world.observe()["situation"][0, 0])
     assert "fetch the filled bowl 1" in phrases
     assert "fetch the empty bowl 2" in phrases
 
 
-def test_choices_are_the_legal_actions_of_those_who_decide():
+def test_legal_actions_of_an_agent_have_different_names():
     for world, obs in played(FORMS[0], seed=3, env_steps=20):
-        speech = Speech(world)
-        choices = speech.choices(obs)
-        assert [(one.world, one.agent) for one in choices] == list(map(tuple, np.argwhere(obs["decides"]).tolist()))
-        for one in choices:
-            assert list(one.actions) == np.flatnonzero(obs["legal"][one.world, one.agent]).tolist()
-            assert len(set(one.texts)) == len(one.texts) == len(one.actions)
+        narrator = Narrator(world)
+        for row, agent in itertools.product(range(world.num_worlds), range(2)):
+            names = np.array(narrator.actions(obs["situation"][row, agent]))
+            assert len(names) == world.action_spec
+            legal = names[obs["legal"][row, agent]]
+            assert len(set(legal)) == len(legal)
 
 
 def test_prompts_put_the_message_before_the_order_and_the_action_last():
-    situation = Situation("You see nothing.", "The guests order a salad of onion.")
-    assert message_prompt(0, situation).endswith("The guests order a salad of onion. Alice tells Bob:")
-    prompt = action_prompt(1, situation, "Bob, please wait.")
-    assert prompt == (
-        'You see nothing. Alice says: "Bob, please wait." The guests order a salad of onion. Now Bob should'
-    )
-    assert '"' not in action_prompt(1, situation)
-    asked = teacher_prompt([situation, situation], 10)
-    assert asked.count("You see nothing.") == 2 and "10 words" in asked
+    world = Salad(1, layout="B", recipes=["onion"], order_known_by="Alice")
+    narrator, (alice, bob) = Narrator(world), world.reset(0)["situation"][0]
+    scene, order = narrator.scene(bob), "Only Alice knows what the guests order."
+    assert narrator.order(bob) == order
+    assert narrator.message_prompt(alice).endswith(" The guests order a salad of onion. Alice tells Bob:")
+    said = narrator.action_prompt(bob, ["Bob, please wait."])
+    assert said == f'{scene} Alice says: "Bob, please wait." {order} Now Bob should'
+    assert narrator.action_prompt(bob) == narrator.action_prompt(bob, [""]) == f"{scene} {order} Now Bob should"
+    asked = narrator.teacher_prompt([alice, bob], 10)
+    assert scene in asked and narrator.scene(alice) in asked and "10 words" in asked
+    assert [narrator.speaker(code) for code in (alice, bob)] == [0, 1]
 
 
 def test_texts_are_short_and_plain():
     longest = 0
     for world, obs in played(FORMS[0], seed=4):
-        speech = Speech(world)
-        for team in speech.situations(obs):
-            for agent, situation in enumerate(team):
-                longest = max(longest, len(action_prompt(agent, situation, "Bob, please bring the bowl.").split()))
-        assert not set("".join(world.sentences)) - set(string.ascii_letters + string.digits + " .,")
+        narrator = Narrator(world)
+        for code in obs["situation"].reshape(-1, obs["situation"].shape[-1]):
+            prompt = narrator.action_prompt(code, ["Bob, please bring the bowl, I chop the tomato."])
+            longest = max(longest, len(prompt.split()))
+        assert not set("".join(world.sentences + world.phrases)) - set(string.ascii_letters + string.digits + " .,")
     assert longest < 130
 
 
-def test_strings_are_written_once_for_each_situation():
-    world = Salad(2)
-    speech, obs = Speech(world), world.reset(0)
-    first, second = speech.situations(obs)
-    assert first[0] is second[0]
-
-
-def test_a_world_without_text_has_no_speech():
+def test_a_world_without_text_has_no_narrator():
     with pytest.raises(ValueError, match="text=True"):
-        Speech(Salad(text=False))
+        Narrator(Salad(text=False))
