@@ -25,7 +25,7 @@ from rl_models.language_policy.trie import Candidates, Ids, trie_of
 MILLISECONDS = "ms a decision"
 PROMPT, CANDIDATES, BATCH = 160, 8, 16
 """Tokens of a prompt, candidates of a decision, decisions of a batch."""
-REPEATS = 15
+REPEATS = 9
 RANDOM = 1000
 """Random prompts and candidate sets whose scores are compared."""
 
