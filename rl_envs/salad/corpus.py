@@ -1,0 +1,64 @@
+"""What is said in kitchens: prompts with the teacher's messages and with actions, from play of cooks that often err.
+
+Messages are what a message model learns from; both together are a small language model's first reading. Actions are
+legal ones at random unless told otherwise, so that reading them teaches words and not how to cook. This file must not
+know about language models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.teacher import hear, messages
+from rl_envs.salad.world import Salad
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Distinct pairs of a prompt and what follows it, in the order in which they turned up.
+
+    Attributes:
+        messages: prompts of speakers and what the teacher lets them say.
+        actions: prompts of those who decide, the message that they heard included, and what an action is called.
+    """
+
+    messages: tuple[tuple[str, str], ...]
+    actions: tuple[tuple[str, str], ...]
+
+    def texts(self) -> list[str]:
+        """All pairs as running text."""
+        return [f"{prompt} {answer}" for prompt, answer in self.messages + self.actions]
+
+
+def listen(world: Salad, env_steps: int, *, seed: int = 0, error: float = 0.4, tells_how: bool = False) -> Corpus:
+    """Play and write down what is said.
+
+    Args:
+        world: kitchens with macro actions and text; they are reset.
+        env_steps: how long to play.
+        seed: of the games and errors.
+        error: share of decisions that are random instead of the scripted cooks'.
+        tells_how: write down the action that was taken, not any legal one.
+    """
+    narrator, cooks, random = Narrator(world), ScriptedCooks(world), np.random.default_rng(seed)
+    spoken: dict[tuple[str, str], None] = {}
+    done: dict[tuple[str, str], None] = {}
+    observations = world.reset(seed)
+    for _ in range(env_steps):
+        said = messages(world)
+        scripted = cooks.act([[hear(team[1], 0), hear(team[0], 1)] for team in said])
+        legal = observations["legal"]
+        any_legal = (random.random(legal.shape) * legal).argmax(-1)
+        actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
+        for row, agent in np.ndindex(actions.shape):
+            code = observations["situation"][row, agent]
+            spoken[narrator.message_prompt(code), said[row][agent]] = None
+            if observations["decides"][row, agent]:
+                told = (actions if tells_how else any_legal)[row, agent]
+                done[narrator.action_prompt(code, [said[row][1 - agent]]), narrator.actions(code)[told]] = None
+        observations = world.step(actions)[0]
+    return Corpus(tuple(spoken), tuple(done))
