@@ -11,6 +11,7 @@ import torch
 
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import episode_means
+from rl_models.rllib.learner import STATISTICS
 from rl_models.rllib.settings import Workers
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.objective import Objective
@@ -70,8 +71,8 @@ class TeamAlgorithm:
         results = self._algorithm.train()
         row = episode_means(results.get("env_runners", {}))
         learned = results.get("learners", {}).get("default_policy", {})
-        for group in ("loss", "policy", "schedule", "learner"):
-            row |= {f"{group}/{name}": float(value) for name, value in learned.get(group, {}).items()}
+        for group, values in learned.get(STATISTICS, {}).items():
+            row |= {f"{group}/{name}": float(value) for name, value in values.items()}
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)

@@ -29,6 +29,8 @@ from rl_models.training.schedule import Progress
 
 logger = logging.getLogger(__name__)
 
+STATISTICS = "statistics"
+"""Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
 _LOOKS_AFTER_SECONDS = 1.0
 
 
@@ -131,7 +133,7 @@ class TeamLearner(TorchLearner):
 
     def _log_statistics(self, module_id: str, statistics: Statistics) -> None:
         for name, value in statistics.items():
-            self.metrics.log_value((module_id, *name.split("/")), value, window=1)
+            self.metrics.log_value((module_id, STATISTICS, *name.split("/")), value, window=1)
 
     def _policy_lag(self, batch: dict[str, torch.Tensor]) -> float:
         return float(self._weights_seq_no - 1 - batch["versions"].double().mean())

@@ -10,6 +10,7 @@ from rl_envs.rtfm.stages import STAGES
 from rl_models.endi import divides
 from rl_models.networks.entity_divider_emma import DividedEmma
 from rl_models.networks.noise import NOISE
+from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.grounding import GroundingLoss
 from rl_models.training.handover import matching
@@ -150,6 +151,19 @@ def test_the_reference_preset_has_the_released_constants():
         assert (objective.clip, objective.epochs, objective.minibatches, objective.lambda_) == (0.1, 4, 1, 1.0)
         assert (objective.gamma, objective.value_weight) == (0.99, 0.5)
         assert workers.worlds_per_runner * workers.fragment_length == 64
+
+
+def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
+    """And nothing of RLlib's own beside it."""
+    algorithm = TeamAlgorithm(stages_of(RTFM.plan(smoke(RTFM), "endi_dis", 0))[0].plan)
+    try:
+        row = algorithm.train()
+    finally:
+        algorithm.close()
+    measures = ("overlap", "coverage", "taken", "conflicts", "others_accuracy", "own_entities_0", "own_entities_1")
+    assert {f"division/{name}" for name in measures} <= row.keys()
+    groups = {name.partition("/")[0] for name in row}
+    assert groups <= {"episode", "loss", "policy", "schedule", "learner", "division", "speed"}
 
 
 # ---------------------------------------------------------------------------------------------- what is tested

@@ -155,7 +155,7 @@ def test_the_learner_skips_a_step_whose_gradient_is_not_finite():
     bad.steps["reward"][0, 0, 0] = np.inf
     results = learner.update(episodes=[bad])
     results = tree.map_structure(lambda leaf: leaf.peek() if hasattr(leaf, "peek") else leaf, results)
-    assert results["default_policy"]["learner"]["skipped_update"] == 1
+    assert results["default_policy"]["statistics"]["learner"]["skipped_update"] == 1
     for name, value in weights_of(learner).items():
         assert torch.equal(value, before[name])
     learner.update(episodes=[fragments_of(1)[0]])
