@@ -20,6 +20,7 @@ from rl_models.training.schedule import Progress
 from tune_experiments.common.curriculum import stages_of
 from tune_experiments.common.endi import messenger_config, rtfm_config
 from tune_experiments.common.endi.division import DivisionSettings
+from tune_experiments.common.endi.division_table import CLAIM
 from tune_experiments.common.endi.messenger_trials import validate
 from tune_experiments.common.endi.rtfm_config import make_stage, task_of
 from tune_experiments.common.endi.rtfm_evaluation import columns
@@ -277,6 +278,15 @@ def test_the_papers_numbers_stand_beside_ours():
     rows = [line("endi_dis", "stage_1_test", "win_rate", 0.5, MESSENGER.caption)]
     (table,) = MESSENGER.tables(rows)
     assert "| endi_dis, paper | 0.790 |" in table.markdown()
+
+
+def test_coverage_without_a_regulariser_stands_beside_the_papers_claim():
+    def caption(row):
+        results = [line(row, "stage_1_train", name, 0.5, RTFM.caption) for name in ("win_rate", "coverage")]
+        return RTFM.tables(results)[-1].caption
+
+    assert CLAIM in caption("endi_reg")
+    assert CLAIM not in caption("endi_dis")
 
 
 def test_departures_tell_what_is_not_the_papers():

@@ -14,6 +14,8 @@ EXPLANATION = (
     "takes; taken: share that anybody takes; conflicts: steps at which two agents' nearest own entity is the same one."
 )
 
+CLAIM = "The paper says of endi_reg, without a regulariser, that its masks cover nearly all entities."
+
 
 def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
     """One table, or none where nobody divides.
@@ -33,4 +35,5 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
     if not cells:
         return []
     table = make_table(cells, title, columns)
-    return [dataclasses.replace(table, caption=f"{table.caption} {EXPLANATION}")]
+    notes = [table.caption, EXPLANATION, *[CLAIM] * any(cell.method == "endi_reg" for cell in cells)]
+    return [dataclasses.replace(table, caption=" ".join(notes))]
