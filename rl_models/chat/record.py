@@ -2,11 +2,13 @@
 
 One JSON object a line: `key` (SHA-256 of what was sent), `stage`, `request`, and `reply` or `failure`. A line is
 appended as soon as its answer is there, so a run that is killed loses only calls in flight; half a line at the end is
-cut off when the file is opened again. This file must not know who answers.
+cut off when the file is opened again. A long text that comes again, such as an instruction, stands there once and then
+as its SHA-256: the key is what answers. This file must not know who answers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome, Transport, outcome_from_json
+
+_LONG_TEXT = 500
 
 
 class RecordError(ValueError):
@@ -36,6 +40,7 @@ class Recorded:
         self._transport = transport
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
+        self._told: set[str] = set()
         known = read_record(path, drops_torn_end=True) if path.exists() else []
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
         self.hits = 0
@@ -58,16 +63,26 @@ class Recorded:
             return outcome
 
     def _append(self, request: ChatRequest, outcome: Outcome) -> None:
-        line: dict[str, Any] = {"key": request.key, "stage": request.stage, "request": request.sent()}
+        line: dict[str, Any] = {"key": request.key, "stage": request.stage}
         if isinstance(outcome, ChatReply):
             line["reply"] = outcome.as_json()
         else:
             line["failure"] = outcome.reason
         with self._lock:
+            line["request"] = self._shortened(request.sent())
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()
             if isinstance(outcome, ChatReply):
                 self._replies[request.key] = outcome
+
+    def _shortened(self, sent: dict[str, Any]) -> dict[str, Any]:
+        for message in sent["messages"]:
+            digest = hashlib.sha256(message["content"].encode()).hexdigest()
+            if digest in self._told:
+                message["content"] = f"as before: {digest}"
+            elif len(message["content"]) > _LONG_TEXT:
+                self._told.add(digest)
+        return sent
 
 
 class Replay:

@@ -104,6 +104,6 @@ def render(stage: str, values: Mapping[str, str]) -> tuple[Message, ...]:
 
 @functools.cache
 def _prompt(stage: str) -> tuple[string.Template, string.Template]:
-    text = files("rl_models.planners").joinpath("prompts", f"{stage}.txt").read_text(encoding="utf-8")
+    text = files("rl_models.planners.prompts").joinpath(f"{stage}.txt").read_text(encoding="utf-8")
     system, user = text.split("\n---\n")
     return string.Template(system.strip()), string.Template(user.strip())

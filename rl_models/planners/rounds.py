@@ -94,7 +94,7 @@ class PlanningLoop:
         return self._plan(states)
 
     def end_rounds(self, ends: Mapping[int, RoundEnd]) -> dict[int, NextRound]:
-        """What those worlds do whose rounds are over."""
+        """What those worlds do whose rounds are over; a round that an episode's end cuts off is not to be judged."""
         for world, end in ends.items():
             self._judge(world, end)
         failed = [world for world, end in ends.items() if not all(end.reached)]

@@ -85,6 +85,18 @@ def test_a_record_that_is_missing_is_one_sentence(tmp_path):
         Replay(tmp_path / "none.jsonl")
 
 
+def test_a_long_text_stands_in_the_record_once(tmp_path):
+    path, long = tmp_path / "chat.jsonl", "word " * 200
+    requests = [ChatRequest(model="m", messages=(Message("system", long), Message("user", t))) for t in "ab"]
+    recorded = Recorded(path, Scripted(ChatReply("one"), ChatReply("two")))
+    for one in requests:
+        recorded.complete(one)
+    first, second = (json.loads(line)["request"]["messages"] for line in path.read_text().splitlines())
+    assert (first[0]["content"], second[1]["content"]) == (long, "b")
+    assert second[0]["content"].startswith("as before: ")
+    assert [Replay(path).complete(one).text for one in requests] == ["one", "two"]
+
+
 def test_the_record_holds_neither_key_nor_context(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
     path = tmp_path / "chat.jsonl"

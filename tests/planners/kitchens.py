@@ -1,5 +1,7 @@
 """The real kitchen for tests of the planner: its features as a table, and cooks who walk to whatever they are told."""
 
+import functools
+
 import numpy as np
 
 from rl_envs.overcooked.goals import Goal, reached
@@ -84,7 +86,8 @@ def texts(world):
     return [describe(world.kitchen, world.state, b) for b in range(world.num_worlds)]
 
 
-def roll(layout, worlds=48, steps=50, seed=0):
+@functools.cache
+def roll(layout, worlds=64, steps=60, seed=0):
     """Play of walking cooks who are told random sub-goals: states before and after each step, and their texts."""
     world = open_kitchen(layout, worlds)
     domain = KitchenDomain(world.kitchen.rows, layout)

@@ -50,6 +50,8 @@ def play(layout, loop, domain, designed, steps=399, seed=0, replays=False):
         while one.t < steps:
             snapshot, begun = one.world.snapshot(), one.t
             reached = one.round(plan.told)
+            if one.t == steps:
+                break  # a round that the episode's end cuts off is not judged
             following = loop.end_rounds({0: RoundEnd(texts(one.world)[0], reached)})[0]
             if following.recovers:
                 wasted += one.t - begun

@@ -77,9 +77,12 @@ def _worth_of_an_onion(layout: Layout, state: KitchenState, chef: int, one: Subg
         # Fuller pots first, and what lies ready before what must be fetched.
         lies_ready = 8.0 if one.origin == MIDDLE_COUNTER else 0.0
         return 50.0 + 6.0 * _pot(state, one).onions + lies_ready
-    stock = sum(thing == "onion" for _, thing in state.counters)
+    middle = layout.cells(MIDDLE_COUNTER)
+    stock = sum(thing == "onion" and cell in middle for cell, thing in state.counters)
+    taken = sum(cell in middle for cell, _ in state.counters)
     room = sum(FULL_POT - pot.onions for pot in state.pots)
-    is_needed = stock < max(room, FULL_POT)
+    # One cell stays free: with onions everywhere no dish could be handed over, and nothing would move again.
+    is_needed = stock < max(room, FULL_POT) and taken < len(middle) - 1
     must = not any(layout.reaches(state.chefs[chef].cell, f"pot {n}") for n in range(len(state.pots)))
     return (60.0 if must else 52.0) - 8.0 * stock if is_needed else -5.0
 

@@ -41,7 +41,7 @@ class Subgoal:
 
 
 def subgoals_of(layout: Layout) -> tuple[Subgoal, ...]:
-    """All sub-goals that make sense in a kitchen, in a fixed order."""
+    """All sub-goals that some chef of a kitchen can do, in a fixed order."""
     pots = [f"pot {number}" for number in range(len(layout.pots))]
     found = [_bring("onion", ONION_STORE, pot, MAKE) for pot in pots]
     if layout.hands_over:
@@ -52,7 +52,7 @@ def subgoals_of(layout: Layout) -> tuple[Subgoal, ...]:
     found += [Subgoal("bring a soup to the hatch", "put(soup, hatch)", SERVE, "serve", "soup", "", HATCH)]
     found += [_clear("onion"), _clear("dish")]
     found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if layout.hands_over else []))]
-    return tuple(found)
+    return tuple(one for one in found if _somebody_can(layout, one))
 
 
 def cost(layout: Layout, state: KitchenState, agent: int, subgoal: Subgoal) -> int:
@@ -69,6 +69,12 @@ def cost(layout: Layout, state: KitchenState, agent: int, subgoal: Subgoal) -> i
     if subgoal.kind == "fill":
         return _filling(layout, state, agent, subgoal)
     return _walk(layout, chef.cell, _free_cells(layout, state, subgoal.target))
+
+
+def _somebody_can(layout: Layout, one: Subgoal) -> bool:
+    """Whether one room has all that a sub-goal needs; a dish that is taken into the hands needs a pot to go to."""
+    needed = [place for place in (one.origin, one.target or "pot 0") if place]
+    return any(all(layout.reaches(start, place) for place in needed) for start in layout.starts)
 
 
 def _bring(thing: str, origin: str, target: str, goal: str) -> Subgoal:
