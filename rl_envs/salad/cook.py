@@ -11,7 +11,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
-from rl_envs.salad.errands import Errand, Knowledge, next_macro, obey
+from rl_envs.salad.errands import WAITING, Errand, Knowledge, hands_over, next_macro, obey
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.sight import Belief, beliefs
 from rl_envs.salad.symbols import CHOPS, NOTHING, NUM_FOODS, NUM_THINGS
@@ -31,7 +31,9 @@ class ScriptedCooks:
             raise ValueError("scripted cooks choose macro actions: make the world with actions='short' or 'full'")
         self._world = world
         self._place = {int(number): place for place, number in enumerate(world.macros)}
-        self._passed = np.zeros((world.num_worlds, world.num_agents, NUM_THINGS), bool)
+        each = (world.num_worlds, world.num_agents)
+        self._passed = np.zeros((*each, NUM_THINGS), bool)
+        self._asked_for = np.zeros((*each, NUM_FOODS), bool)
 
     def act(self, heard: Sequence[Sequence[Errand | None]] | None = None) -> Array:
         """Actions for the present moment of the world.
@@ -43,24 +45,51 @@ class ScriptedCooks:
             [B, N] int64; waiting for agents that do not decide.
         """
         world, state = self._world, self._world.state
-        self._passed[state["episode_length"] == 0] = False
+        for memory in (self._passed, self._asked_for):
+            memory[state["episode_length"] == 0] = False
         belief = beliefs(world.kitchen, state)
         actions = np.zeros((world.num_worlds, world.num_agents), np.int64)
-        for row, agent in np.argwhere(state["decides"]):
-            known = knowledge(world, belief, state["available"], int(row), int(agent), self._passed[row, agent])
+        for row, agent in np.argwhere(state["decides"]).tolist():
             asked = heard[row][agent] if heard is not None else None
+            wanted = self._wanted(row, agent, asked)
+            known = knowledge(world, belief, state["available"], row, agent, wanted, self._passed[row, agent])
             chosen = obey(asked, known) if asked is not None else None
-            chosen = next_macro(known) if chosen is None else chosen
+            if chosen is None:
+                # Whoever does not know the order does nothing unasked, where somebody tells it what to do.
+                is_idle = asked is not None and asked.kind == WAITING and not world.knows[agent]
+                chosen = macro.WAIT if is_idle else next_macro(known)
             if chosen == macro.SHARE:
                 self._passed[row, agent, known.hand] = True
             actions[row, agent] = self._place[chosen]
         return actions
 
+    def _wanted(self, row: int, agent: int, asked: Errand | None) -> frozenset[int]:
+        """The order; unknown, what was asked for; unasked, everything if it is only handed over, or a guess.
+
+        Guesses go through the recipes, one after each wrong dish.
+        """
+        world, memory = self._world, self._asked_for[row, agent]
+        if world.knows[agent]:
+            return foods_of(int(world.state["recipe"][row]))
+        if asked is not None:
+            if 0 <= asked.thing < NUM_FOODS:
+                memory[asked.thing] = True
+            return frozenset(np.flatnonzero(memory).tolist())
+        if hands_over(world.kitchen, agent):
+            return frozenset(np.flatnonzero(world.kitchen.has[:NUM_FOODS]).tolist())
+        return foods_of(int(world.recipes[world.state["wrong_dishes"][row] % len(world.recipes)]))
+
 
 def knowledge(
-    world: Salad, belief: Belief, available: Array, row: int, agent: int, passed: Array | None = None
+    world: Salad,
+    belief: Belief,
+    available: Array,
+    row: int,
+    agent: int,
+    wanted: frozenset[int],
+    passed: Array | None = None,
 ) -> Knowledge:
-    """What one agent knows; with nothing passed on given, what one knows who sees everything and the order.
+    """What one agent knows; without `passed`, what one knows who sees everything.
 
     Args:
         world: the game.
@@ -68,12 +97,11 @@ def knowledge(
         available: [B, N, macro actions] bool.
         row: the world's number.
         agent: the agent's number.
+        wanted: foods of the dish.
         passed: [5] bool, things that it handed over.
     """
     kitchen, at, mate = world.kitchen, int(belief.at[row, agent]), int(belief.at[row, 1 - agent])
     sees_all = passed is None
-    order = int(world.state["recipe"][row]) + 1 >> np.arange(NUM_FOODS) & 1 == 1
-    wanted = order if sees_all or world.knows[agent] else kitchen.has[:NUM_FOODS]
     return Knowledge(
         kitchen=kitchen,
         agent=agent,
@@ -86,9 +114,14 @@ def knowledge(
         is_gone=tuple(belief.is_gone[row, agent].tolist()),
         can=frozenset(world.macros[available[row, agent, world.macros]].tolist()),
         sees_all=sees_all,
-        wanted=frozenset(np.flatnonzero(wanted).tolist()),
+        wanted=wanted,
         passed=frozenset() if passed is None else frozenset(np.flatnonzero(passed).tolist()),
     )
+
+
+def foods_of(recipe: int) -> frozenset[int]:
+    """Foods of a recipe, by its number."""
+    return frozenset(food for food in range(NUM_FOODS) if recipe + 1 >> food & 1)
 
 
 def truth(world: Salad) -> tuple[Belief, Array]:

@@ -1,8 +1,8 @@
 """What a cook should do next, by rules of thumb: from what is known of one kitchen to a macro action and its errand.
 
-Cooks that reach the boards chop, fill bowls and serve; cooks that do not pass things over the middle counter. Where
-both reach everything, Bob brings the foods and Alice the bowl. Who knows the truth plans with it (a teacher), who does
-not plans with what it believes (a cook). This file must not know where the knowledge comes from.
+Cooks that reach the boards chop and fill bowls. Of the others, one at the delivery serves what is passed to it, and
+one at the foods passes them. Where both reach everything, Bob brings the foods and Alice the bowl. Who knows the truth
+plans with it (a teacher), who does not plans with what it believes (a cook). This file must not know which of the two.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from rl_envs.salad import macro_actions as macro
-from rl_envs.salad.kitchen import FAR, Kitchen
+from rl_envs.salad.kitchen import FAR, STARTS, Kitchen
 from rl_envs.salad.symbols import NOTHING, NUM_BOARDS, NUM_FOODS, NUM_THINGS, SIDE, STAY
 
 WAITING, BRINGING, CHOPPING, SERVING = "wait", "bring", "chop", "serve"
@@ -72,8 +72,13 @@ class Knowledge:
 
     @property
     def hands_over(self) -> bool:
-        """Whether this cook passes things on instead of chopping; at a middle counter everybody keeps to one side."""
-        return not _boards(self) or (bool(self.kitchen.shared) and self.agent == _BRINGS_FOOD)
+        """Whether this cook passes foods and bowls on; where both could chop, everybody keeps to one side."""
+        return hands_over(self.kitchen, self.agent)
+
+    @property
+    def only_serves(self) -> bool:
+        """Whether this cook waits for what the other one passes."""
+        return not self.hands_over and not _boards(self)
 
     def sees(self, cell: int) -> bool:
         """Whether a cell is in sight."""
@@ -101,6 +106,12 @@ class Knowledge:
         return thing < NUM_FOODS and self.in_plate[thing] != NOTHING
 
 
+def hands_over(kitchen: Kitchen, agent: int) -> bool:
+    """Whether a cook passes things over a middle counter to one at the boards."""
+    can_other_chop = (kitchen.distance[kitchen.boards, STARTS[1 - _BRINGS_FOOD]] < FAR).any()
+    return agent == _BRINGS_FOOD and bool(kitchen.shared) and bool(can_other_chop)
+
+
 @lru_cache(2**16)
 def next_macro(known: Knowledge) -> int:
     """The macro action that a cook should begin."""
@@ -126,9 +137,12 @@ def errand_of(action: int, known: Knowledge) -> Errand:
         return Errand(CHOPPING, foods[0]) if foods else WAIT
     if macro.GET <= action < macro.TO_BOARD:
         return Errand(BRINGING, min(action - macro.GET, NUM_FOODS))
-    if known.hand != NOTHING and action != macro.WAIT:
-        return Errand(BRINGING, min(known.hand, NUM_FOODS))
-    return WAIT
+    if known.hand == NOTHING or action == macro.WAIT:
+        return WAIT
+    if known.hand < NUM_FOODS and known.hand not in known.wanted:
+        due = _foods_to_bring(known)
+        return Errand(BRINGING, due[0]) if due else WAIT
+    return Errand(BRINGING, min(known.hand, NUM_FOODS))
 
 
 def obey(errand: Errand, known: Knowledge) -> int | None:
@@ -148,7 +162,7 @@ def obey(errand: Errand, known: Knowledge) -> int | None:
 
 def _with_plate(known: Knowledge) -> list[int]:
     contents = known.contents(known.hand)
-    if contents == known.wanted or not contents <= known.wanted:
+    if contents == known.wanted or not contents <= known.wanted or (contents and known.only_serves):
         return [macro.DELIVER, macro.SHARE]
     missing = sorted(known.wanted - contents)
     wishes = [macro.GET + food for food in missing]
@@ -179,6 +193,8 @@ def _with_empty_hands(known: Knowledge) -> list[int]:
     plates = [macro.GET + plate for plate in _best_plates(known) if _is_due(known, plate)]
     if known.hands_over:
         return foods + plates
+    if known.only_serves:
+        return [macro.GET + plate for plate in _PLATES if known.contents(plate)]
     boards = _boards(known)
     raw = [b for b in boards for food in known.on_board(b) if food in known.wanted and not known.is_chopped[food]]
     chops = ([macro.CHOP] if raw else []) + [macro.TO_BOARD + board for board in raw]
@@ -220,8 +236,10 @@ def _foods_to_bring(known: Knowledge) -> list[int]:
 def _is_due(known: Knowledge, thing: int) -> bool:
     """Whether it is for this cook to bring a thing: with a middle counter, what is on its side and not passed on."""
     cell = known.cells[thing]
-    if not known.hands_over:
-        return not known.kitchen.shared or cell % SIDE <= SIDE // 2
+    if not known.kitchen.shared:
+        return True
+    if known.agent != _BRINGS_FOOD:
+        return cell % SIDE <= SIDE // 2
     return cell not in known.kitchen.shared and (thing not in known.passed or known.sees(cell))
 
 

@@ -32,14 +32,16 @@ LAYOUTS = {
     "A": ("#####T#", "K.....L", "K.....O", "D.....#", "#.....#", "#.....P", "#####P#"),
     "B": ("#####T#", "K..#..L", "K..#..O", "D..#..#", "#..#..#", "#..#..P", "#####P#"),
     "C": ("#####T#", "K..#..L", "K..#..O", "D..#..#", "#..#..#", "#.....P", "#####P#"),
+    "D": ("#####T#", "#..#..L", "#..#..O", "D..#..K", "#..#..K", "#..#..P", "#####P#"),
 }
-"""One room, two rooms, and two rooms with a doorway."""
-MISSING = {
+"""One room, two rooms, and two rooms with a doorway; D is ours: one cooks, and the other one can only serve."""
+MISSING: dict[str, tuple[tuple[str, int], ...]] = {
     "full": (),
-    "one_plate": ((5, 6),),
-    "tomato": ((5, 6), (1, 6), (2, 6), (2, 0)),
+    "one_plate": (("P", 0),),
+    "tomato": (("P", 0), ("L", 0), ("O", 0), ("K", 1)),
 }
-"""Kitchen -> cells of a layout that are plain counters in it. The papers' language agents work in the last two."""
+"""Kitchen -> letters of a layout that are plain counters in it, and which of several in scan order. The papers'
+language agents work in the last two."""
 STARTS = np.array([1 * SIDE + 2, 1 * SIDE + 4])
 SHARED_ROWS = (3, 2, 4, 1, 5)
 """In which order cells of a dividing counter are used."""
@@ -103,10 +105,10 @@ def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
     for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
         if given not in known:
             raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
-    rows = [list(row) for row in LAYOUTS[layout]]
-    for row, column in MISSING[kitchen]:
-        rows[row][column] = "#"
-    return tuple("".join(row) for row in rows)
+    letters = list("".join(LAYOUTS[layout]))
+    for cell in [_padded("".join(letters), letter, 0)[which] for letter, which in MISSING[kitchen]]:
+        letters[cell] = "#"
+    return tuple("".join(letters[row * SIDE : (row + 1) * SIDE]) for row in range(SIDE))
 
 
 def usual_kitchen(recipes: Sequence[str]) -> str:
@@ -184,7 +186,7 @@ def _checked(drawing: tuple[str, ...]) -> str:
 
 
 def _padded(letters: str, letter: str, count: int) -> list[int]:
-    """Cells with this letter in scan order, NOTHING for those missing."""
+    """Cells with this letter in scan order, then NOTHING until there are so many."""
     found = [cell for cell, here in enumerate(letters) if here == letter]
     return found + [NOTHING] * (count - len(found))
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from rl_envs.salad.cook import knowledge, truth
+from rl_envs.salad.cook import foods_of, knowledge, truth
 from rl_envs.salad.errands import BRINGING, CHOPPING, SERVING, WAIT, WAITING, Errand, errand_of, next_macro
 from rl_envs.salad.symbols import AGENT_NAMES, FOODS, NUM_FOODS
 from rl_envs.salad.world import Salad
@@ -40,7 +40,8 @@ def errands(world: Salad) -> list[list[Errand]]:
     belief, available = truth(world)
     planned = []
     for row in range(world.num_worlds):
-        known = [knowledge(world, belief, available, row, agent) for agent in range(world.num_agents)]
+        wanted = foods_of(int(world.state["recipe"][row]))
+        known = [knowledge(world, belief, available, row, agent, wanted) for agent in range(world.num_agents)]
         planned.append([errand_of(next_macro(one), one) for one in known])
     return planned
 

@@ -6,7 +6,7 @@ one has ended. Everything seen is told in sentences as well, with a phrase for e
 | | |
 |---|---|
 | agents | `agent_0` (Alice), `agent_1` (Bob) |
-| actions | places in `action_names`. `short`: wait, get each thing, go to each board, deliver, chop, and in B and C go to the middle counter. `full`: single steps, too. `primitive`: right, down, left, up (walking into something touches it), stay. An action that is not available is one step of waiting |
+| actions | places in `action_names`. `short`: wait, get each thing, go to each board, deliver, chop, and with a middle counter (B, C, D) go there. `full`: single steps, too. `primitive`: right, down, left, up (walking into something touches it), stay. An action that is not available is one step of waiting |
 | observation `vector` | [30] uint8: row, column and chops of tomato, lettuce and onion; row and column of two plates, two boards, the delivery, oneself and the other agent; one number for each of the seven recipes. 0 for what is out of sight, missing or not known. `tables["vector_scale"]` has the largest values |
 | observation `legal` | [A] bool, actions that would do something as far as the agent knows; all with `mask="none"` |
 | observation `decides` | bool, chooses an action now |
@@ -14,7 +14,7 @@ one has ended. Everything seen is told in sentences as well, with a phrase for e
 | tables | `vector_scale` [30] float32 |
 | rewards | shared: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the dish, -0.1 for anything else delivered, `collision_reward` for each agent whose move the other one cancelled |
 | episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) |
-| arguments | `layout` (A one room, B two rooms, C two rooms with a doorway), `kitchen`, `recipes`, `actions`, `mask`, `order_known_by`, `sight`, `text`, `swap`, `collision_reward`, `restore_rule`, `rechop_pays`, `drawing`, `max_episode_steps` |
+| arguments | `layout` (A one room, B two rooms, C two rooms with a doorway, D two rooms of which one has all but the delivery), `kitchen`, `recipes`, `actions`, `mask`, `order_known_by`, `sight`, `text`, `swap`, `collision_reward`, `restore_rule`, `rechop_pays`, `drawing`, `max_episode_steps` |
 | recorded draws | none; the recipe of an episode is drawn when there are several |
 | state for `restore` | cells as row * 7 + column: `agent_cells` [N]; optional, by default as at the start: `held` [N] (thing or -1), `thing_cells` [5] (tomato, lettuce, onion, plates; -1 for what the kitchen lacks), `chops` [3], `in_plate` [3] (0, 1 or -1), `recipe` (place in `symbols.RECIPES`), `has_paid` [3], `lying` [49] (follows from the others unless things cover each other), `believed_cells` [N, 5], `believed_chopped` [N, 3], `believed_plate` [N, 3], `macro` [N], `decides` [N], `since_decision` [N], `episode_length` |
 | metrics | `success`, 1 for a served dish; `collisions`, moves lost; `wrong_dishes` |
@@ -88,7 +88,7 @@ class Salad(World):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            layout: map, A, B or C.
+            layout: map, A, B, C or D.
             kitchen: `full` (three foods, two plates, two boards), `one_plate`, or `tomato` (one of each); by default
                 the one in which the papers' language agents make these salads.
             recipes: salads of which one is ordered in each episode.
@@ -112,7 +112,7 @@ class Salad(World):
         rows = drawing_of(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
         self.kitchen: Kitchen = kitchen_of(rows, sight)
         check_recipes(recipes, self.kitchen)
-        self._recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
+        self.recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
         self.knows = np.array([order_known_by in (EVERYBODY, name) for name in AGENT_NAMES])
         self._rules = rules.Rules(self.kitchen, swap=swap, restore=restore_rule, rechop_pays=rechop_pays)
         self._is_primitive = actions == "primitive"
@@ -193,8 +193,8 @@ class Salad(World):
     # ------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
-        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self._recipes)).astype(np.int64)
-        self.state["recipe"][rows] = self._recipes[drawn]
+        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self.recipes)).astype(np.int64)
+        self.state["recipe"][rows] = self.recipes[drawn]
         self.state["agent_cells"][rows] = STARTS
         self._look(rows)
 
@@ -259,7 +259,7 @@ class Salad(World):
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "recipe" not in given:
-            self.state["recipe"][...] = self._recipes[0]
+            self.state["recipe"][...] = self.recipes[0]
         self._rules.carry(self.state)
         if "lying" not in given:
             self.state["lying"] = lying_things(self.kitchen, self.state)

@@ -252,7 +252,7 @@ def test_the_recipe_is_drawn_anew_for_each_episode_when_there_are_several():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"layout": "D"}, "layout must be one of"),
+        ({"layout": "E"}, "layout must be one of"),
         ({"kitchen": "big"}, "kitchen must be one of"),
         ({"recipes": ["soup"]}, "recipes must be some of"),
         ({"recipes": "tomato"}, "recipes must be a list"),

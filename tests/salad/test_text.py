@@ -16,6 +16,7 @@ FORMS = [
     {"layout": "B", "kitchen": "one_plate", "recipes": list(RECIPES), "order_known_by": "Alice"},
     {"layout": "B", "kitchen": "full", "recipes": ["onion-tomato"], "sight": 3},
     {"layout": "C", "kitchen": "tomato", "actions": "full", "sight": 1},
+    {"layout": "D", "kitchen": "full", "recipes": ["onion"], "order_known_by": "Alice"},
     {"layout": "C", "kitchen": "full", "recipes": ["lettuce"], "order_known_by": "Bob", "actions": "full"},
 ]
 
