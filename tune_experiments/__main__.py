@@ -1,6 +1,6 @@
-"""What comes after training: `python -m tune_experiments evaluate|play|render|table PATH`.
+"""What comes after training: `python -m tune_experiments evaluate|play|render|table|compare PATH`.
 
-PATH is a run folder, a trial folder or a checkpoint (`table`: a run folder). No Ray is started.
+PATH is a run folder, a trial folder or a checkpoint (`table`, `compare`: run folders). No Ray is started.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from tune_experiments.common import comparison
 from tune_experiments.common.config_json import config_from_json
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import find_experiment, trial_name
@@ -29,7 +30,7 @@ from tune_experiments.common.run_folder import read_config
 from tune_experiments.common.video import write_gif
 
 Where = Annotated[Path, tyro.conf.Positional]
-COMMANDS = ("evaluate", "play", "render", "table")
+COMMANDS = ("evaluate", "play", "render", "table", "compare")
 USAGE = f"write python -m tune_experiments {'|'.join(COMMANDS)} PATH"
 
 
@@ -71,6 +72,14 @@ class Table:
 
     path: Where
     """Run folder."""
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Means, interquartile means and probabilities of improvement from the results of runs and searches."""
+
+    paths: tuple[Where, ...]
+    """Folders of runs or searches; comparison.md and a plot go into the first."""
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -127,12 +136,23 @@ def table(command: Table, console: Console) -> None:
     show_results(experiment, config, command.path, console)
 
 
-def _read(words: Sequence[str]) -> Evaluate | Play | Render | Table:
+def compare(command: Compare, console: Console) -> None:
+    """Compare methods in whatever two of them were measured in."""
+    if not command.paths:
+        raise UserError("write python -m tune_experiments compare RUN [RUN ...]")
+    comparisons = comparison.compare(comparison.read_runs(command.paths))
+    for one in comparisons:
+        console.print(one.markdown(), highlight=False, markup=False)
+    for path in comparison.write_comparison(command.paths[0], comparisons):
+        console.print(f"wrote {path}", highlight=False)
+
+
+def _read(words: Sequence[str]) -> Evaluate | Play | Render | Table | Compare:
     """The command with its arguments; whatever tyro refuses is one sentence."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             return tyro.extras.subcommand_cli_from_dict(
-                {"evaluate": Evaluate, "play": Play, "render": Render, "table": Table},
+                {"evaluate": Evaluate, "play": Play, "render": Render, "table": Table, "compare": Compare},
                 args=words,
                 prog="python -m tune_experiments",
                 description=__doc__,
@@ -151,7 +171,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise UserError(f"unknown command {words[0]!r}; {USAGE}")
     command = _read(words)
     torch.set_num_threads(1)
-    doers: dict[type, Callable[..., None]] = {Evaluate: evaluate, Play: play, Render: render, Table: table}
+    doers: dict[type, Callable[..., None]] = {
+        Evaluate: evaluate,
+        Play: play,
+        Render: render,
+        Table: table,
+        Compare: compare,
+    }
     doers[type(command)](command, Console(soft_wrap=True))
 
 

@@ -16,6 +16,7 @@ from tune_experiments.common.experiment import find_experiment, read_configurati
 from tune_experiments.common.furnmove.methods import FAMILIES, METHODS, method_of
 from tune_experiments.common.main import main
 from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.results import read
 from tune_experiments.common.search import SearchSpace, draw_settings
 from tune_experiments.common.trial import Trial
 from tune_experiments.common.trial_log import read_metrics
@@ -125,7 +126,9 @@ def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray
         }
         assert {path: value_at(config, path) for path in row["parameters"]} == row["parameters"]
         assert 0 not in options.seeds, "the winner's seed helped to choose it"
-    assert not (out / "results.jsonl").exists()
+    lines = read(out / "results.jsonl")
+    assert {line.split for line in lines} == {"valid"}, "a search plays no test"
+    assert sorted(line.value for line in lines) == sorted(row["value"] for row in rows)
     assert f"python tune_experiments/furnmove_methods.py {' '.join(rows[0]['flags'])}" in capsys.readouterr().out
 
 

@@ -17,7 +17,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
@@ -42,8 +42,19 @@ class RunOptions:
     """One run of training a seed."""
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Try N settings of the search space with each method and rank them by validation (None: no search)."""
+    search_by: Literal["random", "grid", "asha", "pbt"] = "random"
+    """random: N settings to their end. grid: all combinations. asha: the best third of N goes on. pbt: losers copy."""
+    search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
+    """What varies, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or PATH=grid:a,b,c."""
+    search_objective: Annotated[str | None, tyro.conf.arg(metavar="KEY")] = None
+    """What should be large, a key of the trials' log such as valid/success (None: what the experiment says)."""
     search_seed: int = 0
     """Of the settings that a search draws."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether settings are tried, in place of one run."""
+        return self.search is not None or self.search_by == "grid"
 
 
 def parse(
@@ -85,8 +96,12 @@ def _check(options: RunOptions) -> None:
         raise UserError(f"--search must be at least 1, not {options.search}")
     if options.search_seed < 0:
         raise UserError(f"--search-seed must be at least 0, not {options.search_seed}")
-    if options.search is None and options.search_seed:
-        raise UserError("--search-seed belongs to a search; say with --search how many settings to try")
+    if options.searches:
+        return
+    for name in ("search_seed", "search_over", "search_by", "search_objective"):
+        if getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(f"{flag} belongs to a search; say with --search how many settings to try")
 
 
 @dataclass(frozen=True)

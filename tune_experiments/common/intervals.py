@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Interval", "difference_over_seeds", "interval_over_episodes", "interval_over_seeds", "welch_interval"]
+__all__ = [
+    "Interval",
+    "bootstrap",
+    "difference_over_seeds",
+    "interval_over_episodes",
+    "interval_over_seeds",
+    "welch_interval",
+]
 
 NORMAL_QUANTILE = 1.96
 RESAMPLES = 9999
@@ -50,7 +57,7 @@ def interval_over_seeds(values: Sequence[float] | np.ndarray) -> Interval:
         return Interval(mean, None, None)
     if np.ptp(sample) == 0:  # scipy warns and returns nan for what is simply no spread
         return Interval(mean, mean, mean)
-    low, high = _bootstrap((sample,), lambda a, axis: np.mean(a, axis=axis))
+    low, high = bootstrap((sample,), lambda a, axis: np.mean(a, axis=axis))
     return Interval(mean, low, high)
 
 
@@ -60,7 +67,7 @@ def difference_over_seeds(a: Sequence[float] | np.ndarray, b: Sequence[float] | 
     value, certain = _difference(first, second)
     if certain is not None:
         return certain
-    low, high = _bootstrap((first, second), lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis))
+    low, high = bootstrap((first, second), lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis))
     return Interval(value, low, high)
 
 
@@ -93,7 +100,8 @@ def _difference(first: np.ndarray, second: np.ndarray) -> tuple[float, Interval 
     return value, None
 
 
-def _bootstrap(samples: tuple[np.ndarray, ...], statistic: object) -> tuple[float, float]:
+def bootstrap(samples: tuple[np.ndarray, ...], statistic: object) -> tuple[float, float]:
+    """Ends of scipy's percentile interval of 95 %, the same on every call."""
     from scipy import stats
 
     # Percentile, not BCa: BCa's jackknife acceleration is meaningless for three seeds.

@@ -20,8 +20,9 @@ from tune_experiments.common.mirror import Mirror, open_run
 from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.common.search_agenda import Agendas
 from tune_experiments.common.search_folder import refuse_search_folder
-from tune_experiments.common.search_run import Search, draw_search, search_requests, show_ranking
+from tune_experiments.common.search_run import Search, agenda_of, draw_search, search_requests, show_ranking
 from tune_experiments.common.stage_handover import check_handovers
 from tune_experiments.common.tables import write_tables
 from tune_experiments.common.tuning import Request, request_for, run_trials
@@ -41,7 +42,7 @@ def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
     )
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     _check(experiment, config, options)
-    search = draw_search(experiment, config, options) if options.search is not None else None
+    search = draw_search(experiment, config, options) if options.searches else None
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
     with open_run(out, config_to_json(config), experiment.name, options.seeds) as (folder, mirror):
         console = Console(soft_wrap=True)
@@ -66,7 +67,7 @@ def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
                 _check_curriculum(method, plan, options)
         if experiment.make_valid_world:
             experiment.make_valid_world(config, 1).reset(0)
-        if options.search is None:
+        if not options.searches:
             experiment.make_test_world(config, 1).reset(0)
     except ValueError as error:
         raise UserError(" ".join(str(error).split())) from error
@@ -79,7 +80,7 @@ def _check_curriculum(method: str, curriculum: Curriculum, options: RunOptions) 
         UserError: a search.
         ValueError: a hand-over that cannot be.
     """
-    if options.search is not None:
+    if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "
             f"a setting that is stuck in an easy stage would win; vary its flags yourself"
@@ -114,9 +115,12 @@ def _search(
     mirror: Mirror | None,
     console: Console,
 ) -> int:
+    if mirror is not None and search.by in ("asha", "pbt"):
+        raise UserError(f"--search-by {search.by} compares trials on their way: give --out a folder, not {mirror.uri}")
     requests = search_requests(experiment, search, options, folder)
-    failures = _train_unfinished(experiment, config, options, requests, folder, mirror, console)
-    show_ranking(experiment, search, options, folder, console)
+    agenda = agenda_of(experiment, search, options, folder)
+    failures = _train_unfinished(experiment, config, options, requests, folder, mirror, console, agenda)
+    show_ranking(experiment, search, options, folder, console, agenda)
     return _tell(failures, console)
 
 
@@ -128,6 +132,7 @@ def _train_unfinished(
     folder: RunFolder,
     mirror: Mirror | None,
     console: Console,
+    agenda: Agendas | None = None,
 ) -> dict[str, str]:
     """Say what is done, and do what is left of it; trial name -> what went wrong."""
     console.print(
@@ -136,7 +141,9 @@ def _train_unfinished(
     for departure in experiment.departures(config):
         console.print(f"  differs from the paper: {departure}", highlight=False)
     unfinished = [request for request in requests if _is_unfinished(request)]
-    return _train(experiment, config, unfinished, folder, mirror, console) if unfinished else {}
+    if not unfinished or (agenda is not None and agenda.is_over):
+        return {}
+    return _train(experiment, config, unfinished, folder, mirror, console, agenda)
 
 
 def _tell(failures: dict[str, str], console: Console) -> int:
@@ -153,6 +160,7 @@ def _train(
     folder: RunFolder,
     mirror: Mirror | None,
     console: Console,
+    agenda: Agendas | None = None,
 ) -> dict[str, str]:
     plans = {request["name"]: experiment.plan(config, request["method"], request["seed"]) for request in requests}
     workers = plans[requests[0]["name"]].workers
@@ -163,11 +171,12 @@ def _train(
         concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
         console.print(cost(list(plans.values()), concurrent), highlight=False)
         uri = mirror.uri if mirror else None
-        failures = run_trials(requests, workers, budgets, concurrent, folder.path, columns, uri)
+        failures = run_trials(requests, workers, budgets, concurrent, folder.path, columns, uri, agenda)
     if mirror is not None:
         mirror.pull()  # what trials have left there
     # Tune takes Control-C for itself and comes back with whatever there is.
-    if any(_is_unfinished(request) and request["name"] not in failures for request in requests):
+    left = any(_is_unfinished(request) and request["name"] not in failures for request in requests)
+    if left if agenda is None else not agenda.is_over:
         console.print("stopped; the same command continues from the newest checkpoints")
         raise KeyboardInterrupt
     return failures

@@ -5,14 +5,14 @@ share has the same values for both, a longer search begins with a shorter one's 
 use a path changes nothing for the others. Setting 0 is the configuration itself: the winner is never worse than it on
 validation. This file must not know about any experiment.
 
-Trials are not stopped early. Learning rates and loss weights fall with the budget, so a setting's rank half-way says
-little about its end; and what a scheduler has seen is lost when a run is killed, which would make the settings that
-survive depend on when that was.
+Trials are not stopped early unless that is asked for (`search_halving.py`). Learning rates and loss weights fall with
+the budget, so a setting's rank half-way says little about its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from tune_experiments.common.config_json import config_from_json, config_to_json
 from tune_experiments.common.config_path import replaced, value_at
 from tune_experiments.common.errors import UserError
 
-__all__ = ["SearchSpace", "Setting", "draw_settings"]
+__all__ = ["SearchSpace", "Setting", "all_settings", "draw_settings", "sampled"]
 
 _DRAWS_PER_SETTING = 20
 _SIGNIFICANT_DIGITS = 3
@@ -86,6 +86,31 @@ def draw_settings(space: SearchSpace, config: Any, method: str, count: int, seed
     return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
 
 
+def all_settings(space: SearchSpace, config: Any, method: str) -> list[Setting]:
+    """The configuration itself and every combination of the values of a finite space, each once.
+
+    Raises:
+        UserError: a range, which has no end of values, or a combination that the configuration refuses.
+    """
+    configs = [config]
+    for combination in itertools.product(*(_values_of(path, domain) for path, domain in space.domains.items())):
+        changed = config
+        for path, value in zip(space.domains, combination, strict=True):
+            if space.uses(changed, method, path):
+                changed = replaced(changed, path, value)
+        changed = config_from_json(type(changed), config_to_json(changed))
+        if changed not in configs:
+            configs.append(changed)
+    return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
+
+
+def _values_of(path: str, domain: Any) -> Sequence[Any]:
+    values = domain["grid_search"] if isinstance(domain, dict) else getattr(domain, "categories", None)
+    if values is None:
+        raise UserError(f"--search-by grid needs a list of values, and {path} has a range; write {path}=grid:a,b,c")
+    return list(values)
+
+
 def _draw(space: SearchSpace, config: Any, method: str, number: int, seed: int) -> Any:
     grids = 1
     for path, domain in space.domains.items():
@@ -94,14 +119,14 @@ def _draw(space: SearchSpace, config: Any, method: str, number: int, seed: int) 
             value = choices[number // grids % len(choices)]
             grids *= len(choices)
         else:
-            value = _sample(domain, np.random.default_rng([seed, number, *path.encode()]))
+            value = sampled(domain, np.random.default_rng([seed, number, *path.encode()]))
         if space.uses(config, method, path):
             config = replaced(config, path, value)
     # Through JSON, as it goes to a trial: a value of the wrong type is told here.
     return config_from_json(type(config), config_to_json(config))
 
 
-def _sample(domain: Any, generator: np.random.Generator) -> Any:
+def sampled(domain: Any, generator: np.random.Generator) -> Any:
     """A value of a Ray Tune domain; numbers from a range have few digits, so that a command line can hold them."""
     from ray.tune.search.sample import Float
 

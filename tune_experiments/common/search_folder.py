@@ -65,7 +65,7 @@ class Ranked:
         return mean if math.isfinite(mean) else -math.inf
 
 
-def claim_for_search(out: Path, settings: Settings, seed: int, objective: str) -> None:
+def claim_for_search(out: Path, settings: Settings, seed: int, objective: str, by: str = "random") -> None:
     """Write down what a new search tries, or check that the folder holds the same; a search may become longer.
 
     Raises:
@@ -74,9 +74,11 @@ def claim_for_search(out: Path, settings: Settings, seed: int, objective: str) -
     path = out / SEARCH_FILE
     drawn = {method: {str(one.number): one.values for one in tried} for method, tried in settings.items()}
     document = {"objective": objective, "search_seed": seed, "settings": json.loads(json.dumps(drawn))}
+    document |= {} if by == "random" else {"by": by}
     if path.exists():
         before = json.loads(path.read_text())
-        count = min(_length(before), _length(document))
+        # Rungs and populations depend on how many compete, so such a search cannot become longer.
+        count = min(_length(before), _length(document)) if by in ("random", "grid") else _length(document)
         changed = first_differences(_shortened(before, count), _shortened(document, count), limit=1)
         if changed:
             raise UserError(
@@ -117,15 +119,31 @@ def rank(tried: Sequence[Ranked]) -> list[Ranked]:
     return sorted(tried, key=lambda one: (-one.score, one.setting.number))
 
 
-def write_ranking(out: Path, title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]], script: str) -> None:
-    """Write search.jsonl and search.md."""
+def write_ranking(
+    out: Path,
+    title: str,
+    objective: str,
+    ranking: Mapping[str, Sequence[Ranked]],
+    script: str | None,
+    remarks: Sequence[str] = (),
+) -> None:
+    """Write search.jsonl and search.md.
+
+    Args:
+        out: the search's folder.
+        title: of the experiment.
+        objective: what was ranked by.
+        ranking: method -> settings, the best first.
+        script: what trains a winner anew; None where no single setting does.
+        remarks: further lines of search.md.
+    """
     lines = [
         json.dumps({"method": method, "rank": place, "objective": objective, **_plain(one)}) + "\n"
         for method, ranked in ranking.items()
         for place, one in enumerate(ranked, start=1)
     ]
     write_atomically(out / RANKING_FILE, "".join(lines))
-    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script))
+    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script) + "\n".join(remarks))
 
 
 def command(script: str, ranked: Ranked) -> str:
@@ -153,18 +171,19 @@ def _plain(one: Ranked) -> dict[str, Any]:
     }
 
 
-def _report(title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]], script: str) -> str:
+def _report(title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]], script: str | None) -> str:
+    advice = ", so each command trains its winner anew, with other seeds." if script else "."
     parts = [
         f"# Search: {title}",
         "",
         f"Ranked by {objective}, mean over the validations in the last quarter of training and over seeds. Setting 0 "
         "is the configuration that the search started from. No test world was played. The best of many is partly "
-        "luck, so each command trains its winner anew, with other seeds.",
+        f"luck{advice}",
         "",
     ]
     for method, ranked in ranking.items():
         parts += [f"## {method}", "", *_table(objective, ranked), ""]
-        parts += ["```", command(script, ranked[0]), "```", ""] if ranked else []
+        parts += ["```", command(script, ranked[0]), "```", ""] if ranked and script else []
     return "\n".join(parts)
 
 

@@ -6,6 +6,7 @@ Every method is tried with as many settings as every other, so a baseline gets t
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from tune_experiments.common.config_path import flags_between
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.results import Result, replace_rows
 from tune_experiments.common.run_folder import RunFolder
-from tune_experiments.common.search import SearchSpace, Setting, draw_settings
+from tune_experiments.common.search import SearchSpace, Setting, all_settings, draw_settings
+from tune_experiments.common.search_agenda import Agenda, Agendas
+from tune_experiments.common.search_domains import KINDS, space_over
 from tune_experiments.common.search_folder import (
     Ranked,
     Settings,
@@ -28,8 +32,11 @@ from tune_experiments.common.search_folder import (
     score,
     write_ranking,
 )
+from tune_experiments.common.search_halving import Halving, rungs_of
+from tune_experiments.common.search_population import Population
 from tune_experiments.common.tuning import Request, request_for
 
+RUNGS_FILE, POPULATION_FILE = "rungs.json", "population.json"
 _SEEDS_OF_A_FULL_RUN = 3
 
 
@@ -40,10 +47,12 @@ class Search:
     Attributes:
         space: where from.
         settings: method -> what is tried with it.
+        by: how it goes on from there, `--search-by`.
     """
 
     space: SearchSpace
     settings: Settings
+    by: str = "random"
 
 
 def draw_search(experiment: Experiment, config: Any, options: RunOptions) -> Search:
@@ -52,18 +61,65 @@ def draw_search(experiment: Experiment, config: Any, options: RunOptions) -> Sea
     Raises:
         UserError: the experiment has no search space, or one that holds no so many settings.
     """
-    if experiment.search_space is None:
-        raise UserError(f"{experiment.name} has no search space for --search to draw from; vary its flags yourself")
-    space, count = experiment.search_space(), options.search or 1
+    declared = experiment.search_space() if experiment.search_space is not None else None
+    if options.search_over:
+        space = space_over(options.search_over, config, declared)
+    elif declared is not None:
+        space = declared
+    else:
+        raise UserError(
+            f"{experiment.name} has no search space for --search to draw from; name one with --search-over PATH={KINDS}"
+        )
+    if options.search_objective is not None:
+        space = dataclasses.replace(space, objective=options.search_objective)
     methods = experiment.methods(config)
-    return Search(
-        space, {method: draw_settings(space, config, method, count, options.search_seed) for method in methods}
-    )
+    return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
+
+
+def _settings(space: SearchSpace, config: Any, method: str, options: RunOptions) -> list[Setting]:
+    if options.search_by == "grid":
+        return all_settings(space, config, method)[: options.search]
+    return draw_settings(space, config, method, options.search or 1, options.search_seed)
+
+
+def agenda_of(experiment: Experiment, search: Search, options: RunOptions, folder: RunFolder) -> Agendas | None:
+    """Who decides what is trained; None if all settings are trained to their end."""
+    if search.by in ("random", "grid"):
+        return None
+
+    def request_of(config: Any, method: str, number: int, seed: int, until: int | None) -> Request:
+        trial = folder.trial(f"{method}-setting{number:02}-seed{seed}")
+        request = request_for(experiment.name, config, method, seed, trial, False)
+        return request | {"until": until, "setting": number}
+
+    agendas: list[Agenda] = []
+    for method, settings in search.settings.items():
+        plan = experiment.plan(settings[0].config, method, options.seeds[0])
+        budget = plan.budget_env_steps
+        if search.by == "asha":
+            rungs, objective = rungs_of(budget), search.space.objective
+            file = folder.path / RUNGS_FILE
+            agendas.append(Halving(method, settings, options.seeds, rungs, objective, request_of, file))
+        else:
+            agendas += [
+                Population(
+                    method,
+                    settings,
+                    seed,
+                    budget,
+                    search.space,
+                    options.search_seed,
+                    request_of,
+                    folder.path / POPULATION_FILE,
+                )
+                for seed in options.seeds
+            ]
+    return Agendas(agendas)
 
 
 def search_requests(experiment: Experiment, search: Search, options: RunOptions, folder: RunFolder) -> list[Request]:
     """Trials without a test, every method's first settings first; claims the folder for the search."""
-    claim_for_search(folder.path, search.settings, options.search_seed, search.space.objective)
+    claim_for_search(folder.path, search.settings, options.search_seed, search.space.objective, search.by)
     return [
         request_for(experiment.name, setting.config, method, seed, folder.trial(_name(method, setting, seed)), False)
         for together in zip(*search.settings.values(), strict=True)
@@ -73,29 +129,74 @@ def search_requests(experiment: Experiment, search: Search, options: RunOptions,
 
 
 def show_ranking(
-    experiment: Experiment, search: Search, options: RunOptions, folder: RunFolder, console: Console
+    experiment: Experiment,
+    search: Search,
+    options: RunOptions,
+    folder: RunFolder,
+    console: Console,
+    agenda: Agendas | None = None,
 ) -> None:
     """Rank what has finished, write it down and say for each method which setting won."""
-    objective, script = search.space.objective, f"tune_experiments/{experiment.name}.py"
-    ranking = {
-        method: rank(_finished(experiment, method, tried, options, folder.path / "trials", objective))
-        for method, tried in search.settings.items()
-    }
-    write_ranking(folder.path, experiment.caption, objective, ranking, script)
+    objective = search.space.objective
+    script: str | None = f"tune_experiments/{experiment.name}.py"
+    trials, remarks = folder.path / "trials", agenda.remarks() if agenda is not None else ()
+    if search.by == "pbt" and agenda is not None:
+        populations = [one for one in agenda.agendas if isinstance(one, Population)]
+        ranking = {method: rank(_members(populations, method, trials, objective)) for method in search.settings}
+        script = None  # what a winner has learned with changed on its way: no command trains it anew
+    else:
+        ranking = {
+            method: rank(_finished(experiment, method, tried, options, trials, objective))
+            for method, tried in search.settings.items()
+        }
+    write_ranking(folder.path, experiment.caption, objective, ranking, script, remarks)
+    replace_rows(folder.results, _validated(experiment, ranking, objective))
     for method, ranked in ranking.items():
-        for line in _verdict(method, ranked, objective, script):
+        for line in _verdict(method, ranked, objective, script, trials):
             console.print(line, highlight=False, markup=False)
     console.print(f"wrote {folder.path / 'search.md'}", highlight=False)
 
 
-def _verdict(method: str, ranked: Sequence[Ranked], objective: str, script: str) -> list[str]:
+def _validated(experiment: Experiment, ranking: Mapping[str, Sequence[Ranked]], objective: str) -> list[Result]:
+    """The scores as lines of results.jsonl, so that settings can be compared like methods."""
+    group, _, metric = objective.rpartition("/")
+    return [
+        Result(
+            experiment=experiment.name,
+            table=f"Search by {objective}",
+            method=f"{method}, setting {one.setting.number}",
+            world="validation",
+            split=group or "valid",
+            seed=seed,
+            metric=metric,
+            value=value,
+        )
+        for method, ranked in ranking.items()
+        for one in sorted(ranked, key=lambda one: one.setting.number)
+        for seed, value in one.by_seed.items()
+        if math.isfinite(value)
+    ]
+
+
+def _verdict(method: str, ranked: Sequence[Ranked], objective: str, script: str | None, trials: Path) -> list[str]:
     if not ranked:
         return [f"{method}: no setting has finished"]
     best = ranked[0]
     own = next((f", setting 0 has {one.score:.4f}" for one in ranked[1:] if one.setting.number == 0), "")
+    winner = trials / _name(method, best.setting, next(iter(best.by_seed)))
     return [
         f"{method}: setting {best.setting.number} is the best of {len(ranked)}: {objective} {best.score:.4f}{own}",
-        f"  {command(script, best)}",
+        f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
+    ]
+
+
+def _members(populations: Sequence[Population], method: str, trials: Path, objective: str) -> list[Ranked]:
+    """Every member of every seed that has come to its end, with what it learned with at last."""
+    return [
+        Ranked(member, {one.seed: score(trials / _name(method, member, one.seed), objective)}, ())
+        for one in populations
+        for member in one.members
+        if one.method == method and outcome_of(trials / _name(method, member, one.seed)) is not None
     ]
 
 

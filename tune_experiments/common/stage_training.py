@@ -35,12 +35,12 @@ class StageTraining:
         self._log, self._report = log, report
         self._saved_at = course.progress.env_steps
 
-    def run(self, algorithm: Any) -> None:
-        """Train to the end of the stage; its last checkpoint is whole when this returns."""
-        course = self._course
+    def run(self, algorithm: Any, until_env_steps: int | None = None) -> None:
+        """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns."""
+        course, self._until = self._course, until_env_steps
         clock = _Clock(course.total().env_steps)
         statistics: Row = {}
-        while not course.stage_is_over:
+        while not course.stage_is_over and not self._pauses:
             statistics |= algorithm.train()
             before, course.progress = course.progress, algorithm.progress()
             if course.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
@@ -51,6 +51,11 @@ class StageTraining:
             self._log.append(row)
             self._report(row | course.live())
             self._checkpoint(algorithm, course.better_value(row))
+
+    @property
+    def _pauses(self) -> bool:
+        """Whether training was asked to come to here and no further."""
+        return self._until is not None and self._course.total().env_steps >= self._until
 
     def _row(self, statistics: Row, clock: _Clock, algorithm: Any) -> dict[str, float | None]:
         total = self._course.total()
@@ -90,9 +95,9 @@ class StageTraining:
         prune(self._folder, KEPT_CHECKPOINTS, always=course.kept)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
-        """Whether what was done at `last_env_steps` is to be done again; at the stage's end it always is."""
+        """Whether what was done at `last_env_steps` is to be done again; at an end it always is."""
         course = self._course
-        return course.stage_is_over or course.progress.env_steps - last_env_steps >= every_env_steps
+        return course.stage_is_over or self._pauses or course.progress.env_steps - last_env_steps >= every_env_steps
 
 
 class _Clock:

@@ -47,11 +47,12 @@ class Trial:
         self.folder, self.is_tested = folder, is_tested
         self.course = Course(experiment.plan(config, method, seed))
 
-    def run(self, report: Report) -> None:
+    def run(self, report: Report, until_env_steps: int | None = None) -> None:
         """Train to the end of the last stage, then test where that is asked for.
 
         Args:
             report: gets every row of the log, and what the live line shows and says beside it.
+            until_env_steps: stop there, at a checkpoint from which a later call goes on.
         """
         torch.set_num_threads(1)
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
@@ -61,16 +62,19 @@ class Trial:
             log.rewind(self.course.total().env_steps)
             log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
             while not self.course.is_over:
-                self._train_stage(log, report)
+                if until_env_steps is not None and self.course.total().env_steps >= until_env_steps:
+                    return
+                self._train_stage(log, report, until_env_steps)
         write_outcome(self.folder, self._test() if self.is_tested else [])
 
-    def _train_stage(self, log: TrialLog, report: Report) -> None:
+    def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None) -> None:
         if self.course.stage_is_over:
             self.course.next_stage()
         plan = self.course.plan
         with contextlib.closing((plan.make_algorithm or _rllib_algorithm)(plan)) as algorithm:
             self._bring_up(algorithm, log, report)
-            StageTraining(self.course, self.folder / CHECKPOINTS, self._identity(), log, report).run(algorithm)
+            training = StageTraining(self.course, self.folder / CHECKPOINTS, self._identity(), log, report)
+            training.run(algorithm, until_env_steps)
 
     def _bring_up(self, algorithm: Any, log: TrialLog, report: Report) -> None:
         """Continue where the course stands, or take over what the stage before it has learned."""

@@ -15,6 +15,7 @@ from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.experiment import find_experiment, read_configuration
 from tune_experiments.common.mirror import Mirror, mirrored_folder
 from tune_experiments.common.progress import Progress
+from tune_experiments.common.search_agenda import Agenda, as_searcher
 from tune_experiments.common.stage_training import Report
 from tune_experiments.common.trial import CHECKPOINTS, Trial
 from tune_experiments.common.trial_storage import patient_storage
@@ -51,7 +52,9 @@ def train_trial(parameters: dict[str, Any]) -> None:
             folder, mirror = stack.enter_context(mirrored_folder(request["uri"]))
             report = _reports_and_sends(report, folder / CHECKPOINTS, mirror)
         stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
-        Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(report)
+        Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(
+            report, request.get("until")
+        )
 
 
 def _reports_and_sends(report: Report, checkpoints: Path, mirror: Mirror) -> Report:
@@ -75,6 +78,7 @@ def run_trials(
     out: Path,
     columns: Mapping[str, str],
     uri: str | None = None,
+    agenda: Agenda | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
 
@@ -86,6 +90,7 @@ def run_trials(
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
         uri: of the run, where an object store keeps it; trials then work in temporary folders.
+        agenda: hands out the requests instead, one at a time, as it sees fit.
 
     Returns:
         trial name -> what went wrong, for those that failed.
@@ -106,11 +111,17 @@ def run_trials(
     learner = {"CPU": 1.0, "GPU": workers.gpus_per_learner}
     own = {"CPU": 1.0} if workers.learners else learner
     bundles = [own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners]
+    searcher = None if agenda is None else as_searcher(agenda)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             tune.with_resources(train_trial, tune.PlacementGroupFactory(bundles)),
-            param_space={"request": tune.grid_search(list(requests))},
-            tune_config=tune.TuneConfig(max_concurrent_trials=concurrent, trial_dirname_creator=_folder_name),
+            param_space={"request": tune.grid_search(list(requests))} if agenda is None else {},
+            tune_config=tune.TuneConfig(
+                max_concurrent_trials=concurrent,
+                trial_dirname_creator=_folder_name,
+                search_alg=searcher,
+                num_samples=1 if agenda is None else -1,
+            ),
             run_config=tune.RunConfig(
                 name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
                 storage_path=str((out / "tune").resolve()),
@@ -119,12 +130,16 @@ def run_trials(
                 verbose=0,
             ),
         ).fit()
+    if searcher is not None and searcher.failure is not None:
+        raise searcher.failure
     return {result.config["request"]["name"]: _reason(result.error) for result in results if result.error}
 
 
 def _folder_name(trial: Any) -> str:
-    name: str = trial.config["request"]["name"]
-    return name
+    request: Request = trial.config["request"]
+    until = request.get("until")
+    name: str = request["name"]
+    return name if until is None else f"{name}_until_{until}"
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,68 @@
+"""Statistics over seeds by hand, and comparisons from results.jsonl alone."""
+
+import numpy as np
+import pytest
+
+from tune_experiments.common.comparison import compare, read_runs, write_comparison
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.results import Result, append
+from tune_experiments.common.statistics import interquartile_mean, probability_of_improvement
+
+
+def result(method, seed, value, metric="success", split="test"):
+    return Result("furnmove_sync", "A table", method, "furnmove-v0", split, seed, metric, value)
+
+
+def test_the_interquartile_mean_leaves_a_quarter_out_at_either_end():
+    assert interquartile_mean([0, 1, 2, 3, 4, 5, 6, 100]).value == pytest.approx((2 + 3 + 4 + 5) / 4)
+    assert interquartile_mean([1.0, 5.0, 6.0]).value == pytest.approx(4.0), "of three seeds none is left out"
+    value, low, high = interquartile_mean([0, 1, 2, 3, 4, 5, 6, 100])
+    assert 0 <= low < value < high < 100
+
+
+def test_one_seed_has_no_interval_and_no_spread_has_a_point():
+    assert interquartile_mean([0.5]) == (0.5, None, None)
+    assert interquartile_mean([0.5, 0.5]) == (0.5, 0.5, 0.5)
+    assert probability_of_improvement([1.0], [0.0]) == (1.0, None, None)
+    assert probability_of_improvement([1.0, 1.0], [0.0, 0.0]) == (1.0, 1.0, 1.0)
+
+
+def test_the_probability_of_improvement_counts_pairs():
+    first, second = [1.0, 3.0, 3.0], [2.0, 3.0]
+    by_hand = np.mean([(a > b) + 0.5 * (a == b) for a in first for b in second])
+    assert probability_of_improvement(first, second).value == pytest.approx(by_hand)
+    assert probability_of_improvement(second, first).value == pytest.approx(1 - by_hand)
+    value, low, high = probability_of_improvement([1, 2, 3, 4, 5, 6.0], [2.5, 3.5, 0.0, 1.5, 2.0, 1.0])
+    assert 0 <= low < value < high <= 1
+    assert probability_of_improvement(first, second) == probability_of_improvement(first, second)
+
+
+def test_methods_are_compared_where_two_were_measured(tmp_path):
+    results = [result("sync", seed, value) for seed, value in enumerate([0.7, 0.72, 0.69])]
+    results += [result("marginal", seed, value) for seed, value in enumerate([0.4, 0.41, 0.71])]
+    results += [result("sync", 0, 3.0, metric="tvd"), result("sync", None, 0.7)]
+    append(tmp_path / "results.jsonl", results)
+    (comparison,) = compare(read_runs([tmp_path]))
+    assert (comparison.title, comparison.metric) == ("furnmove_sync · furnmove-v0 · test", "success")
+    sync, marginal = comparison.rows
+    assert sync.values == (0.7, 0.72, 0.69)
+    assert sync.improvement is None
+    assert marginal.improvement.value == pytest.approx(2 / 9)
+    text, picture = write_comparison(tmp_path, [comparison])
+    assert "| marginal | 3 | 0.507 [0.400, 0.710] | 0.507" in text.read_text()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_method_of_two_runs_bears_their_names(tmp_path):
+    for name, value in (("first", 0.1), ("second", 0.2)):
+        (tmp_path / name).mkdir()
+        append(tmp_path / name / "results.jsonl", [result("sync", 0, value)])
+    append(tmp_path / "second" / "results.jsonl", [result("marginal", 0, 0.3)])
+    (comparison,) = compare(read_runs([tmp_path / "first", tmp_path / "second"]))
+    assert [row.method for row in comparison.rows] == ["sync (first)", "sync (second)", "marginal"]
+
+
+def test_nothing_to_compare_is_told(tmp_path):
+    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1)])
+    with pytest.raises(UserError, match="no two methods with results in the same world"):
+        compare(read_runs([tmp_path]))

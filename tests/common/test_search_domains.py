@@ -1,0 +1,96 @@
+"""Search spaces from the command line: any field, parsed and never evaluated."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tune_experiments.common.command_line import parse
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.search import SearchSpace, all_settings, draw_settings
+from tune_experiments.common.search_domains import space_over
+
+
+@dataclass(frozen=True)
+class Inner:
+    learning_rate: float = 0.01
+    is_joint: bool = True
+
+
+@dataclass(frozen=True)
+class Config:
+    inner: Inner = Inner()
+    epochs: int = 2
+    kind: str = "ppo"
+
+    def __post_init__(self):
+        if self.epochs > 4:
+            raise UserError("--epochs must be at most 4")
+
+
+def values(words, count):
+    return [one.values for one in draw_settings(space_over(words, Config(), None), Config(), "sync", count, 0)][1:]
+
+
+def test_every_kind_draws_values_of_the_fields_type():
+    words = ["inner.learning_rate=loguniform:1e-4:1e-1", "epochs=integers:1:4", "inner.is_joint=choice:true,false"]
+    drawn = values([*words, "kind=choice:ppo,impala"], 20)
+    assert all(1e-4 <= one["inner.learning_rate"] <= 1e-1 for one in drawn)
+    assert {one["epochs"] for one in drawn} == {1, 2, 3, 4}
+    assert {one["inner.is_joint"] for one in drawn} == {True, False}
+    assert {one["kind"] for one in drawn} == {"ppo", "impala"}
+    assert all(0.5 <= one["inner.learning_rate"] <= 2 for one in values(["inner.learning_rate=uniform:0.5:2"], 9))
+
+
+def test_a_grid_keeps_types_too():
+    space = space_over(["epochs=grid:1,3", "inner.learning_rate=grid:1,0.5"], Config(), None)
+    tried = {(one.config.epochs, one.config.inner.learning_rate) for one in all_settings(space, Config(), "sync")[1:]}
+    assert tried == {(1, 1.0), (1, 0.5), (3, 1.0), (3, 0.5)}
+
+
+def test_objective_and_uses_stay_the_experiments():
+    declared = SearchSpace({}, lambda config, method, path: path != "epochs", "valid/value")
+    space = space_over(["epochs=grid:1,3", "kind=grid:a,b"], Config(), declared)
+    assert space.objective == "valid/value"
+    assert {one.config.epochs for one in all_settings(space, Config(), "sync")} == {2}
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("epochs", r"takes PATH=KIND:VALUES"),
+        ("epochs=__import__('os'):1", r"takes PATH=KIND:VALUES"),
+        ("epoch=grid:1", r"names 'epoch', which is no field; the fields are inner.learning_rate, inner.is_joint, ep"),
+        ("epochs=grid:many", r"epochs cannot be 'many'"),
+        ("epochs=grid:9", r"--epochs must be at most 4"),
+        ("inner.learning_rate=uniform:1", r"a range is LOW:HIGH, not '1'"),
+        ("inner.learning_rate=uniform:2:1", r"the low end must be below the high one"),
+        ("inner.learning_rate=loguniform:0:1", r"needs ends above 0"),
+    ],
+)
+def test_what_makes_no_sense_is_told(word, said):
+    with pytest.raises(UserError, match=said):
+        space_over([word], Config(), None)
+
+
+def test_a_field_has_one_domain():
+    with pytest.raises(UserError, match="names a field twice"):
+        space_over(["epochs=grid:1", "epochs=grid:2"], Config(), None)
+
+
+def test_a_grid_has_no_ranges():
+    space = space_over(["inner.learning_rate=uniform:0:1"], Config(), None)
+    with pytest.raises(UserError, match=r"needs a list of values, and inner\.learning_rate has a range"):
+        all_settings(space, Config(), "sync")
+
+
+@pytest.mark.parametrize("flag", ["--search-over epochs=grid:1,2", "--search-by asha", "--search-objective valid/a"])
+def test_flags_of_a_search_need_one(flag):
+    with pytest.raises(UserError, match=f"{flag.split()[0]} belongs to a search"):
+        parse({"laptop": Config()}, flag.split(), "")
+    _, options = parse({"laptop": Config()}, ["--search", "3", *flag.split()], "")
+    assert options.searches
+
+
+def test_a_grid_needs_no_number():
+    _, options = parse({"laptop": Config()}, ["--search-by", "grid", "--search-over", "epochs=grid:1,2"], "")
+    assert (options.searches, options.search) == (True, None)

@@ -1,0 +1,45 @@
+"""What population based training needs of RLlib: a restored trial learns with its new rate, not with the donor's."""
+
+import dataclasses
+
+import pytest
+
+from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Schedule
+from tests.rllib.small import plan
+
+pytestmark = pytest.mark.usefixtures("ray_session")
+
+
+def algorithm(kind, rate):
+    settings = dataclasses.replace(OptimiserSettings(), learning_rate=Schedule.constant(rate))
+    return TeamAlgorithm(dataclasses.replace(plan(kind), optimiser=settings))
+
+
+def rates_of(trained):
+    """What the optimiser itself holds."""
+    return trained._each_learner(lambda learner: [group["lr"] for group in learner.get_optimizer().param_groups])[0]
+
+
+def train_to_next_update(trained):
+    before, row = trained.progress().updates, {}
+    while trained.progress().updates == before:  # IMPALA may only queue a batch
+        row |= trained.train()
+    return row
+
+
+@pytest.mark.parametrize("kind", [Ppo, Impala])
+def test_a_checkpoint_of_another_rate_does_not_bring_it_along(kind):
+    donor = algorithm(kind, 1e-3)
+    train_to_next_update(donor)
+    tensors, progress = donor.checkpoint()
+    assert rates_of(donor) == [pytest.approx(1e-3)]
+    donor.close()
+    heir = algorithm(kind, 3e-5)
+    heir.restore(tensors, progress)
+    row = train_to_next_update(heir)
+    assert row["schedule/learning_rate"] == pytest.approx(3e-5)
+    assert rates_of(heir) == [pytest.approx(3e-5)]
+    heir.close()

@@ -1,0 +1,132 @@
+"""Methods beside each other, from `results.jsonl` alone: mean, interquartile mean, probability of improvement.
+
+    python -m tune_experiments compare RUN [RUN ...]
+
+Any number of runs or searches; the first method of a table is what the others are compared with. This file must not
+know an experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tune_experiments.common import results as result_file
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_atomically
+from tune_experiments.common.intervals import Interval, interval_over_seeds
+from tune_experiments.common.results import Result
+from tune_experiments.common.statistics import interquartile_mean, probability_of_improvement
+
+__all__ = ["Comparison", "Row", "compare", "read_runs", "write_comparison"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method.
+
+    Attributes:
+        method: its name.
+        values: one number a seed.
+        mean: over seeds, with its bootstrap interval.
+        iqm: interquartile mean, the same.
+        improvement: probability that it beats the first row; None for the first row.
+    """
+
+    method: str
+    values: tuple[float, ...]
+    mean: Interval
+    iqm: Interval
+    improvement: Interval | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All methods in one metric of one world.
+
+    Attributes:
+        title: table, world and split.
+        metric: what is compared.
+        rows: methods, in order of appearance.
+    """
+
+    title: str
+    metric: str
+    rows: tuple[Row, ...]
+
+    def markdown(self) -> str:
+        """The comparison in Markdown."""
+        lines = [
+            f"### {self.title}: {self.metric}",
+            "",
+            f"| method | seeds | mean | IQM | P(above {self.rows[0].method}) |",
+            "|---|---:|---:|---:|---:|",
+        ]
+        for row in self.rows:
+            improvement = _cell(row.improvement) if row.improvement else ""
+            lines.append(f"| {row.method} | {len(row.values)} | {_cell(row.mean)} | {_cell(row.iqm)} | {improvement} |")
+        return "\n".join([*lines, ""])
+
+
+def read_runs(paths: Sequence[Path]) -> list[Result]:
+    """The results of several folders; a method that occurs in several bears its folder's name.
+
+    Raises:
+        UserError: a folder without results.
+    """
+    read = [(path, result_file.read(path / "results.jsonl")) for path in paths]
+    found = []
+    for path, results in read:
+        others = {result.method for other, those in read if other != path for result in those}
+        for result in results:
+            method = f"{result.method} ({path.name})" if result.method in others else result.method
+            found.append(Result(**vars(result) | {"method": method}))
+    return found
+
+
+def compare(results: Sequence[Result]) -> list[Comparison]:
+    """Every metric of every world in which two methods or more were measured.
+
+    Raises:
+        UserError: there is no such metric.
+    """
+    groups: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for result in results:
+        if result.seed is not None:
+            title = " · ".join(dict.fromkeys([result.experiment, result.world, result.split]))
+            groups.setdefault((title, result.metric), {}).setdefault(result.method, []).append(result.value)
+    found = [Comparison(*key, _rows(methods)) for key, methods in groups.items() if len(methods) > 1]
+    if not found:
+        raise UserError("there are no two methods with results in the same world; name more runs")
+    return found
+
+
+def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
+    """Write comparison.md and plots/comparison.png; their paths."""
+    from tune_experiments.common.plots.intervals import draw_comparisons  # matplotlib is needed only now
+
+    text = folder / "comparison.md"
+    note = "Intervals of 95 %: bootstrap over seeds. IQM: mean of the middle half of the seeds. P: Mann-Whitney.\n"
+    write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
+    (folder / "plots").mkdir(exist_ok=True)
+    return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
+
+
+def _rows(methods: Mapping[str, Sequence[float]]) -> tuple[Row, ...]:
+    baseline = next(iter(methods))
+    return tuple(
+        Row(
+            method,
+            tuple(values),
+            interval_over_seeds(values),
+            interquartile_mean(values),
+            None if method == baseline else probability_of_improvement(values, methods[baseline]),
+        )
+        for method, values in methods.items()
+    )
+
+
+def _cell(number: Interval) -> str:
+    value, low, high = number
+    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"

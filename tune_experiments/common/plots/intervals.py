@@ -1,0 +1,60 @@
+"""Point and interval plots: one panel a metric, one line a method, the mean filled and the interquartile mean hollow.
+
+This file must not know an experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tune_experiments.common.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
+
+if TYPE_CHECKING:
+    from tune_experiments.common.comparison import Comparison
+    from tune_experiments.common.intervals import Interval
+
+_MOST_COLUMNS = 3
+
+
+def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
+    """Draw every comparison as a panel.
+
+    Args:
+        comparisons: at least one.
+        path: the PNG to write.
+    """
+    columns = min(_MOST_COLUMNS, len(comparisons))
+    rows = -(-len(comparisons) // columns)
+    tallest = max(len(one.rows) for one in comparisons)
+    figure = new_figure(4.2 * columns, rows * (1.0 + 0.34 * tallest))
+    panels = figure.subplots(rows, columns, squeeze=False).flat
+    for panel, comparison in zip(panels, comparisons, strict=False):
+        _draw(panel, comparison)
+    for panel in list(figure.axes)[len(comparisons) :]:
+        panel.set_axis_off()
+    return save(figure, path)
+
+
+def _draw(panel: Any, comparison: Comparison) -> None:
+    methods = [row.method for row in comparison.rows]
+    styles = default_styles(methods)
+    for height, row in enumerate(comparison.rows):
+        colour = styles[row.method].colour
+        panel.plot(row.values, [height] * len(row.values), "|", color=colour, alpha=0.5, markersize=7)
+        _interval(panel, row.mean, height - 0.14, colour, colour)
+        _interval(panel, row.iqm, height + 0.14, colour, "white")
+    panel.set_yticks(range(len(methods)), methods, fontsize=8)
+    panel.set_ylim(len(methods) - 0.5, -0.5)
+    panel.set_title(f"{comparison.title}\n{comparison.metric}", fontsize=8, color=INK, loc="left")
+    panel.set_xlabel("mean (filled), IQM (hollow), 95 % over seeds", fontsize=7, color=REMARK)
+    panel.grid(axis="x", color=FAINT)
+    panel.tick_params(labelsize=8, length=0)
+    panel.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _interval(panel: Any, interval: Interval, height: float, colour: str, face: str) -> None:
+    if interval.low is not None and interval.high is not None:
+        panel.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.6)
+    panel.plot(interval.value, height, "o", color=colour, markerfacecolor=face, markersize=5)

@@ -1,0 +1,155 @@
+"""Searches that decide as they go: what to train next, and for how long, follows from what trials have logged.
+
+An agenda hands out one request at a time; a request may end at a number of env steps, and its trial continues from its
+checkpoint when it is asked for again. All that an agenda decides is a function of the logs and of what it has written
+down, so a search that is killed anywhere takes the same turns when the same command continues it. This file is free of
+Ray but for the adapter at its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rl_models.training.checkpoint import newest_whole_checkpoint
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.trial_log import read_metrics
+
+__all__ = ["Agenda", "Agendas", "Reached", "Request", "RequestOf", "as_searcher", "value_between"]
+
+Request = dict[str, Any]
+RequestOf = Callable[[Any, str, int, int, int | None], Request]
+"""`(config, method, setting, seed, until env steps) -> request`."""
+
+
+class Agenda(Protocol):
+    """What is to be trained, in an order that may depend on what has been."""
+
+    def next_request(self) -> Request | None:
+        """What to train now; None if there is nothing, or nothing before something else has ended."""
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Hear that a request has ended, or failed for good."""
+
+    def remarks(self) -> list[str]:
+        """What was decided, in Markdown."""
+
+
+class Agendas:
+    """Several agendas, those of methods and seeds, one after another as far as they have something to do."""
+
+    def __init__(self, agendas: Sequence[Agenda]) -> None:
+        self.agendas = list(agendas)
+        self._owner: dict[int, Agenda] = {}
+        self._looked_at: Request | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is under way and nothing is left to do."""
+        if not self._owner:
+            self._looked_at = self.next_request()
+        return not self._owner
+
+    def next_request(self) -> Request | None:
+        """Of the first agenda that has one."""
+        if self._looked_at is not None:
+            request, self._looked_at = self._looked_at, None
+            return request
+        for agenda in self.agendas:
+            request = agenda.next_request()
+            if request is not None:
+                self._owner[id(request)] = agenda
+                return request
+        return None
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Tell the agenda that it came from."""
+        self._owner.pop(id(request)).ended(request, failed)
+
+    def remarks(self) -> list[str]:
+        """Of all."""
+        return [line for agenda in self.agendas for line in agenda.remarks()]
+
+
+class Reached:
+    """Whether a request's trial has finished, or stands at a whole checkpoint of as many env steps as were asked for.
+
+    What was reached stays reached, so files are looked at only until then.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, int | None]] = set()
+
+    def __call__(self, request: Request) -> bool:
+        """Look."""
+        key = request["folder"], request["until"]
+        if key not in self._known and _has_reached(Path(request["folder"]), request["until"]):
+            self._known.add(key)
+        return key in self._known
+
+
+def _has_reached(trial: Path, until: int | None) -> bool:
+    if outcome_of(trial) is not None:
+        return True
+    newest = newest_whole_checkpoint(trial / "checkpoints") if until is not None else None
+    return newest is not None and int(newest.name.removeprefix("checkpoint_")) >= (until or 0)
+
+
+def value_between(trial: Path, objective: str, since: float, until: float) -> float:
+    """Mean of the validations from `since` to `until` env steps; -inf if diverged.
+
+    A trial stops at the first row beyond where it was to stop, so that row counts; and where nothing was validated
+    between, the last validation before does.
+
+    Raises:
+        UserError: there was none at all.
+    """
+    rows = read_metrics(trial / "metrics.jsonl")
+    end = next((row["env_steps"] for row in rows if row["env_steps"] >= until), until)
+    validated = [row for row in rows if objective in row and row["env_steps"] <= end]
+    if not validated:
+        known = sorted({key for row in rows for key in row if key.startswith("valid/")})
+        raise UserError(
+            f"{trial} has logged no {objective!r} in its first {end:,.0f} env steps to rank by "
+            f"(but {', '.join(known) or 'nothing of the kind'}); name another with --search-objective"
+        )
+    values = [row[objective] for row in validated if row["env_steps"] > since] or [validated[-1][objective]]
+    mean = float(np.mean(values))
+    return mean if math.isfinite(mean) else -math.inf
+
+
+def as_searcher(agenda: Agenda) -> Any:
+    """The agenda in the shape in which Ray Tune asks what to train next; `failure` is what it has raised."""
+    from ray.tune.search import Searcher
+
+    class _Searcher(Searcher):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self._running: dict[str, Request] = {}
+            self.failure: Exception | None = None
+
+        def suggest(self, trial_id: str) -> Any:
+            try:
+                request = agenda.next_request() if self.failure is None else None
+            except Exception as error:  # Tune would wait for another answer
+                self.failure, request = error, None
+            if request is None:
+                return None if self._running else Searcher.FINISHED
+            self._running[trial_id] = request
+            return {"request": request}
+
+        def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
+            agenda.ended(self._running.pop(trial_id), error)
+
+        def save(self, checkpoint_path: str) -> None:
+            """Nothing: what an agenda must remember it has written down itself."""
+
+        def restore(self, checkpoint_path: str) -> None:
+            """Nothing either."""
+
+    return _Searcher()

@@ -1,0 +1,135 @@
+"""A search space from the command line: `--search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13`.
+
+Any field of the configuration may be named by its dotted path. Words are parsed, never evaluated. This file must not
+know any experiment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tune_experiments.common.config_json import config_from_json, config_to_json
+from tune_experiments.common.config_path import value_at
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.ray_cluster import import_tune
+from tune_experiments.common.search import SearchSpace
+
+__all__ = ["KINDS", "space_over"]
+
+KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
+
+
+def space_over(words: Sequence[str], config: Any, declared: SearchSpace | None) -> SearchSpace:
+    """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
+
+    Raises:
+        UserError: no such field, no such kind, a value that the field cannot take.
+    """
+    domains = dict(_domain(word, config) for word in words)
+    if len(domains) < len(words):
+        raise UserError("--search-over names a field twice; give each field one domain")
+    if declared is None:
+        return SearchSpace(domains)
+    return dataclasses.replace(declared, domains=domains)
+
+
+def _domain(word: str, config: Any) -> tuple[str, Any]:
+    path, equals, text = word.partition("=")
+    kind, colon, rest = text.partition(":")
+    if not equals or not colon or kind not in _READERS:
+        raise UserError(f"--search-over takes PATH=KIND:VALUES with KIND:VALUES one of {KINDS}, not {word!r}")
+    try:
+        value_at(config, path)
+    except AttributeError:
+        fields = ", ".join(_paths(config))
+        raise UserError(f"--search-over names {path!r}, which is no field; the fields are {fields}") from None
+    return path, _READERS[kind](path, rest, config)
+
+
+def _listed(path: str, text: str, config: Any) -> list[Any]:
+    return [_value(path, one, config) for one in text.split(",")]
+
+
+def _grid(path: str, text: str, config: Any) -> Any:
+    tune = import_tune()
+
+    return tune.grid_search(_listed(path, text, config))
+
+
+def _choice(path: str, text: str, config: Any) -> Any:
+    tune = import_tune()
+
+    return tune.choice(_listed(path, text, config))
+
+
+def _range(name: str) -> Callable[[str, str, Any], Any]:
+    def read(path: str, text: str, config: Any) -> Any:
+        tune = import_tune()
+
+        low, high = _ends(path, text)
+        if name == "loguniform" and low <= 0:
+            raise UserError(f"--search-over {path}: loguniform needs ends above 0, not {text!r}")
+        if name == "integers":
+            return tune.randint(int(low), int(high) + 1)
+        return getattr(tune, name)(low, high)
+
+    return read
+
+
+def _ends(path: str, text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(one) for one in text.split(":"))
+    except ValueError:
+        raise UserError(f"--search-over {path}: a range is LOW:HIGH, not {text!r}") from None
+    if not low < high:
+        raise UserError(f"--search-over {path}: the low end must be below the high one, not {text!r}")
+    return low, high
+
+
+def _value(path: str, word: str, config: Any) -> Any:
+    """A word as the field's type: the first reading that the configuration takes."""
+    readings: list[Callable[[str], Any]] = [_truth, int, float, str]
+    refusals: list[str] = []
+    for reading in readings:
+        try:
+            value = reading(word)
+            config_from_json(type(config), _changed(config_to_json(config), path.split("."), value))
+        except UserError as error:
+            refusals.append(str(error))
+        except ValueError:
+            continue
+        else:
+            return value
+    raise UserError(f"--search-over {path} cannot be {word!r}: {refusals[0]}")
+
+
+def _changed(data: dict[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """JSON with another value there, so that its type is looked at before anything is computed with it."""
+    name, *rest = path
+    return data | {name: _changed(data[name], rest, value) if rest else value}
+
+
+def _truth(word: str) -> bool:
+    if word.lower() not in ("true", "false"):
+        raise ValueError(word)
+    return word.lower() == "true"
+
+
+def _paths(config: Any, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name in typing.get_type_hints(type(config)):
+        inner = getattr(config, name)
+        found += _paths(inner, f"{prefix}{name}.") if dataclasses.is_dataclass(inner) else [f"{prefix}{name}"]
+    return found
+
+
+_READERS: dict[str, Callable[[str, str, Any], Any]] = {
+    "grid": _grid,
+    "choice": _choice,
+    "uniform": _range("uniform"),
+    "loguniform": _range("loguniform"),
+    "integers": _range("integers"),
+}

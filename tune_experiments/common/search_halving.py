@@ -1,0 +1,133 @@
+"""ASHA (Li et al. 2020, algorithm 2): many settings train a little, the best third of them thrice as long, and so on.
+
+A setting stands on a rung when all of its seeds have trained so far, and is judged by the mean over them: seeds are an
+axis of their own and never compete with each other. Whenever a process is free it takes the highest setting that is
+among the best 1 / `FACTOR` of its rung, else a new one; nobody waits for a whole rung. The setting that the search
+started from always goes on to the end. Promotions are written down as they are made.
+
+Learning rates and loss weights fall with the budget, so a rank on a low rung says little about the end: searches do not
+stop early unless asked to.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.common.files import write_json
+from tune_experiments.common.search import Setting
+from tune_experiments.common.search_agenda import Reached, Request, RequestOf, value_between
+
+__all__ = ["FACTOR", "Halving", "rungs_of"]
+
+FACTOR = 3
+_RUNGS = 3
+_JUDGED_SHARE = 0.25
+"""Validations in this last share of the way to a rung count, as in a search without rungs."""
+
+
+def rungs_of(budget: int) -> list[int]:
+    """Env steps of the rungs: a ninth and a third of the budget, then all of it."""
+    return [math.ceil(budget / FACTOR**power) for power in range(_RUNGS - 1, -1, -1)]
+
+
+class Halving:
+    """The agenda of one method.
+
+    Args:
+        method, settings, seeds: what competes.
+        rungs: env steps, rising; the last is the budget.
+        objective: what should be large.
+        request_of: makes requests, whose `folder` is the trial's.
+        file: where promotions are written down.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        settings: Sequence[Setting],
+        seeds: Sequence[int],
+        rungs: Sequence[int],
+        objective: str,
+        request_of: RequestOf,
+        file: Path,
+    ) -> None:
+        self._method, self._settings, self._seeds = method, {one.number: one for one in settings}, list(seeds)
+        self._rungs, self._objective, self._request_of, self._file = list(rungs), objective, request_of, file
+        self._promoted = {number: 0 for number in self._settings} | self._written()
+        self._running: set[str] = set()
+        self._failed: set[int] = set()
+        self._has_reached = Reached()
+
+    def next_request(self) -> Request | None:
+        """The highest that may go on, else the first that has not begun."""
+        self._promote()
+        for rung in range(len(self._rungs) - 1, -1, -1):
+            for number, highest in self._promoted.items():
+                if highest == rung and number not in self._failed:
+                    request = self._missing(number, rung)
+                    if request is not None:
+                        self._running.add(request["name"])
+                        return request
+        return None
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Free its place; a setting of which a seed failed for good goes no further."""
+        self._running.discard(request["name"])
+        if failed:
+            self._failed.add(request["setting"])
+
+    def scores(self, rung: int) -> dict[int, float]:
+        """Setting -> mean over seeds, of the settings all of whose seeds stand on the rung."""
+        return {number: self._score(number, rung) for number in self._settings if self._stands(number, rung)}
+
+    def remarks(self) -> list[str]:
+        """For search.md: who stood on which rung."""
+        lines = [f"## {self._method}: rungs", "", "| env steps | setting (score), the best first |", "|---:|---|"]
+        for rung, end in enumerate(self._rungs):
+            scores = self.scores(rung)
+            best = sorted(scores, key=lambda number: (-scores[number], number))
+            lines.append(f"| {end:,} | {', '.join(f'{number} ({scores[number]:.4f})' for number in best)} |")
+        return [*lines, ""]
+
+    def _promote(self) -> None:
+        before = dict(self._promoted)
+        for rung in range(len(self._rungs) - 1):
+            scores = self.scores(rung)
+            going = len(self._settings) - len(self._failed)
+            count = max(len(scores) // FACTOR, 1 if len(scores) >= going else 0)
+            best = sorted(scores, key=lambda number: (-scores[number], number))[:count]
+            for number in {*best, *({0} & scores.keys())}:
+                self._promoted[number] = max(self._promoted[number], rung + 1)
+        if self._promoted != before:
+            others = json.loads(self._file.read_text()) if self._file.exists() else {}
+            write_json(self._file, others | {self._method: self._promoted})
+
+    def _missing(self, number: int, rung: int) -> Request | None:
+        """The first seed that has not come to the rung and is not on its way."""
+        for seed in self._seeds:
+            request = self._request(number, seed, rung)
+            if request["name"] not in self._running and not self._has_reached(request):
+                return request
+        return None
+
+    def _request(self, number: int, seed: int, rung: int) -> Request:
+        until = None if rung + 1 == len(self._rungs) else self._rungs[rung]
+        return self._request_of(self._settings[number].config, self._method, number, seed, until)
+
+    def _stands(self, number: int, rung: int) -> bool:
+        return all(self._has_reached(self._request(number, seed, rung)) for seed in self._seeds)
+
+    def _score(self, number: int, rung: int) -> float:
+        end = self._rungs[rung]
+        folders = [Path(self._request(number, seed, rung)["folder"]) for seed in self._seeds]
+        since = (1 - _JUDGED_SHARE) * end
+        return float(np.mean([value_between(folder, self._objective, since, end) for folder in folders]))
+
+    def _written(self) -> dict[int, int]:
+        document = json.loads(self._file.read_text()) if self._file.exists() else {}
+        return {int(number): rung for number, rung in document.get(self._method, {}).items()}

@@ -1,0 +1,220 @@
+"""Population based training (Jaderberg et al. 2017): members train side by side, losers take over winners' weights.
+
+After each generation the worst quarter of a population copies the checkpoints of the best quarter, with perturbed
+values of what the search varies, and everybody trains on. Each seed is a population of its own, so what a method gains
+by it can be judged over seeds. A copy is a checkpoint like any other; its configuration is the heir's, so the trial
+that continues from it learns with the new values from its first update on.
+
+Every decision is written down before it is carried out, and carrying it out twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
+from tune_experiments.common.config_json import config_from_json, config_to_json
+from tune_experiments.common.config_path import replaced
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_json
+from tune_experiments.common.search import SearchSpace, Setting, sampled
+from tune_experiments.common.search_agenda import Reached, Request, RequestOf, value_between
+
+__all__ = ["GENERATIONS", "Copy", "Population", "decide", "inherit"]
+
+GENERATIONS = 8
+_SHARE = 0.25
+_RESAMPLED = 0.25
+_FACTORS = (0.8, 1.25)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A member that goes on from another's checkpoint.
+
+    Attributes:
+        heir, donor: numbers of the members.
+        values: path -> what the heir learns with from now on.
+    """
+
+    heir: int
+    donor: int
+    values: dict[str, Any]
+
+
+def decide(
+    scores: Sequence[float], values: Sequence[Mapping[str, Any]], space: SearchSpace, chance: np.random.Generator
+) -> list[Copy]:
+    """Who copies whom: the worst quarter the best quarter, drawn evenly; one of each at least."""
+    order = sorted(range(len(scores)), key=lambda member: (-scores[member], member))
+    count = min(max(1, int(_SHARE * len(order))), len(order) // 2)
+    best, worst = order[:count], order[len(order) - count :]
+    copies = []
+    for heir in worst:
+        donor = best[int(chance.integers(len(best)))]
+        changed = {path: _perturbed(value, space.domains[path], chance) for path, value in values[donor].items()}
+        copies.append(Copy(heir, donor, changed))
+    return copies
+
+
+def inherit(donor: Path, heir: Path, config: Any) -> None:
+    """Put the donor's newest checkpoint in place of all of the heir's, with the heir's configuration.
+
+    Args:
+        donor: trial folder.
+        heir: another.
+        config: what the heir learns with from now on.
+    """
+    newest = newest_whole_checkpoint(donor / "checkpoints")
+    if newest is None:
+        raise UserError(f"{donor} has no whole checkpoint to copy; run the same command again to train it anew")
+    found = load_checkpoint(newest)
+    state = found.state | {"config": config_to_json(config)}
+    kept = save_checkpoint(heir / "checkpoints", found.step, found.tensors, state)
+    for path in (heir / "checkpoints").glob("checkpoint_*"):
+        if path != kept:
+            shutil.rmtree(path)
+
+
+class Population:
+    """The agenda of one method and one seed.
+
+    Args:
+        method, settings, seed: the members to begin with.
+        budget: env steps of every member.
+        space: what is perturbed, and what should be large.
+        search_seed: of perturbations.
+        request_of: makes requests, whose `folder` is the trial's.
+        file: where generations are written down.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        settings: Sequence[Setting],
+        seed: int,
+        budget: int,
+        space: SearchSpace,
+        search_seed: int,
+        request_of: RequestOf,
+        file: Path,
+    ) -> None:
+        self.method, self.seed, self._space, self._search_seed = method, seed, space, search_seed
+        self._request_of, self._file = request_of, file
+        self._ends = [math.ceil(budget * (number + 1) / GENERATIONS) for number in range(GENERATIONS)]
+        self._configs = [one.config for one in settings]
+        self._values = [dict(one.values) for one in settings]
+        self._running: set[str] = set()
+        self._has_failed = False
+        self._has_reached = Reached()
+        self._generation = 0
+        for generation in self._written():
+            self._take(generation)
+
+    def next_request(self) -> Request | None:
+        """A member that has not come to the end of the generation; the next generation when all have."""
+        while not self._has_failed:
+            for request in self._requests():
+                if request["name"] not in self._running and not self._has_reached(request):
+                    self._running.add(request["name"])
+                    return request
+            if self._running or self._generation + 1 == GENERATIONS:
+                return None
+            self._evolve()
+        return None
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Free its place; a population that has lost a member for good stops, and the same command continues it."""
+        self._running.discard(request["name"])
+        self._has_failed = self._has_failed or failed
+
+    def _requests(self) -> list[Request]:
+        until = None if self._generation + 1 == GENERATIONS else self._ends[self._generation]
+        return [
+            self._request_of(config, self.method, member, self.seed, until)
+            for member, config in enumerate(self._configs)
+        ]
+
+    def _evolve(self) -> None:
+        folders = [Path(request["folder"]) for request in self._requests()]
+        since = self._ends[self._generation - 1] if self._generation else 0
+        end = self._ends[self._generation]
+        scores = [value_between(folder, self._space.objective, since, end) for folder in folders]
+        chance = np.random.default_rng([self._search_seed, self.seed, self._generation, *self.method.encode()])
+        copies = decide(scores, self._values, self._space, chance)
+        generation = {
+            "env_steps": end,
+            "scores": [score if math.isfinite(score) else None for score in scores],
+            "copies": [vars(copy) for copy in copies],
+            "is_done": False,
+        }
+        self._write(generation)
+        self._take(generation)
+
+    def _take(self, generation: dict[str, Any]) -> None:
+        """Carry out what was decided, unless that has been done, and stand in the next generation."""
+        folders = [Path(request["folder"]) for request in self._requests()]
+        for copy in (Copy(**one) for one in generation["copies"]):
+            config = self._configs[copy.donor]
+            for path, value in copy.values.items():
+                config = replaced(config, path, value)
+            self._configs[copy.heir] = config_from_json(type(config), config_to_json(config))
+            self._values[copy.heir] = dict(copy.values)
+            if not generation["is_done"]:
+                inherit(folders[copy.donor], folders[copy.heir], self._configs[copy.heir])
+        if not generation["is_done"]:
+            self._write(generation | {"is_done": True})
+        self._generation += 1
+
+    # ---- what is written down ----------------------------------------------------------------------------------------
+
+    def remarks(self) -> list[str]:
+        """For search.md: who copied whom."""
+        lines = [f"## {self.method}, seed {self.seed}: generations", ""]
+        lines += ["| env steps | scores of members 0, 1, ... | copies |", "|---:|---|---|"]
+        for one in self._written():
+            scores = ", ".join("diverged" if score is None else f"{score:.4f}" for score in one["scores"])
+            copies = "; ".join(f"{copy['heir']} goes on as {copy['donor']}, {copy['values']}" for copy in one["copies"])
+            lines.append(f"| {one['env_steps']:,} | {scores} | {copies} |")
+        return [*lines, ""]
+
+    @property
+    def members(self) -> list[Setting]:
+        """With what they learn now."""
+        pairs = zip(self._configs, self._values, strict=True)
+        return [Setting(number, config, values) for number, (config, values) in enumerate(pairs)]
+
+    @property
+    def _name(self) -> str:
+        return f"{self.method}-seed{self.seed}"
+
+    def _document(self) -> dict[str, list[dict[str, Any]]]:
+        return json.loads(self._file.read_text()) if self._file.exists() else {}
+
+    def _written(self) -> list[dict[str, Any]]:
+        return self._document().get(self._name, [])
+
+    def _write(self, generation: dict[str, Any]) -> None:
+        document = self._document()
+        document[self._name] = [*document.get(self._name, [])[: self._generation], generation]
+        write_json(self._file, document)
+
+
+def _perturbed(value: Any, domain: Any, chance: np.random.Generator) -> Any:
+    """Another value near by, or any of the domain's now and then."""
+    if isinstance(domain, dict):
+        return domain["grid_search"][int(chance.integers(len(domain["grid_search"])))]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and hasattr(domain, "lower")
+    if not is_number or chance.random() < _RESAMPLED:
+        return sampled(domain, chance)
+    moved = min(max(value * _FACTORS[int(chance.integers(2))], domain.lower), domain.upper)
+    # The upper end of Tune's whole numbers is not in the domain.
+    return min(round(moved), domain.upper - 1) if isinstance(value, int) else float(f"{moved:.3g}")
