@@ -7,11 +7,11 @@ file must not know how states come about, or when a round ends.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rl_models.chat.asker import Answer, RejectedReplyError
+from rl_models.planners.briefing import Briefing, allocation_examples, decomposition_examples, numbered
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Allocation, Decomposition, Domain, Fault, Phase, SubgoalTexts
 from rl_models.planners.offline_reading import normalised
@@ -28,22 +28,6 @@ from rl_models.planners.replies import (
 DECOMPOSITION = Stage("decomposition", DecompositionReply)
 ALLOCATION = Stage("allocation", AllocationReply)
 FAULT = Stage("fault", FaultReply)
-
-
-@dataclass(frozen=True)
-class Briefing:
-    """What every prompt of the planner says about the game.
-
-    Attributes:
-        manual: the rules and the map.
-        objects: what can be acted on; empty if they were not extracted (SAMA's ablation), and then the valid sub-goals
-            are not listed either.
-        shots: examples shown with each question.
-    """
-
-    manual: str
-    objects: tuple[str, ...]
-    shots: int = 1
 
 
 class Planner:
@@ -68,8 +52,10 @@ class Planner:
         self._briefing = briefing or Briefing(domain.manual, domain.objects)
         self._translate = translate or (lambda states: [domain.situation(state) for state in states])
         self._valid = {normalised(valid.text): valid.text for valid in domain.subgoals}
-        self._decomposition_shots = self._show_decompositions(self._briefing.shots)
-        self._allocation_shots = self._show_allocations(self._briefing.shots)
+        self._shared = {"manual": self._briefing.manual, "number": str(len(domain.agents))}
+        self._offered = {"elements": self._briefing.elements(), "subgoals": self._briefing.listed(domain)}
+        self._decompositions = decomposition_examples(domain, self._briefing.shots)
+        self._allocations = allocation_examples(domain, self._briefing.shots)
 
     @property
     def caller(self) -> Caller:
@@ -141,10 +127,9 @@ class Planner:
         failed = memory.failed_decompositions()
         return Call(
             values={
-                **self._common(),
-                "elements": self._elements(),
-                "subgoals": self._listed_subgoals(),
-                "examples": self._decomposition_shots,
+                **self._shared,
+                **self._offered,
+                "examples": self._decompositions,
                 "situation": situation,
                 "agents": "; ".join(self.domain.statuses(state)),
                 "goal": goal or "yours to choose",
@@ -198,11 +183,11 @@ class Planner:
         failed = memory.failed_allocations()
         return Call(
             values={
-                **self._common(),
-                "examples": self._allocation_shots,
+                **self._shared,
+                "examples": self._allocations,
                 "situation": self.domain.situation(state),
                 "agents": "; ".join(self.domain.statuses(state)),
-                "subgoals": _numbered(part.subgoals),
+                "subgoals": numbered(part.subgoals),
                 "failed": memory.describe(),
             },
             context=AskAllocation(state, part.subgoals, failed),
@@ -235,11 +220,11 @@ class Planner:
         ]
         return Call(
             values={
-                **self._common(),
+                **self._shared,
                 "situation": self.domain.situation(plan.state),
                 "agents": "; ".join(self.domain.statuses(plan.state)),
                 "goal": plan.goal,
-                "subgoals": _numbered(plan.subgoals),
+                "subgoals": numbered(plan.subgoals),
                 "results": "\n".join(results),
                 "failed": memory.describe(),
             },
@@ -258,44 +243,7 @@ class Planner:
         lines = [f"failed: {'; '.join(plan.told)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
         self._caller.transcript.add_note("Reflection", lines)
 
-    # ------------------------------------------------------------------- what prompts share
-
-    def _common(self) -> dict[str, str]:
-        return {"manual": self._briefing.manual, "number": str(len(self.domain.agents))}
-
-    def _elements(self) -> str:
-        return ", ".join(self._briefing.objects) or "whatever the manual names"
-
-    def _listed_subgoals(self) -> str:
-        if not self._briefing.objects:
-            return "- whatever the manual allows one agent to do"
-        return "\n".join(f"- {valid.text}" for valid in self.domain.subgoals)
-
-    def _show_decompositions(self, shots: int) -> str:
-        """Worked examples from states of the domain's own."""
-        parts = []
-        for state in self.domain.diverse_states(shots, seed=1) if shots else []:
-            found = self.domain.decompose(state, None, ())
-            answer = {"thoughts": found.thoughts, "goal": found.goal, "subgoals": list(found.subgoals)}
-            agents = "; ".join(self.domain.statuses(state))
-            parts.append(f"Situation: {self.domain.situation(state)}\nAgents: {agents}.\nAnswer: {json.dumps(answer)}")
-        return "\n\n".join(parts) or "none"
-
-    def _show_allocations(self, shots: int) -> str:
-        parts = []
-        for state in self.domain.diverse_states(shots, seed=1) if shots else []:
-            subgoals = self.domain.decompose(state, None, ()).subgoals
-            found = self.domain.allocate(state, subgoals, ())
-            answer = {"thoughts": found.thoughts, "numbers": [place + 1 for place in found.order]}
-            agents = "; ".join(self.domain.statuses(state))
-            parts.append(f"Agents: {agents}.\nSub-goals:\n{_numbered(subgoals)}\nAnswer: {json.dumps(answer)}")
-        return "\n\n".join(parts) or "none"
-
 
 def with_commands(plan: Plan, told: SubgoalTexts) -> Plan:
     """The plan with other commands in the place of its own."""
     return replace(plan, told=told)
-
-
-def _numbered(texts: Sequence[str]) -> str:
-    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))

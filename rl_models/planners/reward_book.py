@@ -7,6 +7,7 @@ the built-in predicate for good. This file must not know how rewards were design
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -73,9 +74,10 @@ class RewardBook:
             [B, N] bool.
         """
         found = np.zeros(subgoals.shape, bool)
+        moment = _Moment(previous, current, self._describe)
         for place in np.unique(subgoals[subgoals >= 0]).tolist():
             wanted = subgoals == place
-            found |= wanted & self._test(self.texts[place], wanted, previous, current)
+            found |= wanted & self._test(self.texts[place], wanted, moment)
         return found
 
     def close(self) -> None:
@@ -83,22 +85,33 @@ class RewardBook:
         for process in self._processes.values():
             process.close()
 
-    def _test(self, text: str, wanted: Values, previous: Any, current: Any) -> Values:
+    def _test(self, text: str, wanted: Values, moment: _Moment) -> Values:
         if text in self._processes:
             try:
-                return self._run(self._processes[text], wanted, previous, current)
+                return self._run(self._processes[text], wanted, moment)
             except RewardFailedError as failure:
                 self.failures[text] = str(failure)
                 self._processes.pop(text).close()
         tests: Mapping[str, Predicate] = self._predicates if text in self._predicates else self._spare
-        return np.broadcast_to(tests[text](previous, current), wanted.shape)
+        return np.broadcast_to(tests[text](moment.previous, moment.current), wanted.shape)
 
-    def _run(self, process: SandboxedReward, wanted: Values, previous: Any, current: Any) -> Values:
-        assert self._describe is not None
-        before, after = self._describe(previous), self._describe(current)
+    def _run(self, process: SandboxedReward, wanted: Values, moment: _Moment) -> Values:
+        before, after = moment.texts
         places = [(int(world), int(agent)) for world, agent in np.argwhere(wanted)]
         pairs = [(self._domain.as_json(before[w], n), self._domain.as_json(after[w], n)) for w, n in places]
         found = np.zeros(wanted.shape, bool)
         for (world, agent), value in zip(places, process.evaluate(pairs), strict=True):
             found[world, agent] = bool(value)
         return found
+
+
+class _Moment:
+    """States before and after a step, and their texts once a reward asks for them."""
+
+    def __init__(self, previous: Any, current: Any, describe: Describe | None) -> None:
+        self.previous, self.current, self._describe = previous, current, describe
+
+    @cached_property
+    def texts(self) -> tuple[Sequence[str], Sequence[str]]:
+        assert self._describe is not None
+        return self._describe(self.previous), self._describe(self.current)

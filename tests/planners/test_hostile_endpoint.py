@@ -7,9 +7,10 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
 from rl_models.planners.backends import PlannerSettings, open_caller
+from rl_models.planners.briefing import Briefing
 from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.manual import write_manual
-from rl_models.planners.planner import Briefing, Planner
+from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import extract_objects, generate_states, generate_subgoals, without_doubles
 from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
