@@ -55,7 +55,7 @@ def qmix_room_team(
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = QNetwork(RoomEncoder(config.room, sizes), sizes.num_agents, actions, config.hidden)
+        network = QNetwork(RoomEncoder(config.room, sizes, max(room)), sizes.num_agents, actions, config.hidden)
         mixer = None
         if config.mixing_hidden:
             state = RoomState(config.room, sizes, room[0] * room[1])

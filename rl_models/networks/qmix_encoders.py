@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.film2_stack import OFFSETS
-from rl_models.networks.reading import Sizes, offsets_to
+from rl_models.networks.reading import Sizes
 from rl_models.networks.texts import Encoded, shown_texts
 
 GOAL = "goal"
@@ -104,34 +103,43 @@ class Symbols(nn.Module):
 class RoomEncoder(nn.Module):
     """A room as one agent sees it: each cell with its offset to the agent through two layers, then their maximum.
 
-    A cell needs no neighbours, for where it is says all about them; so no convolution is paid for.
+    A cell needs no neighbours, for where it is says all about them; so no convolution is paid for. Rows and columns
+    have learned vectors: whether a monster is one step or two away must make a difference from the start.
 
     Attributes:
         features: of what is left of all cells.
     """
 
-    def __init__(self, config: RoomConfig, sizes: Sizes) -> None:
+    def __init__(self, config: RoomConfig, sizes: Sizes, side: int) -> None:
         """Build the layers.
 
         Args:
             config: widths.
             sizes: of the world.
+            side: of the training room in cells; what is further away in larger ones counts as that far.
         """
         super().__init__()
         hidden, self.features = config.cell_features
         self.symbols = Symbols(config, sizes)
-        self.cells = nn.Linear(config.word_features + OFFSETS, hidden)
+        self.cells = nn.Linear(config.word_features, hidden)
         self.carried = nn.Linear(self.symbols.features, hidden, bias=False)
+        self.rows, self.columns = (nn.Embedding(2 * side + 1, hidden) for _ in range(2))
         self.output = nn.Linear(hidden, self.features)
+        self._side = side
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """`grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2], `inventory` [B, T, N, N], `goal` -> [B, T, N, F]."""
-        lead = obs["grid"].shape[:3]
-        cells = self.symbols.of_names(obs["grid"].flatten(0, 2)).sum(-2)
-        offsets = offsets_to(obs["position"].flatten(0, 2)[:, 0], cells)
-        carried = self.carried(self.symbols.carried(obs))
-        hidden = torch.relu(self.cells(torch.cat([cells, offsets], -1)) + carried[:, None, None])
+        lead, grid = obs["grid"].shape[:3], obs["grid"].flatten(0, 2)
+        row, column = obs["position"].flatten(0, 2)[:, 0].long().unbind(-1)
+        rows, columns = self.rows(self._offsets(row, grid.shape[1])), self.columns(self._offsets(column, grid.shape[2]))
+        around = self.carried(self.symbols.carried(obs))[:, None, None] + rows[:, :, None] + columns[:, None]
+        hidden = torch.relu(self.cells(self.symbols.of_names(grid).sum(-2)) + around)
         return torch.relu(self.output(hidden)).amax((1, 2)).unflatten(0, lead)
+
+    def _offsets(self, place: Tensor, length: int) -> Tensor:
+        """Numbers of the vectors of all rows (or columns) around an agent's: [K] -> [K, length]."""
+        steps = torch.arange(length, device=place.device) - place[:, None]
+        return steps.clamp(-self._side, self._side) + self._side
 
 
 class RoomState(nn.Module):

@@ -24,7 +24,7 @@ class QmixSettings:
     """Of the mixing network; published: 32. 0 adds values up (VDN)."""
     optimiser: Literal["adam", "rmsprop"] = "adam"
     """Published: RMSProp with alpha 0.99."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """At the start; it falls by the share that holds for all rows. Published: 0.0005 throughout."""
     clip_gradient: float = 10.0
     """Largest norm of all gradients together."""
@@ -38,7 +38,7 @@ class QmixSettings:
     """In a minibatch; published: 32 episodes."""
     env_steps_per_update: int = 32
     """Env steps that are played for each minibatch; published: an episode."""
-    target_every_updates: int = 50
+    target_every_updates: int = 100
     """When targets are brought up to date; published: after 200 episodes."""
 
 
