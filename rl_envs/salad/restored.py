@@ -22,9 +22,7 @@ from rl_envs.salad.symbols import (
 def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
     """[B, 49] int64, the thing that lies open in each cell; neither held nor on a plate."""
     cells = state["thing_cells"]
-    is_open = kitchen.has & ~(state["held"][..., None] == np.arange(NUM_THINGS)).any(1)
-    is_open[:, :NUM_FOODS] &= state["in_plate"] == NOTHING
-    is_open &= np.isin(kitchen.fixtures[cells], (COUNTER, BOARD))
+    is_open = _is_open(kitchen, state["held"], state["in_plate"]) & np.isin(kitchen.fixtures[cells], (COUNTER, BOARD))
     lying = np.full((len(cells), CELLS), NOTHING)
     world, thing = np.nonzero(is_open)
     lying[world, cells[world, thing]] = thing
@@ -56,8 +54,19 @@ def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
     agents = np.asarray(state.get("agent_cells", np.empty((0, 2), int)))
     if not kitchen.is_floor[agents].all() or (agents[..., :1] == agents[..., 1:]).any():
         raise ValueError("restore: agent_cells must be different cells of the floor in every world")
-    held = np.asarray(state.get("held", np.full((1, 2), NOTHING)))
+    held = np.asarray(state.get("held", np.full_like(agents, NOTHING)))
     if ((held[..., :1] == held[..., 1:]) & (held[..., :1] != NOTHING)).any():
         raise ValueError("restore: held must name different things in every world")
     if np.isin(held, np.flatnonzero(~kitchen.has)).any():
         raise ValueError("restore: held names a thing that this kitchen lacks")
+    if "thing_cells" in state:
+        is_open = _is_open(kitchen, held, np.asarray(state.get("in_plate", NOTHING)))
+        if (is_open & kitchen.is_floor[np.asarray(state["thing_cells"])]).any():
+            raise ValueError("restore: thing_cells must not be floor, except for what is held or on a plate")
+
+
+def _is_open(kitchen: Kitchen, held: Array, in_plate: Array) -> Array:
+    """[B, 5] bool, things of this kitchen that are neither held nor on a plate."""
+    is_open = kitchen.has & ~(held[..., None] == np.arange(NUM_THINGS)).any(1)
+    is_open[:, :NUM_FOODS] = is_open[:, :NUM_FOODS] & (in_plate == NOTHING)
+    return is_open

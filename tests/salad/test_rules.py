@@ -279,9 +279,22 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence):
         ({"held": np.array([[4, -1]])}, "lacks"),
         ({"chops": np.array([[4, 0, 0]])}, "chops must lie in"),
         ({"recipe": np.array([7])}, "recipe must lie in"),
+        ({"thing_cells": np.array([[24, -1, -1, 47, -1]])}, "must not be floor"),
     ],
 )
 def test_a_state_that_cannot_be_is_refused(spoilt, sentence):
     world = Salad()
     with pytest.raises(ValueError, match=sentence):
         world.restore({"agent_cells": np.array([[9, 11]])} | spoilt)
+
+
+def test_a_state_may_leave_out_what_is_as_at_the_start():
+    world = Salad(3, kitchen="full")
+    first = world.reset(0)
+    start = {"agent_cells": np.tile([9, 11], (3, 1))}
+    filled = start | {"in_plate": np.tile([0, -1, -1], (3, 1)), "thing_cells": np.tile([41, 13, 20, 41, 47], (3, 1))}
+    again = world.restore(start)
+    for key, value in first.items():
+        np.testing.assert_array_equal(again[key], value)
+    world.restore(filled)
+    assert (world.state["lying"][:, 41] == PLATE).all()
