@@ -58,8 +58,8 @@ class Agendas:
     def next_request(self) -> Request | None:
         """Of the first agenda that has one."""
         if self._looked_at is not None:
-            request, self._looked_at = self._looked_at, None
-            return request
+            looked_at, self._looked_at = self._looked_at, None
+            return looked_at
         for agenda in self.agendas:
             request = agenda.next_request()
             if request is not None:

@@ -19,6 +19,7 @@ from tune_experiments.common.search_agenda import Agenda, as_searcher
 from tune_experiments.common.stage_training import Report
 from tune_experiments.common.trial import CHECKPOINTS, Trial
 from tune_experiments.common.trial_storage import patient_storage
+from tune_experiments.common.wandb_mirror import WandbMirror
 
 Request = dict[str, Any]
 """`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial; `uri` of its copy."""
@@ -51,6 +52,8 @@ def train_trial(parameters: dict[str, Any]) -> None:
         if request.get("uri"):
             folder, mirror = stack.enter_context(mirrored_folder(request["uri"]))
             report = _reports_and_sends(report, folder / CHECKPOINTS, mirror)
+        identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
+        report = stack.enter_context(WandbMirror(report, identity, Path(request.get("uri") or request["folder"])))
         stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(
             report, request.get("until")

@@ -1,0 +1,77 @@
+"""A trial's rows for Weights & Biases too, where WANDB_PROJECT names a project; training never fails by it.
+
+The truth is `metrics.jsonl`, and TensorBoard's events are always written. A row that W&B does not take is not sent
+again, and the first refusal ends the sending, with one sentence. The x axis is the number of env steps, so rows that a
+continued trial repeats lie on those it had sent. This file must not know what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+__all__ = ["WandbMirror"]
+
+PROJECT = "WANDB_PROJECT"
+Report = Callable[[dict[str, Any]], None]
+
+
+class WandbMirror:
+    """Hands on what a trial reports; a context manager, for a run has an end.
+
+    Args:
+        report: gets every row, whatever becomes of W&B.
+        identity: experiment, method, seed and configuration.
+        folder: of the trial; its name is the run's, and the same folder continues the same run.
+    """
+
+    def __init__(self, report: Report, identity: Mapping[str, Any], folder: Path) -> None:
+        self._report, self._identity, self._folder = report, identity, folder
+        self._run: Any = None
+
+    def __enter__(self) -> WandbMirror:
+        if os.environ.get(PROJECT):
+            self._softly(self._begin)
+        return self
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Report a row."""
+        self._report(row)
+        if self._run is not None and "env_steps" in row:
+            numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
+            self._softly(lambda: self._run.log(numbers))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._run is not None:
+            self._softly(lambda: self._run.finish(exit_code=0 if error is None else 1))
+
+    def _begin(self) -> None:
+        import wandb  # an extra: pip install "concord-marl[wandb]"
+
+        name = self._folder.name
+        # The folder's own id: a trial that goes on elsewhere under the same --out is the same run.
+        run_id = hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]
+        group = str(self._identity["experiment"])
+        run = wandb.init(
+            project=os.environ[PROJECT], id=run_id, name=name, group=group, config=dict(self._identity), resume="allow"
+        )
+        run.define_metric("env_steps")
+        run.define_metric("*", step_metric="env_steps")
+        self._run = run
+
+    def _softly(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (Exception, SystemExit) as error:
+            self._run = None
+            self._report({"said": f"Weights & Biases gets nothing of this trial any more ({_line(error)})"})
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
