@@ -56,7 +56,7 @@ class LocalCluster:
     ) -> None:
         self.name = f"cluster_{secrets.token_hex(4)}"
         self.home = Path(tempfile.mkdtemp(prefix="concord_"))
-        self._workers, self._cpus, self._head_cpus = workers, cpus_per_worker, head_cpus
+        self.workers, self._cpus, self._head_cpus = workers, cpus_per_worker, head_cpus
         gcs, dashboard, *self._agent_ports = free_ports(4)
         self.address, self.api_address = f"127.0.0.1:{gcs}", f"http://127.0.0.1:{dashboard}"
         self.environment = _client_environment(self.api_address)
@@ -71,7 +71,7 @@ class LocalCluster:
         with ExitStack() as stack:
             stack.callback(self.stop)
             self.start_head()
-            for _ in range(self._workers):
+            for _ in range(self.workers):
                 self.add_worker()
             stack.pop_all()
         return self

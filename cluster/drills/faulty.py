@@ -1,0 +1,96 @@
+"""FurnMove's smoke run with a fault built in, for drills on what goes wrong inside a process.
+
+    python -m cluster.drills.faulty world_raises|world_hangs|nan_gradient FOLDER
+
+Joins the cluster in RAY_ADDRESS and trains one trial in FOLDER, with one remote env runner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rl_models.rllib.settings import Workers
+from tune_experiments import furnmove_sync
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.trial import Trial
+
+METHOD = "sync_13_cordial"
+CONFIG = dataclasses.replace(
+    furnmove_sync.EXPERIMENT.presets["smoke"],
+    budget_env_steps=3_200,
+    checkpoint_every_env_steps=640,
+    validate_every_env_steps=3_200,
+    test_starts_per_room=1,
+)
+AT_STEP, AT_UPDATE = 60, 40
+FAULTS = ("world_raises", "world_hangs", "nan_gradient")
+
+
+class FaultyWorld:
+    """A world that fails once: who comes to step `AT_STEP` and finds no mark in the folder leaves one, and fails."""
+
+    def __init__(self, world: Any, fault: str, folder: Path) -> None:
+        self._world, self._fault, self._mark, self._steps = world, fault, folder / "fault_happened", 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world, name)
+
+    def step(self, *arguments: Any, **named: Any) -> Any:
+        """Step, or fail."""
+        self._steps += 1
+        if self._steps == AT_STEP and not self._mark.exists():
+            self._mark.touch()
+            if self._fault == "world_raises":
+                raise ArithmeticError("this world has a hole")
+            time.sleep(10_000)
+        return self._world.step(*arguments, **named)
+
+
+class NanOnce:
+    """An extra loss whose gradient is not a number in one update."""
+
+    def __call__(self, output: Any, batch: Any, progress: Any) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """Zero, but once."""
+        factor = float("nan") if progress.updates == AT_UPDATE else 0.0
+        return output.values.sum() * factor, {}
+
+    def to(self, device: Any) -> None:
+        """No tables."""
+
+
+def make_world(plan: TrialPlan, fault: str, folder: Path, num_worlds: int, first_world: int) -> FaultyWorld:
+    """The plan's world with the fault in it."""
+    return FaultyWorld(plan.make_world(num_worlds=num_worlds, first_world=first_world), fault, folder)
+
+
+def faulty_plan(fault: str, folder: Path, config: Any, method: str, seed: int) -> TrialPlan:
+    """FurnMove's plan with the fault in it."""
+    plan = furnmove_sync.EXPERIMENT.plan(config, method, seed)
+    assert isinstance(plan, TrialPlan)
+    plan = dataclasses.replace(plan, workers=Workers(runners=1, worlds_per_runner=16, fragment_length=10))
+    if fault == "nan_gradient":
+        losses: Any = (*plan.objective.extra_losses, NanOnce())
+        return dataclasses.replace(plan, objective=dataclasses.replace(plan.objective, extra_losses=losses))
+    return dataclasses.replace(plan, make_world=functools.partial(make_world, plan, fault, folder))
+
+
+def main(fault: str, folder: Path) -> None:
+    """Train to the end."""
+    import ray
+
+    ray.init(log_to_driver=False, logging_level="ERROR")
+    experiment = dataclasses.replace(furnmove_sync.EXPERIMENT, plan=functools.partial(faulty_plan, fault, folder))
+    Trial(experiment, CONFIG, METHOD, 0, folder, is_tested=False).run(lambda row: None)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in FAULTS:
+        sys.exit(f"write python -m cluster.drills.faulty {'|'.join(FAULTS)} FOLDER")
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,123 @@
+"""What the local cluster stands on: processes are known by a mark, and what listens is read from the kernel."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cluster.drills import __main__ as drills
+from cluster.drills.faulty import FaultyWorld
+from cluster.drills.report import Finding, as_table
+from cluster.listening import listeners
+from cluster.local_cluster import free_ports, wait_until
+from cluster.processes import MARK, command_of, is_alive, kill_marked, marked
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
+
+
+def start(mark, code="import time; time.sleep(100)"):
+    return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {MARK: mark})
+
+
+def test_only_what_carries_the_mark_is_found_and_killed():
+    name = f"test_{os.getpid()}"
+    ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
+    try:
+        wait_until(lambda: set(marked(name)) == {ours.pid, other_node.pid}, 20, "two processes")
+        assert "time.sleep(100)" in command_of(ours.pid)
+        assert kill_marked(f"{name}/worker_1") == 1
+        assert ours.wait(10) < 0
+        assert is_alive(other_node.pid)
+        assert is_alive(other_cluster.pid)
+        assert kill_marked(name) == 1
+        assert marked(name) == []
+        assert is_alive(other_cluster.pid)
+    finally:
+        for process in (ours, other_node, other_cluster):
+            process.kill()
+            process.wait()
+
+
+def test_children_that_left_their_parent_and_their_session_are_found_too():
+    name = f"orphans_{os.getpid()}"
+    child = "[sys.executable, '-c', 'import time; time.sleep(100)'], start_new_session=True"
+    parent = start(name, f"import subprocess, sys; subprocess.Popen({child})")
+    parent.wait(20)
+    wait_until(lambda: len(marked(name)) == 1, 20, "the orphan")
+    assert kill_marked(name) == 1
+
+
+def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
+    name = f"zombie_{os.getpid()}"
+    process = start(name, "pass")
+    wait_until(lambda: not is_alive(process.pid), 20, "its end")
+    assert marked(name) == []
+    process.wait()
+
+
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_what_listens_is_found_with_its_address(family, address):
+    with socket.socket(family) as one:
+        try:
+            one.bind((address, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {address}")
+        assert (address, one.getsockname()[1]) not in listeners([os.getpid()])
+        one.listen()
+        assert (address, one.getsockname()[1]) in listeners([os.getpid()])
+        assert listeners([]) == []
+
+
+def test_free_ports_differ():
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+
+
+def test_waiting_ends_with_what_was_waited_for():
+    begun = time.monotonic()
+    assert wait_until(lambda: time.monotonic() > begun + 0.1, 10, "") >= 0.1
+    with pytest.raises(TimeoutError, match="after 0 s: never came"):
+        wait_until(lambda: False, 0, "never came")
+
+
+def test_every_fault_that_is_documented_has_a_drill():
+    assert set(drills.DRILLS) == {
+        "env_runner_killed",
+        "worker_node_killed",
+        "learner_killed",
+        "trial_killed",
+        "driver_killed",
+        "head_gone",
+        "disk_full",
+        "truncated_checkpoint",
+        "storage_away",
+        "world_raises",
+        "world_hangs",
+        "nan_gradient",
+    }
+
+
+def test_a_report_names_what_was_not_whole():
+    findings = [Finding("a", 160, 3.2, "two\nlines | here", True), Finding("b", 0, 1.0, "", False)]
+    table = as_table(findings, 640)
+    assert "| a | 160 | 3 | two lines / here | yes |" in table
+    assert "| b | 0 | 1 |  | **no** |" in table
+
+
+def test_a_faulty_world_fails_once(tmp_path, monkeypatch):
+    class World:
+        num_worlds = 3
+
+        def step(self, actions):
+            return actions
+
+    monkeypatch.setattr("cluster.drills.faulty.AT_STEP", 2)
+    world = FaultyWorld(World(), "world_raises", tmp_path)
+    assert (world.num_worlds, world.step(7)) == (3, 7)
+    with pytest.raises(ArithmeticError):
+        world.step(7)
+    again = FaultyWorld(World(), "world_raises", tmp_path)
+    assert [again.step(number) for number in range(3)] == [0, 1, 2]
