@@ -44,11 +44,13 @@ class EndiRtfmConfig(RunConfig):
     """Of S1 to S5, one after another by the same team: 1 2 3 4 5 for all."""
     task: TeamTask = field(default_factory=TeamTask)
     """Where it is played."""
-    network: NetworkSettings = field(default_factory=NetworkSettings)
-    """Widths of all rows."""
+    network: NetworkSettings = field(
+        default_factory=lambda: NetworkSettings(first_summary="max_of_linear", activation="relu")
+    )
+    """Widths of all rows; looks and features as in the paper's text, with which txt2pi reads sooner."""
     goal_channels: tuple[int, ...] = (8, 4)
     """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
-    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    learner: LearnerSettings = field(default_factory=lambda: LearnerSettings(entropy_weight=0.03))
     """For all rows."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """For all rows that divide."""
