@@ -24,7 +24,7 @@ __all__ = ["DRILLS", "FRAGMENT_SECONDS"]
 FRAGMENT_SECONDS = 15
 """How long a fragment may take on the drills' cluster; 540 s elsewhere."""
 _SEEN = {
-    "world_raises": "the traceback in the runner's log, once; its runner begins new episodes",
+    "world_raises": "the traceback in the runner's log; RLlib starts the runner anew and it begins new episodes",
     "world_hangs": f"where it hangs, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
     "nan_gradient": "learner/skipped_update 1 in the log and in TensorBoard",
 }
