@@ -1,7 +1,7 @@
 """MESSENGER with EMMA: the manual says who is who, and new games give entities new roles (Hanjie et al., 2021).
 
     python tune_experiments/messenger_emma.py                              # laptop: stage 1, minutes on 2 cores
-    python tune_experiments/messenger_emma.py --stages 1 2 3               # then stages 2 and 3, hours
+    python tune_experiments/messenger_emma.py --preset stages              # stages 1, 2 and 3: two hours of one core
     python tune_experiments/messenger_emma.py --preset smoke               # under 2 minutes, learns nothing
     python tune_experiments/messenger_emma.py --preset reference           # the release's constants, frozen BERT: days
     python tune_experiments/messenger_emma.py --preset paper               # the paper's network, larger batches: a GPU
@@ -47,6 +47,24 @@ SMOKE = dataclasses.replace(
     checkpoints=1,
     test_episodes=16,
 )
+STAGES = dataclasses.replace(
+    LAPTOP,
+    methods=("emma_grounding",),
+    stages=(1, 2, 3),
+    learner=LearnerSettings(
+        gamma=(0.8, 0.99, 1.0),
+        lambda_=0.98,
+        minibatches=(16, 16, 4),
+        entropy_weight=(0.2, 0.02, 0.02),
+        final_entropy_weight=(0.1, 0.005, 0.005),
+    ),
+    workers=Workers(worlds_per_runner=128, fragment_length=32),
+    first_stage_env_steps=200_000,
+    budget_env_steps=4_000_000,
+    validations=40,
+)
+"""Stage 3 wants long fragments of many worlds, and no discount: with one, running away until the limit loses less than
+trying."""
 RELEASED_ENTROPY = (0.01, 0.01, 0.01)
 RELEASED_LEARNER = LearnerSettings(
     learning_rate=5e-5,
@@ -54,7 +72,7 @@ RELEASED_LEARNER = LearnerSettings(
     lambda_=1.0,
     clip=0.1,
     epochs=4,
-    minibatches=1,
+    minibatches=(1, 1, 1),
     entropy_weight=RELEASED_ENTROPY,
     final_entropy_weight=RELEASED_ENTROPY,
     clip_gradient=0.0,
@@ -81,13 +99,13 @@ PAPER = dataclasses.replace(
         learning_rate=3e-4,
         final_learning_rate_share=0.05,
         lambda_=0.95,
-        minibatches=16,
+        minibatches=(16, 16, 16),
         clip_gradient=1.0,
     ),
     workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
 )
 """As the release, but for 4,096 env steps an update in minibatches of 256, and GAE."""
-PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "reference": REFERENCE, "paper": PAPER}
+PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "stages": STAGES, "reference": REFERENCE, "paper": PAPER}
 
 EXPERIMENT = Experiment(
     name="messenger_emma",

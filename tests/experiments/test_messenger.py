@@ -215,7 +215,7 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     paper = " ".join(departures(PRESETS["paper"], REFERENCE))
     assert "grounding" not in paper
     assert "word vectors" not in paper
-    assert "minibatches of a pass: 16, the release has 1" in paper
+    assert "minibatches of a pass: 16 16 16, the release has 1 1 1" in paper
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ class LearnerSettings:
     """Clipping range; the release: 0.1."""
     epochs: int = 3
     """Passes over each batch; the release: 4."""
-    minibatches: int = 4
-    """Of whole fragments in a pass; the release: 1, of 64 samples."""
+    minibatches: tuple[int, int, int] = (4, 4, 4)
+    """Of whole fragments in a pass, by stage; the release: 1, of 64 samples."""
     entropy_weight: tuple[float, float, float] = (0.2, 0.02, 0.03)
     """Of the entropy bonus, at the start of a stage, by stage; the release: 0.01. In stage 1 less of it learns entities
     by heart, at the cost of new games."""

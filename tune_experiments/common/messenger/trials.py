@@ -132,7 +132,7 @@ def _objective(learner: LearnerSettings, stage: int, row: Row, budget: int) -> P
         lambda_=learner.lambda_,
         clip=learner.clip,
         epochs=learner.epochs,
-        minibatches=learner.minibatches,
+        minibatches=learner.minibatches[stage - 1],
         value_weight=learner.value_weight,
         entropy_weight=Schedule.linear(*entropy, budget),
         is_joint=row.is_joint,
