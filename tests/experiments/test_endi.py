@@ -170,10 +170,10 @@ def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
 # ---------------------------------------------------------------------------------------------- what is tested
 
 
-@pytest.mark.parametrize(("experiment", "row"), [(MESSENGER, "endi_dis"), (RTFM, "endi_dis")], ids=lambda one: str(one))
-def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment, row):
+@pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
+def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment):
     """The same seed, the same noise: greedy actions and masks agree until the first episode ends."""
-    loaded = untrained(experiment, smoke(experiment), row)
+    loaded = untrained(experiment, smoke(experiment), "endi_dis")
     world = loaded.make_world(5)
     evaluation = Evaluation(world, loaded.policy, is_greedy=True)
     seen = []
