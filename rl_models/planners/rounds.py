@@ -86,6 +86,11 @@ class PlanningLoop:
         self._progress: dict[int, _Progress] = {}
         self.counts = RoundCounts()
 
+    @property
+    def planner(self) -> Planner:
+        """Who plans; its caller holds counts and transcript."""
+        return self._planner
+
     def begin(self, states: Mapping[int, str]) -> dict[int, Plan]:
         """Plans for the first rounds of new episodes, by world."""
         for world in states:

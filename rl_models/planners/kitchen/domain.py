@@ -24,9 +24,9 @@ FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at h
 class KitchenDomain:
     """`Domain` for one kitchen with two chefs."""
 
-    goals = GOALS
-    objects = wording.OBJECTS
-    skills = (
+    goals: tuple[str, ...] = GOALS
+    objects: tuple[str, ...] = wording.OBJECTS
+    skills: tuple[Skill, ...] = (
         Skill(MAKE, frozenset({"a pot has room"}), frozenset({"a pot is full"})),
         Skill(PREPARE, frozenset({"a pot is full"}), frozenset({"a dish is at hand"})),
         Skill(SERVE, frozenset({"a pot is full", "a dish is at hand"}), frozenset({"a soup is served"})),

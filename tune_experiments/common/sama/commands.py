@@ -1,0 +1,52 @@
+"""What the chefs of a kitchen can be told, in words and as numbers, and how the planner's parts meet the real kitchen.
+
+The sub-goals come first, in the domain's order, then the sentence for a chef whose sub-goal is reached, then the
+manual's sentences, which are never told. This file must not know a policy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from rl_envs.core.spec import Array
+from rl_envs.overcooked.goals import Goal, reached
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.planners.kitchen.domain import KitchenDomain
+from rl_models.planners.kitchen.features import kitchen_features
+from rl_models.planners.predicates.table import FeatureTable
+from rl_models.planners.rewards import DesignedReward
+
+DONE = "your task is done: keep out of the other chef's way"
+
+
+@functools.cache
+def domain_of(layout: str) -> KitchenDomain:
+    """The planner's domain of a named kitchen."""
+    return KitchenDomain(LAYOUTS[layout], layout)
+
+
+def told_sentences(layout: str) -> tuple[str, ...]:
+    """All that a chef can be told, by number; the last one is `DONE`."""
+    return (*(valid.text for valid in domain_of(layout).subgoals), DONE)
+
+
+def manual_sentences(layout: str) -> tuple[str, ...]:
+    """What the policy reads about the game: the lines of the manual."""
+    return tuple(line.strip() for line in domain_of(layout).manual.splitlines() if line.strip())
+
+
+def features_of(kitchen: Kitchen) -> FeatureTable:
+    """The features of a real kitchen that predicates are written in."""
+
+    def test(deed: Any, thing: str, place: str, count: int, previous: Any, current: Any) -> Array:
+        return reached(kitchen, Goal(deed, thing, place, count), previous, current)
+
+    return kitchen_features(test, len(kitchen.pots))
+
+
+def builtin_rewards(layout: str) -> Sequence[DesignedReward]:
+    """The domain's own test of every sub-goal."""
+    return [DesignedReward(valid.text, "builtin", valid.predicate) for valid in domain_of(layout).subgoals]

@@ -1,0 +1,125 @@
+"""Every setting of a run of SAMA in Overcooked, with the laptop's values as defaults.
+
+The paper's constants are the preset `paper`; docs/papers/sama.md says where it gives none. How settings become a trial
+is `trials.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.world import MAX_EPISODE_STEPS
+from rl_models.chat.opening import ChatSettings
+from rl_models.language.choice import TextEncoderConfig
+from rl_models.networks.sama import SamaNetworkConfig
+from rl_models.planners.rewards import RewardSource
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.overcooked.config import LearnerSettings
+
+MOST_REFLECTIONS = 3
+RowName: TypeAlias = Literal["sama", "blind", "selfplay"]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The language model behind `--planner openai` and `replay`."""
+
+    name: str = "gpt-4o-mini"
+    """Name the endpoint knows the model by."""
+    folder: str = "runs/sama_planner"
+    """Of all exchanges with it, a folder within for each kitchen: what was asked once is not asked again, and `replay`
+    reads from there."""
+    concurrency: int = 4
+    """Questions under way at the same time."""
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    """Bounds of a call and budget of a process; its model and record are not read."""
+
+
+@dataclass(frozen=True)
+class SamaConfig:
+    """One run."""
+
+    methods: tuple[RowName, ...] = ("sama", "blind", "selfplay")
+    """Rows of the table: `sama`; `blind`, the same without being told anything; `selfplay`, of overcooked_selfplay."""
+    layouts: tuple[str, ...] = ("cramped_room",)
+    """Kitchens; each has policies of its own."""
+    planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
+    """Who plans: rules, rules that err on purpose, an endpoint, or the record of one."""
+    noise: Literal["weak", "weaker"] = "weak"
+    """Of the noisy planner."""
+    goals: Literal["sama", "deps", "plan4mc"] = "sama"
+    """Who names the goals."""
+    reflections: int = MOST_REFLECTIONS
+    """After a round that failed, at most."""
+    random_share: float = 0.0
+    """Of the commands that are replaced by random ones in the test."""
+    extracts_objects: bool = True
+    """Whether prompts name the objects and list the valid sub-goals."""
+    shots: int = 1
+    """Worked examples in a prompt."""
+    reward_source: RewardSource = "builtin"
+    """Who writes the tests of sub-goals in training."""
+    model: ModelSettings = field(default_factory=ModelSettings)
+    """Of the planners that need one."""
+    encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))
+    """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
+    network: SamaNetworkConfig = field(default_factory=SamaNetworkConfig)
+    """Widths of the policy."""
+    learner: LearnerSettings = field(
+        default_factory=lambda: LearnerSettings(
+            gamma=0.95, lambda_=0.9, value_weight=0.5, entropy_weight=0.03, final_entropy_weight=0.003
+        )
+    )
+    """PPO, for the rows that learn sub-goals."""
+    share: float = 0.5
+    """What a chef gets when the other has reached its sub-goal; 1 is a team's reward."""
+    states: int = 1_000
+    """Diverse states with sub-goals to learn from."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=32))
+    """Processes and worlds of a trial."""
+    round_steps: int = 40
+    """Env steps after which a round is over, in training and in tests."""
+    max_episode_steps: int = MAX_EPISODE_STEPS
+    """Env steps of an episode in tests."""
+    budget_env_steps: int = 600_000
+    """Joint steps of training, of each row."""
+    validations: int = 10
+    """Of a run; weights are chosen by them."""
+    valid_episodes: int = 200
+    """Rounds of each."""
+    checkpoints: int = 10
+    """Of a run, besides those with the best weights."""
+    test_episodes: int = 10
+    """Behind the table's numbers."""
+    is_greedy: bool = False
+    """Take the likeliest cells in tests. Chefs in each other's way then stay there until the round is over."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods", "layouts")
+        for layout in self.layouts:
+            if layout not in LAYOUTS:
+                raise UserError(f"--layouts must be some of {', '.join(LAYOUTS)}, not {layout!r}")
+        check_between(0, MOST_REFLECTIONS, self, "reflections")
+        check_between(0, 1, self, "random_share", "share", "learner.gamma", "learner.lambda_")
+        check_between(0, 1, self, "learner.final_learning_rate_share")
+        check_at_least(1, self, "states", "round_steps", "max_episode_steps", "budget_env_steps", "validations")
+        check_at_least(1, self, "valid_episodes", "checkpoints", "test_episodes", "model.concurrency")
+        check_at_least(1, self, "network.features", "network.hidden", "network.convolutions", "encoder.word_features")
+        check_at_least(1, self, "learner.epochs", "learner.minibatches")
+        check_at_least(0, self, "shots", "encoder.padded_to", "learner.entropy_weight", "learner.final_entropy_weight")
+        check_at_least(0, self, "learner.value_weight", "learner.entropy_env_steps")
+        check_above(0, self, "learner.learning_rate", "learner.clip", "learner.clip_gradient")
+        check_workers(self)
+        if not self.network.convolutions:
+            raise UserError("--network.convolutions must be one or more widths")
+
+    @property
+    def model_folder(self) -> Path:
+        """Of the exchanges with the language model."""
+        return Path(self.model.folder).expanduser().absolute()

@@ -1,0 +1,158 @@
+"""Kitchens whose chefs are told what to do: for play under a planner, and for learning to do as one is told.
+
+`CommandedKitchen` is Overcooked with relocations, in which each chef has a sub-goal and knows when it is reached.
+`SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
+for reaching them, and is over when both chefs have, or stopped after a time. Nobody asks a planner in here.
+
+State beyond Overcooked's: `told` [2], sub-goals by number, and `reached` [2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.overcooked.relocation import NO_TARGET
+from rl_envs.overcooked.text import describe, read_states
+from rl_envs.overcooked.world import Overcooked
+from rl_models.planners.reward_book import RewardBook
+from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.subgoal_data import Pair
+from tune_experiments.common.sama.commands import builtin_rewards, domain_of, features_of, told_sentences
+
+NUM_CHEFS = 2
+_DRAWN = ("agent_cells", "headings", "held", "contents")
+"""What a drawn state fixes; its clock does not matter to a round."""
+
+
+class CommandedKitchen(Overcooked):
+    """Overcooked with sub-goals; `tell` gives them, observation `told` [2] holds them, one's own first."""
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        layout: str = "cramped_room",
+        rewards: Sequence[DesignedReward] | None = None,
+        is_told: bool = True,
+        **arguments: Any,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            layout: a named kitchen.
+            rewards: tests of its sub-goals; the domain's own by default.
+            is_told: False keeps the sub-goals from the chefs, for a baseline that must do without.
+            arguments: of `Overcooked`.
+        """
+        options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
+        super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
+        sentences = told_sentences(layout)
+        self._is_told, self._done = is_told, len(sentences) - 1
+        self._number = {text: number for number, text in enumerate(sentences)}
+        self._book = RewardBook(
+            rewards or builtin_rewards(layout), domain_of(layout), features_of(self.kitchen), self._in_words
+        )
+        # Told sentences and tests have the same order, so a number means the same to both.
+        assert self._book.texts == sentences[:-1]
+        self.observation_spec |= {"told": ArraySpec((NUM_CHEFS,), "uint8", 0, self._done, "what one and the other do")}
+
+    def tell(self, worlds: Sequence[int], told: Sequence[Sequence[str]]) -> None:
+        """Give the chefs of some worlds new sub-goals; whatever they are about to use they let be.
+
+        Args:
+            worlds: K of them.
+            told: for each world two texts.
+        """
+        rows = np.asarray(worlds, int)
+        self.state["told"][rows] = [[self._number[text] for text in texts] for texts in told]
+        self.state["reached"][rows] = False
+        self.state["targets"][rows] = NO_TARGET
+
+    def in_words(self, index: int) -> str:
+        """State of world `index` as text, `describe` of its world."""
+        return describe(self.kitchen, self.state, index)
+
+    def _in_words(self, state: Arrays) -> list[str]:
+        return [describe(self.kitchen, state, index) for index in range(len(state["held"]))]
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        state = self.state
+        before = {name: value.copy() for name, value in state.items()}
+        result = super()._advance(actions, recorded)
+        fresh = self._book.reached(np.where(state["reached"], -1, state["told"]), before, state)
+        state["reached"] |= fresh
+        state["targets"][fresh] = NO_TARGET
+        return result
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = super()._observe(rows)
+        told = np.where(self.state["reached"][rows], self._done, self.state["told"][rows])
+        own_first = np.stack([told, told[:, ::-1]], -1).astype(np.uint8)
+        return seen | {"told": own_first if self._is_told else np.zeros_like(own_first)}
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        chefs = (num_worlds, NUM_CHEFS)
+        return super()._blank_state(num_worlds) | {"told": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
+
+
+class SubgoalKitchen(CommandedKitchen):
+    """Rounds to learn from.
+
+    | | |
+    |---|---|
+    | start | one of the pairs, drawn alike |
+    | rewards | 1 for the sub-goal that one has just reached, and `share` for the other's |
+    | episode end | terminated: both reached; truncated: `max_episode_steps` |
+    | metrics | `reached`, share of the sub-goals; `completed`, whether both |
+    """
+
+    metric_names = ("reached", "completed")
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, pairs: Sequence[Pair], share: float = 0.5, **arguments: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            pairs: texts of states, each with what the chefs are told in it.
+            share: what a chef gets when the other reaches its sub-goal.
+            arguments: of `CommandedKitchen`.
+
+        Raises:
+            ValueError: no pairs.
+        """
+        super().__init__(num_worlds, first_world, **arguments)
+        if not pairs:
+            raise ValueError("rounds need states with sub-goals to begin with, and there are none")
+        starts = read_states(self.kitchen, [state for state, _ in pairs])
+        self._starts = {name: starts[name] for name in _DRAWN}
+        self._told = np.array([[self._number[text] for text in told] for _, told in pairs])
+        self._share = share
+
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self._told)).astype(int)
+        for name, values in self._starts.items():
+            self.state[name][rows] = values[drawn]
+        self.state["told"][rows] = self._told[drawn]
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        before = self.state["reached"].copy()
+        super()._advance(actions, recorded)
+        fresh = (self.state["reached"] & ~before).astype(float)
+        is_over = self.state["reached"].all(1)
+        stopped = self.state["episode_length"] + 1 >= self.max_episode_steps
+        return fresh + self._share * fresh[:, ::-1], is_over, stopped & ~is_over
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        reached = self.state["reached"][rows]
+        return {"reached": reached.mean(1), "completed": reached.all(1).astype(float)}

@@ -1,0 +1,79 @@
+"""What a run leaves to look at: curves, a film of an episode of each method, and the planner's transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.common import plots
+from tune_experiments.common.files import write_atomically
+from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.recording import SEED, record_episode
+from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes
+from tune_experiments.common.sama.kitchens import CommandedKitchen
+from tune_experiments.common.sama.teams import KitchenTeam
+from tune_experiments.common.sama.trials import SELF_PLAY
+from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.video import write_gif
+
+CURVES = {
+    "valid/completed": "share of rounds in which both chefs reach their sub-goals",
+    "episode/reached": "share of sub-goals reached in training",
+    "episode/length": "env steps of a round",
+    "policy/entropy": "entropy (nats, both chefs)",
+}
+BINS = 40
+_FILMED_STEPS = 160
+Trials = dict[str, dict[int, Path]]
+"""Method -> seed -> folder."""
+
+
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
+    """Everything of which there is something yet; returns what was written."""
+    return [*_draw_curves(out, trials), *_write_transcripts(out, trials), *_draw_episodes(out, trials)]
+
+
+def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
+    team = policy.policy
+    assert isinstance(team, KitchenTeam)
+    if team.row == SELF_PLAY:
+        return record_episode(policy, seed)[: _FILMED_STEPS + 1]
+    frames: list[np.ndarray] = []
+
+    def watch(world: CommandedKitchen) -> None:
+        if len(frames) <= _FILMED_STEPS:
+            frames.append(world.render(0))
+
+    planned_episodes(policy.config, team, 1, watch)
+    return frames
+
+
+def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
+    if runs := logs_of(trials):
+        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+
+
+def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
+    """What tests have left in the trials' folders, as Markdown."""
+    for method, seeds in trials.items():
+        for seed, folder in sorted(seeds.items()):
+            for path in sorted(folder.glob("*_pictures.npz")):
+                with np.load(path, allow_pickle=False) as arrays:
+                    text = str(arrays[TRANSCRIPT]) if TRANSCRIPT in arrays else ""
+                if text:
+                    name = path.name.removesuffix("_pictures.npz").replace(": ", "_").replace(" ", "_")
+                    written = out / f"transcripts/{method}-seed{seed}/{name}.md"
+                    written.parent.mkdir(parents=True, exist_ok=True)
+                    write_atomically(written, text)
+                    yield written
+
+
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+    """Of each method's first seed."""
+    for method, seeds in trials.items():
+        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
+        if checkpoint is not None:
+            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif")

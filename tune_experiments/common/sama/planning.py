@@ -1,0 +1,88 @@
+"""From settings to a planner for one kitchen, and to the loop of rounds that it plans in.
+
+Rules answer in this process and leave their words in memory; a model's are kept on disk. This file must not know a
+policy.
+"""
+
+from __future__ import annotations
+
+from rl_models.chat.asker import Asker
+from rl_models.chat.endpoint import ChatSettingsError
+from rl_models.chat.record import RecordError
+from rl_models.planners.backends import PlannerSettings, open_caller
+from rl_models.planners.briefing import Briefing
+from rl_models.planners.calling import Caller
+from rl_models.planners.commander import RandomCommander
+from rl_models.planners.domain import Domain
+from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals, SamaGoals
+from rl_models.planners.noisy import NOISES, NoisyBackend
+from rl_models.planners.offline import MODEL, OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.preparation import extract_objects
+from rl_models.planners.rounds import PlanningLoop
+from rl_models.planners.subgoal_data import SubgoalData
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.sama.commands import domain_of
+from tune_experiments.common.sama.config import SamaConfig
+
+
+def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
+    """The planner that the settings name.
+
+    Args:
+        config: of the run.
+        layout: the kitchen.
+        seed: of what the noisy planner gets wrong.
+
+    Raises:
+        UserError: the endpoint or its record cannot be used.
+    """
+    domain = domain_of(layout)
+    caller = _caller(config, domain, seed)
+    objects = extract_objects(caller, domain, domain.manual) if config.extracts_objects else ()
+    return Planner(caller, domain, Briefing(domain.manual, objects, config.shots))
+
+
+def offline_planner(layout: str) -> Planner:
+    """The planner by rule."""
+    domain = domain_of(layout)
+    return Planner(Caller(Asker(OfflineBackend(domain), 1), MODEL), domain)
+
+
+def loop_of(config: SamaConfig, layout: str, seed: int, met: SubgoalData | None = None) -> PlanningLoop:
+    """Rounds under the planner that the settings name.
+
+    Args:
+        config: of the run.
+        layout: the kitchen.
+        seed: of errors and random commands.
+        met: gets the states in which plans are made.
+    """
+    planner = planner_of(config, layout, seed)
+    commander = RandomCommander(planner.domain, config.random_share, seed) if config.random_share else None
+    return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met)
+
+
+def _goals(config: SamaConfig, planner: Planner) -> GoalGenerator:
+    if config.goals == "deps":
+        return DepsGoals(planner.caller, planner.domain)
+    return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else SamaGoals()
+
+
+def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
+    if config.planner == "offline":
+        return Caller(Asker(OfflineBackend(domain), 1), MODEL)
+    if config.planner == "noisy":
+        noisy = NoisyBackend(domain, NOISES[config.noise], seed)
+        return Caller(Asker(noisy, 1), noisy.model)
+    settings = PlannerSettings(
+        backend=config.planner,
+        model=config.model.name,
+        seed=seed,
+        concurrency=config.model.concurrency,
+        chat=config.model.chat,
+    )
+    try:
+        return open_caller(settings, domain, config.model_folder / domain.name)
+    except (ChatSettingsError, RecordError) as error:
+        raise UserError(str(error)) from error

@@ -1,0 +1,123 @@
+"""From settings to a training run of one row in one kitchen.
+
+A method is a row and a kitchen, `sama-cramped_room`. What is asked of a planner before training is asked by the process
+that leads the trial, when it begins; worlds that are only looked at have pairs by rule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from rl_models.planners.subgoal_data import Pair
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.overcooked import trials as overcooked
+from tune_experiments.common.overcooked.config import OvercookedConfig
+from tune_experiments.common.plan import Episodes, TrialPlan
+from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.kitchens import SubgoalKitchen
+from tune_experiments.common.sama.planning import offline_planner, planner_of
+from tune_experiments.common.sama.preparation import prepare_lessons
+from tune_experiments.common.sama.teams import KitchenTeam, commanded_team
+
+SELF_PLAY, BLIND = "selfplay", "blind"
+VALIDATION_SEED = 500
+"""Of the states that weights are chosen by; training has others."""
+_VALIDATION_STATES, _SHOWN_STATES = 200, 8
+
+
+def methods_of(config: SamaConfig) -> list[str]:
+    """Every row in every kitchen."""
+    return [f"{row}-{layout}" for layout in config.layouts for row in config.methods]
+
+
+def parts_of(method: str) -> tuple[str, str]:
+    """Row and kitchen of a method."""
+    row, _, layout = method.partition("-")
+    return row, layout
+
+
+def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
+    """One method with one seed.
+
+    Raises:
+        UserError: no method is called so.
+    """
+    if method not in methods_of(config):
+        raise UserError(f"a method must be one of {', '.join(methods_of(config))}, not {method!r}")
+    row, layout = parts_of(method)
+    if row == SELF_PLAY:
+        return _self_play(config, layout, seed)
+    return dataclasses.replace(
+        overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        make_world=functools.partial(make_rounds, config, layout, is_told=row != BLIND),
+        build_policy=functools.partial(commanded_team, config, row, layout, seed),
+        validate=functools.partial(validate, config, layout, row != BLIND),
+        chosen_by="completed",
+        make_algorithm=functools.partial(_prepared_algorithm, config, layout),
+    )
+
+
+def make_rounds(
+    config: SamaConfig,
+    layout: str,
+    num_worlds: int = 1,
+    first_world: int = 0,
+    pairs: Sequence[Pair] | None = None,
+    **arguments: Any,
+) -> SubgoalKitchen:
+    """Worlds to learn in; with a few pairs by rule where none are given."""
+    return SubgoalKitchen(
+        num_worlds,
+        first_world,
+        layout=layout,
+        pairs=pairs or prepare_lessons(offline_planner(layout), layout, _SHOWN_STATES, "builtin", 0).pairs,
+        share=config.share,
+        max_episode_steps=config.round_steps,
+        **arguments,
+    )
+
+
+def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
+    """Rounds in the run's first kitchen, to look at; the test itself plays whole episodes (`evaluation.py`)."""
+    return make_rounds(config, config.layouts[0], num_worlds)
+
+
+def validate(config: SamaConfig, layout: str, is_told: bool, policy: TeamPolicy) -> Episodes:
+    """Rounds from states that training does not have, planned by rule."""
+    lessons = prepare_lessons(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
+    world = make_rounds(config, layout, config.valid_episodes, pairs=lessons.pairs, is_told=is_told)
+    return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
+
+
+def _prepared_algorithm(config: SamaConfig, layout: str, trial: TrialPlan) -> Any:
+    """Ask for states, sub-goals and rewards, then train on them."""
+    from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
+
+    planner = planner_of(config, layout, trial.seed)
+    lessons = prepare_lessons(planner, layout, config.states, config.reward_source, trial.seed)
+    make_world = functools.partial(trial.make_world, pairs=lessons.pairs, rewards=lessons.rewards)
+    return TeamAlgorithm(dataclasses.replace(trial, make_world=make_world))
+
+
+def _self_play(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
+    settings = _as_overcooked(config, layout)
+    trial = overcooked.plan_of(settings, overcooked.ROWS[SELF_PLAY], seed)
+    return dataclasses.replace(trial, build_policy=functools.partial(_self_play_team, settings, seed))
+
+
+def _self_play_team(settings: OvercookedConfig, seed: int) -> KitchenTeam:
+    return KitchenTeam(overcooked.self_play_team(settings, seed), SELF_PLAY, settings.layout)
+
+
+def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
+    """The settings that both kinds of rows have."""
+    shared: dict[str, Any] = {
+        name: getattr(config, name)
+        for name in ("max_episode_steps", "budget_env_steps", "validations", "checkpoints", "test_episodes", "workers")
+    }
+    return OvercookedConfig(layout=layout, **shared | changes)

@@ -1,0 +1,94 @@
+"""SAMA in Overcooked: a planner tells two chefs what to do, and they have learned to do so (figures 4 and 5).
+
+    python tune_experiments/sama_overcooked.py                               # laptop: cramped_room, offline planner
+    python tune_experiments/sama_overcooked.py --layouts coordination_ring forced_coordination --methods sama
+    python tune_experiments/sama_overcooked.py --planner noisy --reflections 1
+    python tune_experiments/sama_overcooked.py --planner openai --model.name NAME     # OPENAI_BASE_URL, OPENAI_API_KEY
+    python tune_experiments/sama_overcooked.py --preset smoke                # under 2 minutes, learns nothing
+
+Diverse states are made and sub-goals planned for them; a team learns by PPO to reach its sub-goals, given in words;
+then it plays whole episodes under the planner, which reflects at most three times when a round has failed. Rows:
+`sama`; `blind`, the same team without being told anything; `selfplay`, for as many env steps. One policy a kitchen.
+Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+from rl_models.language.choice import AUTO, TextEncoderConfig
+from rl_models.networks.sama import SamaNetworkConfig
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.experiment import Experiment
+from tune_experiments.common.main import main
+from tune_experiments.common.sama import pictures
+from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.departures import departures
+from tune_experiments.common.sama.evaluation import test
+from tune_experiments.common.sama.tables import tables
+from tune_experiments.common.sama.trials import make_test_rounds, methods_of, plan
+
+CAPTION = "SAMA in Overcooked"
+LAPTOP = SamaConfig()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    network=SamaNetworkConfig(features=8, convolutions=(4, 4), hidden=16),
+    encoder=TextEncoderConfig(word_features=8),
+    states=20,
+    workers=Workers(worlds_per_runner=8, fragment_length=20),
+    round_steps=20,
+    max_episode_steps=60,
+    budget_env_steps=1_600,
+    validations=2,
+    valid_episodes=8,
+    checkpoints=2,
+    test_episodes=2,
+)
+PAPER = dataclasses.replace(
+    LAPTOP,
+    layouts=(
+        "cramped_room",
+        "asymmetric_advantages",
+        "coordination_ring",
+        "forced_coordination",
+        "counter_circuit_o_1order",
+    ),
+    planner="openai",
+    reward_source="code",
+    encoder=TextEncoderConfig(name=AUTO),
+    network=SamaNetworkConfig(features=256, convolutions=(64, 64), hidden=128),
+    learner=dataclasses.replace(
+        LAPTOP.learner,
+        learning_rate=5e-5,
+        final_learning_rate_share=1.0,
+        gamma=0.99,
+        entropy_weight=0.01,
+        final_entropy_weight=0.01,
+    ),
+    states=5_000,
+    budget_env_steps=5_000_000,
+    validations=50,
+    checkpoints=50,
+    is_greedy=True,
+)
+"""What the paper says; its learning rate is printed as 5 x 10^5."""
+PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+
+EXPERIMENT = Experiment(
+    name="sama_overcooked",
+    caption=CAPTION,
+    presets=PRESETS,
+    methods=methods_of,
+    plan=plan,
+    test=test,
+    departures=lambda config: departures(config, PAPER),
+    tables=lambda results: tables(results, CAPTION),
+    draw=pictures.draw,
+    film=pictures.film,
+    make_test_world=make_test_rounds,
+    columns={"completed": "valid/completed", "reached": "episode/reached", "soups": "episode/soups"},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
