@@ -114,6 +114,12 @@ class Jobs:
             found = [one for one in self._client.list_jobs() if one.submission_id]
         return sorted(found, key=lambda one: one.start_time or 0)
 
+    def _gone(self) -> UserError:
+        return UserError(
+            f"nothing answers at {self.address}: start that cluster or correct --address; "
+            f"what was trained there is continued by the same command"
+        )
+
     @contextmanager
     def _sentences(self, job: str = "") -> Iterator[None]:
         """Turn the SDK's errors into sentences."""
@@ -127,11 +133,10 @@ class Jobs:
                 f"by --token-file or RAY_AUTH_TOKEN"
             ) from error
         except (ConnectionError, OSError) as error:
-            raise UserError(
-                f"nothing answers at {self.address}: start that cluster or correct --address; "
-                f"what was trained there is continued by the same command"
-            ) from error
+            raise self._gone() from error
         except RuntimeError as error:
+            if "WebSocket" in str(error):  # what followed the output was cut off
+                raise self._gone() from error
             if job and "does not exist" in str(error):
                 raise UserError(f"no job is called {job!r}; `python -m cluster.submit list` names them") from error
             raise UserError(f"{self.address} refused: {' '.join(str(error).split())[:300]}") from error

@@ -21,7 +21,7 @@ __all__ = ["DRILLS", "INTERVAL"]
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
 FLAGS += ["--budget-env-steps", "4000", "--validate-every-env-steps", "4000"]
-TRIAL, RUNNER, LEARNER, DRIVER = "ray::ImplicitFunc", "FragmentEnvRunner", "RayTrainWorker", "cluster.entry"
+TRIAL, RUNNER, LEARNER, DRIVER = "ray::ImplicitFunc", "FragmentEnvRunner", "_WrappedExecutable", "cluster.entry"
 _LIMIT_SECONDS = 600.0
 
 
