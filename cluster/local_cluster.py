@@ -101,14 +101,23 @@ class LocalCluster:
         process = self._start("head", [*starter, *words])
         self._wait(process, "head", self._takes_jobs)
 
-    def add_worker(self, resources: Mapping[str, float] | None = None) -> str:
-        """Start a worker node and wait until it has joined; its name."""
+    def add_worker(self, resources: Mapping[str, float] | None = None, starts: int = 3) -> str:
+        """Start a worker node and wait until it has joined; its name.
+
+        Ray gives a raylet half a minute to come up, which is too little on a busy machine: a few starts are tried.
+        """
         self._number += 1
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
         words += ["--object-store-bytes", str(_OBJECT_STORE_BYTES), "--resources", json.dumps(resources or {})]
         process = self._start(name, [sys.executable, "-m", "cluster.worker_node", *words])
-        self._wait(process, name, lambda: f"joined {self.address}" in self.log(name))
+        try:
+            self._wait(process, name, lambda: f"joined {self.address}" in self.log(name))
+        except RuntimeError:
+            self.kill_node(name)
+            if starts <= 1:
+                raise
+            return self.add_worker(resources, starts - 1)
         return name
 
     def kill_node(self, name: str) -> int:
