@@ -7,14 +7,20 @@ know about language models.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from rl_envs.core.spec import Array
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import hear, messages
 from rl_envs.salad.world import Salad
+
+Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
+"""From situations [B, N, F] and the scripted teacher's messages [B][N] to messages [B][N]."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,15 @@ class Corpus:
         return [f"{prompt} {answer}" for prompt, answer in self.messages + self.actions]
 
 
-def listen(world: Salad, env_steps: int, *, seed: int = 0, error: float = 0.4, tells_how: bool = False) -> Corpus:
+def listen(
+    world: Salad,
+    env_steps: int,
+    *,
+    seed: int = 0,
+    error: float = 0.4,
+    tells_how: bool = False,
+    teacher: Teacher | None = None,
+) -> Corpus:
     """Play and write down what is said.
 
     Args:
@@ -43,6 +57,7 @@ def listen(world: Salad, env_steps: int, *, seed: int = 0, error: float = 0.4, t
         seed: of the games and errors.
         error: share of decisions that are random instead of the scripted cooks'.
         tells_how: write down the action that was taken, not any legal one.
+        teacher: who says what is written down, in place of the scripted teacher, whom the cooks hear in any case.
     """
     narrator, cooks, random = Narrator(world), ScriptedCooks(world), np.random.default_rng(seed)
     spoken: dict[tuple[str, str], None] = {}
@@ -54,11 +69,12 @@ def listen(world: Salad, env_steps: int, *, seed: int = 0, error: float = 0.4, t
         legal = observations["legal"]
         any_legal = (random.random(legal.shape) * legal).argmax(-1)
         actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
+        told = said if teacher is None else teacher(observations["situation"], said)
         for row, agent in np.ndindex(actions.shape):
             code = observations["situation"][row, agent]
-            spoken[narrator.message_prompt(code), said[row][agent]] = None
+            spoken[narrator.message_prompt(code), told[row][agent]] = None
             if observations["decides"][row, agent]:
-                told = (actions if tells_how else any_legal)[row, agent]
-                done[narrator.action_prompt(code, [said[row][1 - agent]]), narrator.actions(code)[told]] = None
+                act = (actions if tells_how else any_legal)[row, agent]
+                done[narrator.action_prompt(code, [told[row][1 - agent]]), narrator.actions(code)[act]] = None
         observations = world.step(actions)[0]
     return Corpus(tuple(spoken), tuple(done))

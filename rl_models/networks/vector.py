@@ -1,0 +1,73 @@
+"""Dense layers on one vector of numbers an agent, with or without rounds of averaged messages (CommNet).
+
+Sukhbaatar et al., 2016, eq. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is the mean of
+the others' states. Without rounds it is a multilayer perceptron. All agents share the weights. This file must not know
+what the numbers mean; the world's largest values are handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.layers.initialisation import glorot_
+from rl_models.networks.features import Features, State
+
+
+@dataclass(frozen=True)
+class VectorConfig:
+    """Widths."""
+
+    dense: tuple[int, ...] = (64, 64)
+    """Layers before anybody is heard; the last one is an agent's state."""
+
+
+class VectorNetwork(nn.Module):
+    """Vector -> dense layers -> rounds of communication, for each of N agents with the same weights."""
+
+    _scale: Tensor
+
+    def __init__(self, config: VectorConfig, num_agents: int, scale: Sequence[float], rounds: int = 0) -> None:
+        """Build the network.
+
+        Args:
+            config: widths.
+            num_agents: N.
+            scale: [V], what each number is divided by.
+            rounds: of communication; 0: nobody hears anybody.
+        """
+        super().__init__()
+        self.num_agents, self.features = num_agents, config.dense[-1]
+        self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
+        widths = (len(scale), *config.dense)
+        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.dense, strict=False))
+        self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        self.own, self.heard = (
+            nn.ModuleList(nn.Linear(self.features, self.features, bias) for _ in range(rounds))
+            for bias in (True, False)
+        )
+        glorot_(self)
+
+    def initial_state(self, batch: int) -> State:
+        """Nothing is remembered."""
+        return {}
+
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Features of each agent at each step.
+
+        Args:
+            obs: `vector` [B, T, N, V], any number type; perhaps `legal` [B, T, N, A] bool.
+            state: empty.
+            is_first: not used.
+
+        Returns:
+            features [B, T, N, F].
+        """
+        states: Tensor = self.dense(obs["vector"].float() / self._scale)
+        for own, heard in zip(self.own, self.heard, strict=True):
+            others = (states.sum(-2, keepdim=True) - states) / max(1, self.num_agents - 1)
+            states = torch.tanh(own(states) + heard(others))
+        return Features(states, {}, legal=obs.get("legal"))

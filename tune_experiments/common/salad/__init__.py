@@ -1,0 +1,1 @@
+"""Verco's experiments in the salad kitchen: what the scripts share."""

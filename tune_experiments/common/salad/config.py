@@ -1,0 +1,163 @@
+"""Every setting of a run in the salad kitchen, with the laptop's values as defaults.
+
+Constants of the published agents are the preset `paper`. How settings become a trial is `trials.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rl_envs import make
+from rl_envs.salad.tasks import TASKS
+from rl_envs.salad.world import Salad
+from rl_models.chat.opening import ChatSettings
+from rl_models.language_policy.distillation import DistillationSettings
+from rl_models.language_policy.settings import LanguageTeamSettings
+from rl_models.networks.vector import VectorConfig
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.common.errors import UserError
+
+FIRST_WORLD_OF_LESSONS = 10_000
+"""Lessons and the corpus are played in other worlds than training."""
+
+
+@dataclass(frozen=True)
+class LessonSettings:
+    """Play of scripted cooks that often err: what the small model reads, or what a teacher's messages are about."""
+
+    worlds: int = 8
+    """Kitchens at once."""
+    env_steps: int = 60
+    """Of each, a round."""
+    error: float = 0.4
+    """Share of decisions that are random instead of the cooks'."""
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """PPO by decisions."""
+
+    learning_rate: float = 1e-3
+    """Adam's, at the start, for language teams."""
+    symbolic_learning_rate: float = 3e-3
+    """The same for teams that see numbers."""
+    final_learning_rate_share: float = 0.1
+    """Of the learning rate, reached linearly at the end of the budget."""
+    gamma: float = 0.99
+    """Discount of an env step; a decision of d steps is discounted by gamma^d."""
+    lambda_: float = 0.95
+    """Of GAE, once a decision."""
+    clip: float = 0.2
+    """Clipping range."""
+    epochs: int = 3
+    """Passes over each batch."""
+    minibatches: int = 2
+    """Of whole fragments in a pass."""
+    value_weight: float = 0.5
+    """Of the squared value error."""
+    entropy_weight: float = 0.02
+    """Of the entropy bonus, at the start."""
+    final_entropy_weight: float = 0.005
+    """The same at the end of the budget."""
+    clip_gradient: float = 0.5
+    """Largest norm of all gradients together."""
+
+
+@dataclass(frozen=True)
+class VercoConfig:
+    """One run in one kitchen."""
+
+    methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet")
+    """Rows of the table."""
+    task: str = "tomato_b"
+    """Which of the kitchens and orders."""
+    model: str = ""
+    """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
+    team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
+    """Adapters, messages and critic."""
+    symbolic: VectorConfig = field(default_factory=VectorConfig)
+    """Widths of teams that see numbers."""
+    corpus: LessonSettings = LessonSettings()
+    """What the small model reads, from all tasks."""
+    lessons: LessonSettings = LessonSettings(worlds=16)
+    """What each round of the teacher's messages is about."""
+    rounds: int = 2
+    """Of lessons."""
+    distillation: DistillationSettings = field(default_factory=DistillationSettings)
+    """How the message adapter learns."""
+    teacher: Literal["scripted", "endpoint"] = "scripted"
+    """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    """How a chat model is reached, for that teacher and for the row `api`."""
+    learner: LearnerSettings = LearnerSettings()
+    """For all rows."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=16, fragment_length=32))
+    """Processes and worlds of a trial."""
+    max_episode_steps: int = 0
+    """Env steps of an episode, in training and in tests; 0: as many as the task has."""
+    budget_env_steps: int = 40_000
+    """Joint steps of training, after the lessons."""
+    validations: int = 10
+    """Of a run: points of the curve of returns."""
+    valid_episodes: int = 32
+    """Of each."""
+    checkpoints: int = 5
+    """Of a run."""
+    test_episodes: int = 100
+    """Behind the table's numbers."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        if self.task not in TASKS:
+            raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
+        check_at_least(1, self, "budget_env_steps", "validations", "checkpoints", "valid_episodes", "test_episodes")
+        check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
+        check_at_least(1, self, "learner.epochs", "learner.minibatches", "distillation.epochs", "distillation.batch")
+        check_workers(self)
+        check_at_least(0, self, "max_episode_steps")
+        check_at_least(0, self, "learner.entropy_weight", "learner.final_entropy_weight", "learner.value_weight")
+        check_above(0, self, "learner.learning_rate", "learner.symbolic_learning_rate", "learner.clip")
+        check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")
+        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+        check_between(0, 1, self, "lessons.error", "corpus.error", "distillation.held_out")
+        if not self.symbolic.dense or min(self.symbolic.dense) < 1:
+            raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What this run changes in the task's worlds."""
+        return {"max_episode_steps": self.max_episode_steps} if self.max_episode_steps else {}
+
+    @property
+    def language_team(self) -> LanguageTeamSettings:
+        """The team's settings with the model of this run."""
+        return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=self.model))
+
+
+def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:
+    """Kitchens of a run.
+
+    Args:
+        config: task and horizon.
+        num_worlds: B.
+        first_world: number of the first one.
+    """
+    return make_kitchens(config.task, num_worlds, first_world, **config.changes)
+
+
+def make_kitchens(task: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> Salad:
+    """Kitchens of a task.
+
+    Args:
+        task: one of `tasks.TASKS`.
+        num_worlds: B.
+        first_world: number of the first one.
+        changes: further arguments of the world.
+    """
+    world = make("salad-v0", num_worlds, first_world=first_world, **TASKS[task] | changes)
+    assert isinstance(world, Salad)
+    return world

@@ -1,0 +1,112 @@
+"""What is tested: whole episodes with sampled actions, beside random play and scripted cooks, deaf and hearing.
+
+A team that writes is tested three times more, with the same weights: in silence, with messages from another kitchen,
+and with the scripted teacher's. This file must not know how a team learned.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.teacher import hear, messages
+from rl_envs.salad.world import Salad
+from rl_models.language_policy.network import LanguageNetwork
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.common.plan import Episodes
+from tune_experiments.common.salad.config import VercoConfig, make_world
+from tune_experiments.common.salad.taught import taught_world, writer_of
+
+EVALUATION_SEED = 500
+"""Of every evaluation: it fixes orders and the chance that actions are drawn with, whoever plays."""
+RANDOM, DEAF, HEARING = "random legal actions", "scripted cooks, deaf", "scripted cooks, hearing"
+SILENT, SHUFFLED, TAUGHT = "in silence", "with shuffled messages", "with the teacher's messages"
+BASELINES, ABLATIONS = (RANDOM, DEAF, HEARING), (SILENT, SHUFFLED, TAUGHT)
+Act = Callable[[Arrays], Array]
+
+
+def test(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn."""
+    own = episodes_of(make_world(config, config.test_episodes), policy)
+    ablations = dict(_ablations(config, policy)) if writes(policy) else {}
+    return {config.task: own} | ablations | dict(_baselines(config))
+
+
+def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:
+    """A point of the curve of returns."""
+    if is_taught:
+        return episodes_of(taught_world(config, writer_of(policy), config.valid_episodes), policy)
+    return episodes_of(make_world(config, config.valid_episodes), policy)
+
+
+def episodes_of(world: Salad, policy: TeamPolicy) -> Episodes:
+    """One episode of each world, with sampled actions; the return is the team's, [B]."""
+    played = Evaluation(world, policy).run(EVALUATION_SEED)
+    return played | {"return": played["return"][:, 0]}  # the same for both
+
+
+def writes(policy: TeamPolicy) -> bool:
+    """Whether the members of a team hear each other's own messages."""
+    network = policy.network
+    return isinstance(network, LanguageNetwork) and network.settings.messages.heard == "messages"
+
+
+@contextmanager
+def hearing(policy: TeamPolicy, heard: str) -> Iterator[None]:
+    """Within it something else reaches the others than what was written."""
+    network: Any = policy.network
+    before = network.settings
+    network.settings = dataclasses.replace(before, messages=dataclasses.replace(before.messages, heard=heard))
+    try:
+        yield
+    finally:
+        network.settings = before
+
+
+def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[str, Episodes]]:
+    for name, heard in ((SILENT, "silence"), (SHUFFLED, "shuffled")):
+        with hearing(policy, heard):
+            yield f"{config.task} {name}", episodes_of(make_world(config, config.test_episodes), policy)
+    world = taught_world(config, writer_of(policy), config.test_episodes)
+    yield f"{config.task} {TAUGHT}", episodes_of(world, policy)
+
+
+def _baselines(config: VercoConfig) -> Iterator[tuple[str, Episodes]]:
+    for name, actor in ((RANDOM, _random), (DEAF, _deaf), (HEARING, _hearing)):
+        world = make_world(config, config.test_episodes)
+        yield f"{config.task}: {name}", play(world, actor(world))
+
+
+def play(world: Salad, act: Act) -> Episodes:
+    """The first episode of each world, played by whoever looks at the world itself."""
+    obs, rows = world.reset(EVALUATION_SEED), []
+    running = np.ones(world.num_worlds, bool)
+    while running.any():
+        obs, _, terminated, truncated, info = world.step(act(obs))
+        done = info["done_worlds"]
+        rows.append({name: values[running[done]] for name, values in info["episode"].items()} if done.size else {})
+        running &= ~(terminated | truncated)
+    found = {name: np.concatenate([row[name] for row in rows if row]) for name in next(filter(None, rows))}
+    return found | {"return": found["return"][:, 0]}
+
+
+def _random(world: Salad) -> Act:
+    chance = np.random.default_rng(EVALUATION_SEED)
+    return lambda obs: (chance.random(obs["legal"].shape) * obs["legal"]).argmax(-1)
+
+
+def _deaf(world: Salad) -> Act:
+    cooks = ScriptedCooks(world)
+    return lambda obs: cooks.act()
+
+
+def _hearing(world: Salad) -> Act:
+    cooks = ScriptedCooks(world)
+    return lambda obs: cooks.act([[hear(team[1], 0), hear(team[0], 1)] for team in messages(world)])

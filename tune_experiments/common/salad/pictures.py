@@ -1,0 +1,47 @@
+"""Learning curves, and an episode of each row with what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.common import plots
+from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.recording import SEED
+from tune_experiments.common.salad.replay import replay, write_replay
+from tune_experiments.common.trial_log import logs_of
+
+CURVES = {
+    "episode/return": "return",
+    "episode/length": "steps of an episode",
+    "policy/entropy": "entropy (nats, both cooks)",
+    "valid/success": "dishes served in validation",
+}
+BINS = 25
+Trials = dict[str, dict[int, Path]]
+"""Method -> seed -> folder."""
+
+
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
+    """Everything of which there is something yet; returns what was written."""
+    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
+
+
+def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """An episode with messages, [H, W, 3] uint8 a step."""
+    return replay(policy, seed).frames()
+
+
+def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
+    if runs := logs_of(trials):
+        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+
+
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+    """Of each row's first seed."""
+    for method, seeds in trials.items():
+        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
+        if checkpoint is not None:
+            yield from write_replay(replay(load_policy(checkpoint)), out / "videos", method)

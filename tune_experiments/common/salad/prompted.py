@@ -1,0 +1,176 @@
+"""Chat models in the kitchen: one that is only prompted for actions (the row `api`), and one that teaches messages.
+
+Both talk to an endpoint whose key is in the environment, and record every exchange, from which a run can be replayed.
+An action that the mask forbids or that is no action is rejected and asked for again; at last the cook waits.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rl_envs.core.spec import Array
+from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.symbols import AGENT_NAMES
+from rl_models.chat.asker import Asker
+from rl_models.chat.endpoint import ChatSettingsError
+from rl_models.chat.opening import ChatSettings, open_transport
+from rl_models.chat.record import RecordError
+from rl_models.chat.team_teacher import MOST_WORDS, ChatPlayer, ChatTeacher
+from rl_models.heads.legal_policy import LayeredValueHead
+from rl_models.language_policy.heads import CandidateHead
+from rl_models.language_policy.network import ACTION_SCORES
+from rl_models.networks.features import Features, State
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.schedule import Progress
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.salad.config import VercoConfig, make_world
+
+Tensors = dict[str, dict[str, Any]]
+_INSTRUCTION = (
+    "You are one of two cooks who make a salad together. Foods are chopped on a cutting board, go into a bowl when "
+    "they are chopped, and the bowl is served at the delivery. You hold one thing at a time and see only what is near."
+)
+_NOT_CHOSEN = -50.0
+"""Score of an action that the model did not name, where the one that it named has 0."""
+
+
+def check_endpoint(config: VercoConfig) -> None:
+    """Refuse a run that needs an endpoint where none is set up.
+
+    Raises:
+        UserError: its environment variable is not set.
+    """
+    variable = config.chat.endpoint.api_key_variable
+    if config.chat.backend == "openai" and not os.environ.get(variable):
+        raise UserError(
+            f"a chat model is asked in this run, but {variable} is not set in the environment: set it (and "
+            f"{config.chat.endpoint.base_url_variable} for a server of your own), replay a record with --chat.backend "
+            "replay, or leave out the row api and the endpoint's teacher"
+        )
+
+
+class EndpointTeacher:
+    """Writes the messages of both cooks from what both see; scripted ones where the model says nothing of use."""
+
+    def __init__(self, config: VercoConfig) -> None:
+        """Open the endpoint."""
+        self._narrator = Narrator(make_world(config))
+        self._asker = asker(config.chat)
+        self._teacher = ChatTeacher(self._asker, config.chat.model, AGENT_NAMES)
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def messages(self, situations: Array, scripted: list[list[str]]) -> list[tuple[str, ...]]:
+        """[B][N] for situations [B, N, F]; each distinct one is asked about once."""
+        prompts = [self._narrator.teacher_prompt(list(team), MOST_WORDS) for team in situations]
+        new = {prompt: row for row, prompt in enumerate(prompts) if prompt not in self._known}
+        taught = self._teacher.messages(list(new), [scripted[row] for row in new.values()])
+        self._known |= {prompt: one.values for prompt, one in zip(new, taught, strict=True)}
+        return [self._known[prompt] for prompt in prompts]
+
+    def told(self) -> dict[str, float]:
+        """How the questions ended, for the log."""
+        return {f"teacher/{name}": float(count) for name, count in self._asker.counts.items()}
+
+
+def endpoint_teacher(config: VercoConfig) -> EndpointTeacher:
+    """A chat model as the teacher."""
+    return EndpointTeacher(config)
+
+
+@functools.lru_cache(2)
+def asker(settings: ChatSettings) -> Asker:
+    """Who carries questions to the endpoint; one in a process, for there is one record.
+
+    Raises:
+        UserError: the endpoint or the record cannot be used.
+    """
+    try:
+        return Asker(open_transport(settings, Path()))
+    except (ChatSettingsError, RecordError) as error:
+        raise UserError(str(error)) from error
+
+
+class PromptedNetwork(nn.Module):
+    """Every cook's situation goes to the chat model in words; its answer is the action."""
+
+    def __init__(self, config: VercoConfig) -> None:
+        super().__init__()
+        world = make_world(config)
+        self.num_agents, self.features, self._chat = world.num_agents, 1, config.chat
+        self._narrator = Narrator(world)
+        self._known: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def initial_state(self, batch: int) -> State:
+        """Nothing is remembered."""
+        return {}
+
+    @torch.no_grad()
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Scores [B, T, N, A] that are 0 for the action that was named; only for cooks who decide."""
+        legal, codes = obs["legal"].bool(), obs["situation"].cpu().numpy()
+        deciding = obs["decides"].bool() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
+        places = deciding.nonzero().tolist()
+        choices = [torch.nonzero(legal[tuple(place)]).flatten().tolist() for place in places]
+        scores = torch.full(legal.shape, _NOT_CHOSEN)
+        named = self._choose([codes[tuple(place)] for place in places], choices)
+        for place, choice, index in zip(places, choices, named, strict=True):
+            scores[(*place, choice[index])] = 0.0
+        return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
+
+    def _choose(self, codes: Sequence[Array], choices: Sequence[Sequence[int]]) -> list[int]:
+        """The place of each choice; what has been asked before is not asked again."""
+        questions = [
+            (self._narrator.action_prompt(code), tuple(self._narrator.actions(code)[a] for a in some))
+            for code, some in zip(codes, choices, strict=True)
+        ]
+        new = [question for question in dict.fromkeys(questions) if question not in self._known]
+        if new:
+            player = ChatPlayer(asker(self._chat), self._chat.model, _INSTRUCTION)
+            answers = player.choose([text for text, _ in new], [some for _, some in new], [0] * len(new))
+            self._known |= {question: answer.values for question, answer in zip(new, answers, strict=True)}
+        return [self._known[question] for question in questions]
+
+
+def prompted_team(config: VercoConfig, seed: int) -> TeamPolicy:
+    """Two cooks who ask a chat model what to do."""
+    network = PromptedNetwork(config)
+    return TeamPolicy(network, CandidateHead(len(make_world(config).macros)), LayeredValueHead(1))
+
+
+class NoTraining:
+    """Stands where an algorithm stands, for a team that plays as it is."""
+
+    def __init__(self, plan: TrialPlan) -> None:
+        self._plan, self._progress = plan, Progress()
+
+    def train(self) -> dict[str, float]:
+        """Nothing is learned; the budget counts as spent."""
+        self._progress = Progress(env_steps=self._plan.budget_env_steps)
+        return {}
+
+    def progress(self) -> Progress:
+        """All or nothing."""
+        return self._progress
+
+    def policy(self) -> TeamPolicy:
+        """The team."""
+        return self._plan.build_policy().eval()
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """What little a checkpoint must hold."""
+        return {"weights": dict(self.policy().state_dict())}, self._progress
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Nothing was learned."""
+        self._progress = progress
+
+    def close(self) -> None:
+        """Nothing runs anywhere else."""

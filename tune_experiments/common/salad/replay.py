@@ -1,0 +1,130 @@
+"""An episode with what the cooks told each other: moving picture and transcript (Verco, figure 6).
+
+This file must not know how a team learned.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_envs.salad import render
+from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.symbols import AGENT_NAMES
+from rl_models.language_policy.messages import message_of
+from rl_models.networks.speech import MESSAGES
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.common.salad.evaluation import writes
+from tune_experiments.common.salad.taught import writer_of
+from tune_experiments.common.video import write_gif
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One env step.
+
+    Attributes:
+        frame: picture before it, with messages, [H, W, 3] uint8.
+        scenes: what each cook saw.
+        said: message of each cook, "" for nothing.
+        chosen: phrase of the action that each cook began; "" for one that carried on.
+        reward: of the team.
+    """
+
+    frame: np.ndarray
+    scenes: tuple[str, ...]
+    said: tuple[str, ...]
+    chosen: tuple[str, ...]
+    reward: float
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Moments and how it ended."""
+
+    moments: tuple[Moment, ...]
+    last_frame: np.ndarray
+    metrics: dict[str, float]
+
+    def frames(self) -> list[np.ndarray]:
+        """All pictures, the last one included."""
+        return [*(moment.frame for moment in self.moments), self.last_frame]
+
+
+def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
+    """A solved episode of middle length, if the team solves any."""
+    index = chosen_episode(policy, seed)
+    world = candidate_worlds(policy)
+    steps = steps_of_episode(policy, world, seed, index)
+    narrator, moments, info = Narrator(world), [], dict[str, Any]()
+    said = ("",) * world.num_agents
+    while True:
+        scene, seen = world.scene(index), {key: value[index] for key, value in world.observe().items()}
+        step = next(steps, None)
+        if step is None:
+            break
+        actions, reward, _, info = step
+        said = _said(policy, index) or said
+        chosen = _chosen(narrator, seen, actions[index])
+        frame = render.draw(dataclasses.replace(scene, messages=said))
+        moments.append(Moment(frame, _scenes(narrator, seen), said, chosen, float(reward[index, 0])))
+    place = list(info["done_worlds"]).index(index)
+    metrics = {name: float(np.asarray(values[place]).flat[0]) for name, values in info["episode"].items()}
+    return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=said)), metrics)
+
+
+def write_replay(episode: Episode, folder: Path, name: str) -> list[Path]:
+    """Write `NAME.gif` and the transcript `NAME.md`."""
+    path = folder / f"{name}.md"
+    gif = write_gif(episode.frames(), folder / f"{name}.gif", frame_seconds=0.6)
+    path.write_text(transcript(episode, name))
+    return [gif, path]
+
+
+def transcript(episode: Episode, name: str) -> str:
+    """The episode as Markdown: a paragraph for each moment at which somebody decided."""
+    metrics = episode.metrics
+    ended = "the dish was served" if metrics["success"] else "no dish was served"
+    lines = [
+        f"# {name}",
+        "",
+        f"{ended.capitalize()} after {metrics['length']:.0f} steps, return {metrics['return']:.3f}.",
+    ]
+    for number, moment in enumerate(episode.moments, start=1):
+        if any(moment.chosen):
+            lines += ["", f"## Step {number}", "", *_paragraph(moment)]
+        elif moment.reward > 0:
+            lines += ["", f"Step {number}: reward {moment.reward:+.3f}."]
+    return "\n".join(lines) + "\n"
+
+
+def _paragraph(moment: Moment) -> list[str]:
+    lines = []
+    for name, scene, said, chosen in zip(AGENT_NAMES, moment.scenes, moment.said, moment.chosen, strict=True):
+        lines += [f"- {scene}"] if chosen else []
+        lines += [f'- **{name}** says: "{said}"'] if said else []
+        lines += [f"- **{name}** decides to {chosen}."] if chosen else []
+    return [*lines, f"- Reward {moment.reward:+.3f}."]
+
+
+def _said(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
+    """What was written at the last step; nothing by teams that do not write."""
+    if policy.thought is None or not writes(policy.policy):
+        return ()
+    writer, rows = writer_of(policy.policy), policy.thought.extras[MESSAGES][index, 0].numpy()
+    return tuple(writer.text(message_of(row)) for row in rows)
+
+
+def _scenes(narrator: Narrator, seen: dict[str, np.ndarray]) -> tuple[str, ...]:
+    return tuple(f"{narrator.scene(code)} {narrator.order(code)}" for code in seen["situation"])
+
+
+def _chosen(narrator: Narrator, seen: dict[str, np.ndarray], actions: Sequence[int]) -> tuple[str, ...]:
+    rows = zip(seen["situation"], seen["decides"], actions, strict=True)
+    return tuple(narrator.actions(code)[int(action)] if decides else "" for code, decides, action in rows)

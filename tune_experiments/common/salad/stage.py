@@ -1,0 +1,67 @@
+"""The first stage of a team that writes: rounds of supervised lessons for its message adapter (Verco, algorithm 1).
+
+It stands where RLlib's algorithm stands in other stages. A round is a function of seed and number, so whoever continues
+a stage that was killed repeats the rounds before and comes to the same weights. This file must not know PPO.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rl_models.language_policy.distillation import MessageDistillation
+from rl_models.language_policy.network import LanguageNetwork
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.schedule import Progress
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.salad.config import VercoConfig
+from tune_experiments.common.salad.lessons import lesson
+from tune_experiments.common.salad.prompted import endpoint_teacher
+
+Tensors = dict[str, dict[str, Any]]
+
+
+class Lessons:
+    """Supervised learning behind the calls of an algorithm."""
+
+    def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
+        """Build the team; nothing is learned yet.
+
+        Args:
+            config: of lessons and distillation.
+            plan: of this stage.
+        """
+        self._config, self._seed, self._policy = config, plan.seed, plan.build_policy()
+        network = self._policy.network
+        assert isinstance(network, LanguageNetwork)
+        self._distillation = MessageDistillation(network.language, network.writer, config.distillation)
+        self._teacher = endpoint_teacher(config) if config.teacher == "endpoint" else None
+
+    def train(self) -> dict[str, float]:
+        """One round; what it came to."""
+        number = len(self._distillation.reports)
+        pairs = lesson(self._config, self._seed, number, None if self._teacher is None else self._teacher.messages)
+        report = self._distillation.learn(pairs)
+        told = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
+        return told if self._teacher is None else told | self._teacher.told()
+
+    def progress(self) -> Progress:
+        """How far it is: joint steps of the play that was talked about."""
+        rounds, settings = len(self._distillation.reports), self._config.lessons
+        return Progress(env_steps=rounds * settings.worlds * settings.env_steps, updates=rounds)
+
+    def policy(self) -> TeamPolicy:
+        """The team with its present weights."""
+        return self._policy.eval()
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Weights of adapters and heads."""
+        weights = {name: value.detach().clone() for name, value in self._policy.state_dict().items()}
+        return {"weights": weights}, self.progress()
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Repeat the rounds until `progress`; they give the weights in `tensors`, and the optimiser's state."""
+        while self.progress().env_steps < progress.env_steps:
+            self.train()
+
+    def close(self) -> None:
+        """Nothing runs anywhere else."""

@@ -1,0 +1,64 @@
+"""A kitchen in which the scripted teacher's messages are heard, in place of what the cooks would write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.salad.tasks import TASKS
+from rl_envs.salad.teacher import all_messages, messages
+from rl_envs.salad.world import Salad
+from rl_models.language_policy.messages import Writer
+from rl_models.language_policy.network import LanguageNetwork
+from rl_models.networks.speech import MESSAGES
+from rl_models.team_policy import TeamPolicy
+from tune_experiments.common.salad.config import VercoConfig
+from tune_experiments.common.salad.teams import language_policy
+
+
+class TaughtSalad(Salad):
+    """The same game with one more observation: token ids of what the teacher lets every agent say."""
+
+    def __init__(self, num_worlds: int, first_world: int, ids: dict[str, Array], **arguments: Any) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            ids: token ids [L] of every message of the teacher's grammar.
+            arguments: of the world.
+        """
+        self._ids = ids
+        super().__init__(num_worlds, first_world, **arguments)
+
+    def _specs(self) -> dict[str, ArraySpec]:
+        shape = next(iter(self._ids.values())).shape
+        highest = int(max(ids.max() for ids in self._ids.values()))
+        spec = ArraySpec(shape, "int32", -1, highest, "token ids of what the agent says, -1 behind the end")
+        return super()._specs() | {MESSAGES: spec}
+
+    def _observe(self, rows: Array) -> Arrays:
+        said = messages(self)
+        ids = np.array([[self._ids[message] for message in said[row]] for row in rows], np.int32)
+        width = self.observation_spec[MESSAGES].shape
+        return super()._observe(rows) | {MESSAGES: ids.reshape(len(rows), self.num_agents, *width)}
+
+
+def taught_world(config: VercoConfig, writer: Writer, num_worlds: int = 1, first_world: int = 0) -> TaughtSalad:
+    """Kitchens of a run with a teacher whose messages are written in `writer`'s tokens."""
+    texts = all_messages()
+    ids = dict(zip(texts, writer.from_texts(texts), strict=True))
+    return TaughtSalad(num_worlds, first_world, ids, **TASKS[config.task] | config.changes)
+
+
+def make_taught_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> TaughtSalad:
+    """The same for a run whose team is not at hand."""
+    return taught_world(config, writer_of(language_policy(config, 0)), num_worlds, first_world)
+
+
+def writer_of(policy: TeamPolicy) -> Writer:
+    """Who writes the messages of a language team."""
+    assert isinstance(policy.network, LanguageNetwork)
+    return policy.network.writer

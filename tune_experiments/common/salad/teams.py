@@ -1,0 +1,45 @@
+"""The teams that learn in the salad kitchen: two cooks on one language model, or two that see numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from rl_envs.salad.narrator import Narrator
+from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.team import language_team
+from rl_models.team_policy import TeamPolicy
+from rl_models.vector import vector_team
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.salad.config import VercoConfig, make_world
+from tune_experiments.common.salad.lessons import corpus
+
+
+def language_policy(config: VercoConfig, seed: int, heard: str = "messages") -> TeamPolicy:
+    """Two cooks on one language model.
+
+    Raises:
+        UserError: the model cannot be had.
+    """
+    team = config.language_team
+    messages: Any = dataclasses.replace(team.messages, heard=heard)  # one of the choices that the settings name
+    world = make_world(config)
+    try:
+        return language_team(
+            dataclasses.replace(team, messages=messages),
+            Narrator(world),
+            world.num_agents,
+            len(world.macros),
+            functools.partial(corpus, config.corpus),
+            seed,
+        )
+    except LanguageModelError as error:
+        raise UserError(str(error)) from error
+
+
+def symbolic_policy(config: VercoConfig, seed: int, rounds: int = 0) -> TeamPolicy:
+    """Two cooks that see numbers."""
+    world = make_world(config)
+    scale = world.tables["vector_scale"].tolist()
+    return vector_team(config.symbolic, world.num_agents, scale, len(world.macros), rounds, seed)

@@ -1,0 +1,122 @@
+"""From settings to one training run in the salad kitchen. A row says what it has of its own; the rest is shared."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.objective import Ppo
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.schedule import Schedule
+from tune_experiments.common.curriculum import Curriculum, Stage
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.salad.config import VercoConfig, make_world
+from tune_experiments.common.salad.evaluation import validate
+from tune_experiments.common.salad.prompted import NoTraining, check_endpoint, prompted_team
+from tune_experiments.common.salad.stage import Lessons
+from tune_experiments.common.salad.taught import make_taught_world
+from tune_experiments.common.salad.teams import language_policy, symbolic_policy
+
+COMMNET_ROUNDS = 2
+Build = Callable[[VercoConfig, int], TeamPolicy]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one row of a table has of its own.
+
+    Attributes:
+        build_policy: `(config, seed)`, the team with its initial weights.
+        has_lessons: its message adapter learns before its actions do.
+        is_taught: in training it hears the scripted teacher.
+        is_symbolic: it sees numbers and has their learning rate.
+        learns: False plays as it is.
+    """
+
+    build_policy: Build
+    has_lessons: bool = False
+    is_taught: bool = False
+    is_symbolic: bool = False
+    learns: bool = True
+
+
+ROWS = {
+    "verco": Row(build_policy=language_policy, has_lessons=True),
+    "twosome": Row(build_policy=functools.partial(language_policy, heard="silence")),
+    "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_lessons=True),
+    "teacher_messages": Row(build_policy=language_policy, is_taught=True),
+    "symbolic_ppo": Row(build_policy=symbolic_policy, is_symbolic=True),
+    "commnet": Row(build_policy=functools.partial(symbolic_policy, rounds=COMMNET_ROUNDS), is_symbolic=True),
+    "api": Row(build_policy=prompted_team, learns=False),
+}
+
+
+def plan(config: VercoConfig, method: str, seed: int) -> TrialPlan | Curriculum:
+    """One of `ROWS` with one seed.
+
+    Raises:
+        UserError: no row is called so, or it needs an endpoint that is not set up.
+    """
+    if method not in ROWS:
+        raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
+    row = ROWS[method]
+    if not row.learns or (row.has_lessons and config.teacher == "endpoint"):
+        check_endpoint(config)
+    cooking = _cooking(config, row, seed)
+    if not row.has_lessons:
+        return cooking
+    return Curriculum((Stage(name="lessons", plan=_lessons(config, cooking)), Stage(name="cooking", plan=cooking)))
+
+
+def _cooking(config: VercoConfig, row: Row, seed: int) -> TrialPlan:
+    """PPO on actions; of a team that writes, its message adapter stays as it is."""
+    return TrialPlan(
+        make_world=functools.partial(make_taught_world if row.is_taught else make_world, config),
+        build_policy=functools.partial(row.build_policy, config, seed),
+        objective=_ppo(config),
+        optimiser=_optimiser(config, row.is_symbolic),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=config.budget_env_steps,
+        validate_every_env_steps=math.ceil(config.budget_env_steps / config.validations),
+        checkpoint_every_env_steps=math.ceil(config.budget_env_steps / config.checkpoints),
+        validate=functools.partial(validate, config, row.is_taught),
+        make_algorithm=None if row.learns else NoTraining,
+    )
+
+
+def _lessons(config: VercoConfig, cooking: TrialPlan) -> TrialPlan:
+    env_steps = config.lessons.worlds * config.lessons.env_steps
+    return dataclasses.replace(
+        cooking,
+        budget_env_steps=config.rounds * env_steps,
+        validate_every_env_steps=config.rounds * env_steps,
+        checkpoint_every_env_steps=env_steps,
+        make_algorithm=functools.partial(Lessons, config),
+    )
+
+
+def _ppo(config: VercoConfig) -> Ppo:
+    learner = config.learner
+    return Ppo(
+        gamma=learner.gamma,
+        lambda_=learner.lambda_,
+        clip=learner.clip,
+        epochs=learner.epochs,
+        minibatches=learner.minibatches,
+        value_weight=learner.value_weight,
+        entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, config.budget_env_steps),
+        is_joint=False,
+    )
+
+
+def _optimiser(config: VercoConfig, is_symbolic: bool) -> OptimiserSettings:
+    learner = config.learner
+    start = learner.symbolic_learning_rate if is_symbolic else learner.learning_rate
+    rate = Schedule.linear(start, start * learner.final_learning_rate_share, config.budget_env_steps)
+    return OptimiserSettings(learning_rate=rate, clip=learner.clip_gradient)

@@ -1,0 +1,102 @@
+"""Verco in the salad kitchen: two cooks on one language model, who write to each other before they act.
+
+    make verco                                                              # three tasks, minutes each on 2 cores
+    python tune_experiments/verco_salad.py --task secret_order              # the order that only Alice knows
+    python tune_experiments/verco_salad.py --methods verco teacher_messages shuffled
+    python tune_experiments/verco_salad.py --model FOLDER                   # any causal language model of Hugging Face
+    OPENAI_API_KEY=... python tune_experiments/verco_salad.py --methods api --test-episodes 4
+    python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
+    python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
+
+Rows: `verco` first learns to write what a teacher would, then to act by PPO, while it writes as it did; `twosome` is
+the same without messages; `shuffled` hears in training what is written in another kitchen, `teacher_messages` what the
+scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `api` asks a chat
+model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; random legal actions;
+scripted cooks, deaf and hearing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+from rl_models.language_policy.distillation import DistillationSettings
+from rl_models.language_policy.settings import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
+from rl_models.networks.vector import VectorConfig
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.experiment import Experiment
+from tune_experiments.common.main import main
+from tune_experiments.common.salad import pictures
+from tune_experiments.common.salad.config import LearnerSettings, LessonSettings, VercoConfig, make_world
+from tune_experiments.common.salad.departures import departures
+from tune_experiments.common.salad.evaluation import test
+from tune_experiments.common.salad.tables import tables
+from tune_experiments.common.salad.trials import plan
+
+CAPTION = "Verco in the salad kitchen"
+LAPTOP = VercoConfig()
+_TINY = SmallModelSettings(
+    layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, rows=2, row_tokens=160
+)
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    team=LanguageTeamSettings(language=LanguageModelSettings(small=_TINY), value_hidden=(16,)),
+    symbolic=VectorConfig(dense=(16,)),
+    corpus=LessonSettings(worlds=2, env_steps=10),
+    lessons=LessonSettings(worlds=2, env_steps=8),
+    distillation=DistillationSettings(epochs=1, batch=8, held_out=0.3),
+    workers=Workers(worlds_per_runner=4, fragment_length=16),
+    max_episode_steps=24,
+    budget_env_steps=128,
+    validations=1,
+    valid_episodes=4,
+    checkpoints=1,
+    test_episodes=4,
+)
+PAPER = dataclasses.replace(
+    LAPTOP,
+    model="huggyllama/llama-7b",
+    team=LanguageTeamSettings(
+        language=LanguageModelSettings(gradient_checkpointing=True), normalisation="word", critic_base="frozen"
+    ),
+    distillation=DistillationSettings(learning_rate=2e-4),
+    rounds=4,
+    lessons=LessonSettings(worlds=16, env_steps=100),
+    learner=LearnerSettings(
+        learning_rate=5e-7,
+        symbolic_learning_rate=2.5e-4,
+        final_learning_rate_share=0.0,
+        gamma=0.99,
+        lambda_=0.95,
+        clip=0.2,
+        epochs=1,
+        minibatches=4,
+        value_weight=0.5,
+        entropy_weight=0.01,
+        final_entropy_weight=0.01,
+        clip_gradient=0.5,
+    ),
+    workers=Workers(worlds_per_runner=4, fragment_length=64, learners=0, gpus_per_learner=1.0),
+    budget_env_steps=1_000_000,
+)
+"""About 128 decisions of two cooks an update, in four optimiser steps; 500,000 decisions."""
+PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+
+EXPERIMENT = Experiment(
+    name="verco_salad",
+    caption=CAPTION,
+    presets=PRESETS,
+    methods=lambda config: config.methods,
+    plan=plan,
+    test=test,
+    departures=lambda config: departures(config, PAPER),
+    tables=lambda results: tables(results, CAPTION),
+    draw=pictures.draw,
+    film=pictures.film,
+    make_test_world=make_world,
+    make_valid_world=make_world,
+    columns={"return": "episode/return", "success": "episode/success", "validation": "valid/success"},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
