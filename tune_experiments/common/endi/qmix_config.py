@@ -34,9 +34,9 @@ class QmixSettings:
     """Published: 0.05."""
     capacity: int = 5000
     """Fragments of one world that are kept; published: 5000 episodes."""
-    fragments: int = 8
+    fragments: int = 16
     """In a minibatch; published: 32 episodes."""
-    env_steps_per_update: int = 32
+    env_steps_per_update: int = 16
     """Env steps that are played for each minibatch; published: an episode."""
     target_every_updates: int = 100
     """When targets are brought up to date; published: after 200 episodes."""
