@@ -22,7 +22,7 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.overcooked.config import LearnerSettings
 
 MOST_REFLECTIONS = 3
-RowName: TypeAlias = Literal["sama", "blind", "selfplay"]
+RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "selfplay"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class SamaConfig:
     """One run."""
 
     methods: tuple[RowName, ...] = ("sama", "blind", "selfplay")
-    """Rows of the table: `sama`; `blind`, the same without being told anything; `selfplay`, of overcooked_selfplay."""
+    """Rows of the table: `sama`; `blind`, the same without being told anything; `predicate` and `code`, the same with
+    rewards of that source; `selfplay`, of overcooked_selfplay."""
     layouts: tuple[str, ...] = ("cramped_room",)
     """Kitchens; each has policies of its own."""
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"

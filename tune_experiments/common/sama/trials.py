@@ -25,6 +25,8 @@ from tune_experiments.common.sama.preparation import prepare_lessons
 from tune_experiments.common.sama.teams import KitchenTeam, commanded_team
 
 SELF_PLAY, BLIND = "selfplay", "blind"
+WRITTEN = ("predicate", "code")
+"""Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500
 """Of the states that weights are chosen by; training has others."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
@@ -52,6 +54,8 @@ def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
     row, layout = parts_of(method)
     if row == SELF_PLAY:
         return _self_play(config, layout, seed)
+    if row in WRITTEN:
+        config = dataclasses.replace(config, reward_source=row)
     return dataclasses.replace(
         overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout, is_told=row != BLIND),

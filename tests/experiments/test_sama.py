@@ -1,0 +1,303 @@
+"""SAMA's policies: told sub-goals, rounds to learn from, episodes under the planner, conditions, what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.relocation import NO_TARGET
+from rl_models.planners.rounds import NextRound
+from rl_models.training.batch import decides, think, to_batch
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from tests.planners.kitchens import WalkingCooks
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.results import Result
+from tune_experiments.common.sama.commands import DONE, domain_of, told_sentences
+from tune_experiments.common.sama.conditions import conditions
+from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
+from tune_experiments.common.sama.kitchens import CommandedKitchen, SubgoalKitchen
+from tune_experiments.common.sama.planning import loop_of, offline_planner
+from tune_experiments.common.sama.preparation import prepare_lessons
+from tune_experiments.common.sama.tables import tables
+from tune_experiments.common.sama.trials import make_rounds, methods_of, plan
+from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
+
+ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"
+WAIT = "wait at pot 0"
+OPEN, DONE_NUMBER = told_sentences("cramped_room").index, len(told_sentences("cramped_room")) - 1
+
+
+def fragment_of(trial, worlds=6, length=10):
+    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, length)
+    collector.reset(0)
+    return policy, collector.collect()
+
+
+# -------------------------------------------------------------------------------------------------- the network
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
+    config = dataclasses.replace(SMOKE, layouts=(layout,))
+    trial = plan(config, f"sama-{layout}", 0)
+    policy, fragment = fragment_of(trial)
+    before = {name: weights.clone() for name, weights in policy.named_parameters()}
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    unmoved = [name for name, weights in policy.named_parameters() if torch.equal(weights, before[name])]
+    # Biases of scores and keys change nothing under a softmax.
+    assert all(
+        name.endswith(("key_score.bias", "value_score.bias", "keys.bias", "projection.bias")) for name in unmoved
+    )
+
+
+def test_learning_sees_the_probabilities_that_acting_drew_with():
+    policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3))
+    batch = to_batch(fragment)
+    again = think(policy, batch).policy.first(10).log_prob(batch["actions"], decides(batch))
+    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
+
+
+def policy_and_values(told):
+    policy = plan(LAPTOP, "sama-cramped_room", 1).build_policy()
+    world = CommandedKitchen(1)
+    world.reset(0)
+    world.tell([0], [told])
+    obs = {key: torch.from_numpy(value)[:, None] for key, value in world.observe().items()}
+    with torch.inference_mode():
+        output = policy(obs, {}, torch.ones(1, 1, dtype=torch.bool))
+    return output.policy.marginals().reshape(2, -1), output.values[0, 0], world.observe()["legal"][0]
+
+
+def test_the_policy_heeds_its_own_sub_goal_alone_and_the_critic_both():
+    one, values, legal = policy_and_values((ONION, DISH))
+    other, other_values, _ = policy_and_values((ONION, WAIT))
+    torch.testing.assert_close(one[0], other[0])
+    assert (one[1] - other[1]).abs().max() > 1e-4
+    assert (values - other_values).abs().min() > 1e-5
+    assert (one.numpy()[~legal] == 0).all()
+
+
+def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
+    world = CommandedKitchen(1, is_told=False)
+    world.reset(0)
+    before = world.observe()
+    world.tell([0], [(DISH, WAIT)])
+    for key, value in world.observe().items():
+        np.testing.assert_array_equal(value, before[key])
+
+
+# -------------------------------------------------------------------------------------------------- kitchens
+
+
+def walk(world, told, steps):
+    """Walking cooks in a kitchen of neighbouring cells."""
+    cooks = WalkingCooks(world, domain_of("cramped_room").kinds)
+    for _ in range(steps):
+        cells = cooks.actions([told] * world.num_worlds, world.state["reached"])
+        legal = world.observe()["legal"]
+        ways = world.kitchen.distances.T[cells] + np.where(legal, 0, world.kitchen.size)
+        is_legal = np.take_along_axis(legal, cells[..., None], -1)[..., 0]
+        yield world.step(np.where(is_legal, cells, ways.argmin(-1)))
+
+
+def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things():
+    world = CommandedKitchen(2)
+    world.reset(0)
+    world.tell([0, 1], [(WAIT, ONION), (ONION, WAIT)])
+    assert world.observe()["told"][0].tolist() == [[OPEN(WAIT), OPEN(ONION)], [OPEN(ONION), OPEN(WAIT)]]
+    world.state["agent_cells"][0], world.state["headings"][0] = (7, 11), (3, 0)
+    world.step(np.array([[2, 11], [11, 8]]))  # turns to the pot: it waits there, and must not go on to use it
+    assert world.state["reached"][0].tolist() == [True, False]
+    assert world.state["targets"][0, 0] == NO_TARGET
+    told = world.observe()["told"][0]
+    assert told.tolist() == [[DONE_NUMBER, OPEN(ONION)], [OPEN(ONION), DONE_NUMBER]]
+    assert told_sentences("cramped_room")[DONE_NUMBER] == DONE
+    world.tell([0], [(ONION, ONION)])
+    assert not world.state["reached"][0].any()
+
+
+def test_a_snapshot_holds_what_chefs_are_told():
+    config = dataclasses.replace(SMOKE, round_steps=7)
+    worlds = [make_rounds(config, "cramped_room", 4) for _ in range(2)]
+    numbers = np.random.default_rng(0)
+    obs = worlds[0].reset(3)
+    worlds[1].reset(9)
+    for _ in range(30):
+        worlds[1].restore(worlds[0].snapshot())
+        actions = (numbers.random(obs["legal"].shape) * obs["legal"]).argmax(-1)
+        (obs, reward, *ends, _), (again, same, *same_ends, _) = (world.step(actions) for world in worlds)
+        np.testing.assert_array_equal(reward, same)
+        np.testing.assert_array_equal(ends, same_ends)
+        for key, value in obs.items():
+            np.testing.assert_array_equal(value, again[key])
+
+
+def test_a_round_pays_each_sub_goal_once_shares_it_and_ends_when_both_are_reached():
+    start = CommandedKitchen()
+    start.reset(0)
+    world = SubgoalKitchen(1, pairs=[(start.in_words(0), (WAIT, DISH))], share=0.25, max_episode_steps=30)
+    world.reset(0)
+    world.auto_resets = False
+    paid = np.zeros(2)
+    for _, reward, terminated, truncated, info in walk(world, (WAIT, DISH), 30):  # noqa: B007
+        paid += reward[0]
+        if terminated[0]:
+            break
+    assert terminated[0]
+    assert not truncated[0]
+    assert paid.tolist() == [1.25, 1.25]
+    assert (info["episode"]["reached"], info["episode"]["completed"]) == (1.0, 1.0)
+
+
+def test_a_round_that_is_not_finished_in_time_is_stopped():
+    world = make_rounds(dataclasses.replace(SMOKE, round_steps=3), "cramped_room", 2)
+    world.reset(0)
+    ends = [world.step(world.state["agent_cells"])[2:4] for _ in range(3)]
+    assert [truncated.tolist() for _, truncated in ends] == [[False] * 2, [False] * 2, [True] * 2]
+    assert not any(terminated.any() for terminated, _ in ends)
+
+
+# -------------------------------------------------------------------------------------------------- preparation
+
+
+def test_states_to_learn_from_are_diverse_and_validation_has_others():
+    lessons = [
+        prepare_lessons(offline_planner("forced_coordination"), "forced_coordination", 40, "builtin", n)
+        for n in (0, 500)
+    ]
+    first, second = ({state for state, _ in one.pairs} for one in lessons)
+    assert len(first) > 40 < len(second)
+    assert len(first & second) == 1  # where every episode begins
+    assert len(lessons[0].pairs) > 55  # every other state twice, with a second plan
+    assert len(set(lessons[0].pairs)) == len(lessons[0].pairs)
+
+
+@pytest.mark.parametrize("source", ["predicate", "code"])
+def test_rewards_that_the_rules_write_pass_their_trial_on_random_play(source):
+    lessons = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 4, source, 0)
+    assert [one.source for one in lessons.rewards] == [source] * len(domain_of("cramped_room").subgoals)
+
+
+# -------------------------------------------------------------------------------------------------- episodes
+
+
+def team_of(config, row="sama", seed=0):
+    return plan(config, f"{row}-cramped_room", seed).build_policy().eval()
+
+
+class StandingRounds:
+    """Answers as a loop that knew beforehand which plans would stand."""
+
+    def __init__(self, loop):
+        self.plans = [*loop.history(0), loop._progress[0].plan]
+
+    def begin(self, states):
+        return {0: self.plans[0]}
+
+    def end_rounds(self, ends):
+        self.plans.pop(0)
+        return {0: NextRound(self.plans[0], False)}
+
+
+def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand():
+    config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker", max_episode_steps=150, round_steps=25)
+    loop, last = loop_of(config, "cramped_room", 2), [{}, {}]
+
+    def keep(number):
+        def watch(world):
+            if world.chance.episode[0] == 0:
+                last[number] = world.snapshot()
+
+        return watch
+
+    found = play_under(loop, config, team_of(config), 1, keep(0))
+    again = play_under(StandingRounds(loop), config, team_of(config), 1, keep(1))
+    assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
+    assert last[0]["chance_step"][0] == 149
+    for name, value in last[0].items():
+        np.testing.assert_array_equal(value, last[1][name], err_msg=name)
+
+
+def test_worlds_side_by_side_have_rounds_of_their_own():
+    config = dataclasses.replace(SMOKE, planner="noisy")
+    found = planned_episodes(config, team_of(config), 3)
+    again = planned_episodes(config, team_of(config), 3)
+    assert found["soups"].shape == (3,)
+    assert (found["rounds"] >= 2).all()
+    assert len(set(found["wasted_steps"])) > 1
+    for name in ("rounds", "wasted_steps", "soups"):
+        np.testing.assert_array_equal(found[name], again[name])
+
+
+def test_the_transcript_tells_every_goal_and_reflection():
+    text = str(planned_episodes(SMOKE, team_of(SMOKE), 1)[TRANSCRIPT])
+    assert text.startswith("# Transcript of the planner\n\nRounds: rounds ")
+    for told in ("### Call: objects", "### Call: decomposition", "## World 0: round 1 planned", "## Reflection"):
+        assert told in text
+
+
+# -------------------------------------------------------------------------------------------------- the experiments
+
+
+def test_methods_are_rows_in_kitchens():
+    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), layouts=("cramped_room", "coordination_ring"))
+    assert methods_of(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
+    trial = plan(config, "selfplay-coordination_ring", 0)
+    assert (trial.build_policy().row, trial.build_policy().layout) == ("selfplay", "coordination_ring")
+    assert trial.budget_env_steps == plan(config, "sama-coordination_ring", 0).budget_env_steps
+
+
+def test_conditions_change_the_planner_and_nothing_that_was_learned():
+    found = conditions(LAPTOP)
+    assert len(found) == 16
+    learned = ("network", "learner", "states", "reward_source", "layouts", "methods", "round_steps")
+    for config in found.values():
+        assert all(getattr(config, name) == getattr(LAPTOP, name) for name in learned)
+    assert len(set(map(repr, found.values()))) == len(found)
+    assert "no objects extracted" in conditions(dataclasses.replace(LAPTOP, planner="openai"))
+
+
+def test_a_table_shows_one_kitchen_with_its_conditions():
+    def line(method, world, metric="soups"):
+        return Result("e", "t", method, world, "test", 0, metric, 3.0, None, None, 10, 100)
+
+    lines = [line("sama-cramped_room", "cramped_room: DEPS"), line("blind-coordination_ring", "coordination_ring")]
+    found = tables(lines, "C")
+    assert [(one.title, [label for label, _ in one.rows]) for one in found] == [
+        ("C: cramped_room", ["sama, DEPS"]),
+        ("C: coordination_ring", ["blind"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"layouts": ("kitchen",)}, "--layouts must be some of cramped_room"),
+        ({"reflections": 4}, "--reflections must be between 0 and 3"),
+        ({"random_share": 1.5}, "--random-share must be between 0 and 1"),
+        ({"methods": ()}, "--methods must be one or more"),
+        ({"states": 0}, "--states must be at least 1"),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused(changes, reason):
+    with pytest.raises(UserError, match=reason):
+        SamaConfig(**changes)
+
+
+def test_a_replay_without_a_record_is_one_sentence(tmp_path):
+    model = dataclasses.replace(LAPTOP.model, folder=str(tmp_path))
+    with pytest.raises(UserError, match="record"):
+        loop_of(dataclasses.replace(LAPTOP, planner="replay", model=model), "cramped_room", 0)
+
+
+def test_the_paper_preset_has_what_the_paper_says():
+    assert (PAPER.learner.learning_rate, PAPER.learner.gamma, PAPER.max_episode_steps) == (5e-5, 0.99, 400)
+    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.layouts)) == (10, 3, set(LAYOUTS))
+    assert find_experiment("sama_ablations").presets["laptop"].budget_env_steps == LAPTOP.budget_env_steps

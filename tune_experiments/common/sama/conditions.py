@@ -1,0 +1,51 @@
+"""Under which conditions a trained team is tested in the ablations (SAMA, figures 13, 15 and 16, appendix H).
+
+All conditions share one training, so a difference is the planner's. Rules read no prompt: conditions that change
+prompts alone are tested with language models only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rl_models.team_policy import TeamPolicy
+from tune_experiments.common.plan import Episodes
+from tune_experiments.common.sama import evaluation
+from tune_experiments.common.sama.config import MOST_REFLECTIONS, SamaConfig
+from tune_experiments.common.sama.tables import CONDITION
+from tune_experiments.common.sama.teams import KitchenTeam
+
+_SHARES = (0.25, 0.5, 0.75, 1.0)
+_MANY_SHOTS = 3
+
+
+def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
+    """Condition in words -> the settings it is tested with."""
+    most, name = MOST_REFLECTIONS, config.planner
+    found = {f"{name} planner, {n} reflections": _changed(config, reflections=n) for n in (0, most)}
+    for noise in ("weak", "weaker"):
+        noisy = _changed(config, planner="noisy", noise=noise)
+        found |= {f"{noise} planner, {n} reflections": _changed(noisy, reflections=n) for n in range(most + 1)}
+    # Without reflection, which would judge random commands and have them replaced.
+    found |= {f"random commands {share}": _changed(config, random_share=share, reflections=0) for share in _SHARES}
+    found |= {"DEPS": _changed(config, goals="deps"), "Plan4MC": _changed(config, goals="plan4mc")}
+    if config.planner in ("openai", "replay"):
+        found["no objects extracted"] = _changed(config, extracts_objects=False)
+        found[f"{_MANY_SHOTS} shots"] = _changed(config, shots=_MANY_SHOTS)
+    return found
+
+
+def test(config: SamaConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The numbers of the table, by kitchen and condition; rows beside `sama` are tested under the first two alone."""
+    assert isinstance(policy, KitchenTeam)
+    tested = conditions(config)
+    names = list(tested) if policy.row == "sama" else list(tested)[:2]
+    return {
+        f"{policy.layout}{CONDITION}{name}": evaluation.planned_episodes(tested[name], policy, config.test_episodes)
+        for name in names
+    }
+
+
+def _changed(config: SamaConfig, **changes: Any) -> SamaConfig:
+    return dataclasses.replace(config, **changes)
