@@ -81,8 +81,11 @@ class LocalCluster:
     ) -> None:
         self.stop()
 
-    def start_head(self) -> None:
-        """Start the head, at the same address every time, and wait until it takes jobs."""
+    def start_head(self, starts: int = 3) -> None:
+        """Start the head, at the same address every time, and wait until it takes jobs.
+
+        Ray gives a raylet half a minute to come up, which is too little on a busy machine: a few starts are tried.
+        """
         client, agent = self._agent_ports
         port, dashboard = self.address.rpartition(":")[2], self.api_address.rpartition(":")[2]
         flags = {
@@ -99,13 +102,16 @@ class LocalCluster:
         words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
         starter = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
         process = self._start("head", [*starter, *words])
-        self._wait(process, "head", self._takes_jobs)
+        try:
+            self._wait(process, "head", self._takes_jobs)
+        except RuntimeError:
+            self.kill_node("head")
+            if starts <= 1:
+                raise
+            self.start_head(starts - 1)
 
     def add_worker(self, resources: Mapping[str, float] | None = None, starts: int = 3) -> str:
-        """Start a worker node and wait until it has joined; its name.
-
-        Ray gives a raylet half a minute to come up, which is too little on a busy machine: a few starts are tried.
-        """
+        """Start a worker node and wait until it has joined, in as many starts as a head may take; its name."""
         self._number += 1
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
