@@ -1,7 +1,7 @@
 # The commands of Concord. `make` alone lists them; each makes what it needs first.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv furnmove matrix test lint type bench cluster drills docs clean
+.PHONY: help venv furnmove matrix verco test lint type bench cluster drills docs clean
 .DELETE_ON_ERROR:
 
 # The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
@@ -41,6 +41,15 @@ furnmove: $(STAMP) ## train SYNC and marginal policies on FurnMove and print the
 
 matrix: $(STAMP) ## the matrix game that marginal policies cannot win, in under a minute (ARGS=...)
 	$(BIN)/python tune_experiments/matrix_game.py $(ARGS)
+
+# Kitchens of `make verco`, and the beginning of their run folders' names
+VERCO_TASKS ?= tomato_a tomato_b secret_order
+VERCO_OUT ?= runs/verco
+
+verco: $(STAMP) ## cooks who write to each other, in three kitchens, and their tables (ARGS="--preset smoke")
+	for task in $(VERCO_TASKS); do \
+		$(BIN)/python tune_experiments/verco_salad.py --task $$task --out $(VERCO_OUT)_$$task $(ARGS) || exit; \
+	done
 
 # One thread an operation: several processes share the cores, and sums keep their order.
 test bench: export OMP_NUM_THREADS = 1

@@ -3,7 +3,7 @@
 A decision is a prompt of 160 tokens with 8 candidates of 3 to 7 tokens that begin with one of 3 pairs of words, as the
 actions of a kitchen do. Both scorers get the same decisions, 16 in a batch as worlds bring them, and one alone;
 `backward` is forward and backward of the action adapter. Equality is measured over 1,000 random prompts and candidate
-sets of all sizes.
+sets of all sizes. The salad kitchen's own figures follow (`common/salad_world.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from benchmarks.common import salad_world
 from benchmarks.common.clock import median, median_ratio, timed
 from benchmarks.common.figures import RATIO, Figure
 from rl_models.language_policy.adapters import AdaptedModel
@@ -38,6 +39,7 @@ def measure() -> Iterator[Figure]:
     yield from _speed(language, random, "", BATCH)
     yield from _speed(language, random, "_single", 1)
     yield from _equality(language, random)
+    yield from salad_world.measure()
 
 
 def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows: int) -> Iterator[Figure]:

@@ -14,7 +14,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
-TARGETS = ("help", "venv", "furnmove", "matrix", "test", "lint", "type", "bench", "cluster", "drills", "docs", "clean")
+TARGETS = (
+    "help",
+    "venv",
+    "furnmove",
+    "matrix",
+    "verco",
+    "test",
+    "lint",
+    "type",
+    "bench",
+    "cluster",
+    "drills",
+    "docs",
+    "clean",
+)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = PROJECT["project"]["version"]
 

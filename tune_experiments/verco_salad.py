@@ -95,7 +95,7 @@ EXPERIMENT = Experiment(
     film=pictures.film,
     make_test_world=make_world,
     make_valid_world=make_world,
-    columns={"return": "episode/return", "success": "episode/success", "validation": "valid/success"},
+    columns={"success": "episode/success", "return": "valid/return", "served": "valid/success"},
 )
 
 if __name__ == "__main__":

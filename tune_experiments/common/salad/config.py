@@ -40,7 +40,7 @@ class LessonSettings:
 class LearnerSettings:
     """PPO by decisions."""
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """Adam's, at the start, for language teams."""
     symbolic_learning_rate: float = 3e-3
     """The same for teams that see numbers."""
@@ -76,17 +76,17 @@ class VercoConfig:
     """Which of the kitchens and orders."""
     model: str = ""
     """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
-    team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
-    """Adapters, messages and critic."""
+    team: LanguageTeamSettings = field(default_factory=lambda: LanguageTeamSettings(normalisation="sum"))
+    """Adapters, messages and critic; scores are summed, Verco's eq. 3."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
     corpus: LessonSettings = LessonSettings()
     """What the small model reads, from all tasks."""
-    lessons: LessonSettings = LessonSettings(worlds=16)
+    lessons: LessonSettings = LessonSettings(worlds=16, env_steps=120)
     """What each round of the teacher's messages is about."""
     rounds: int = 2
     """Of lessons."""
-    distillation: DistillationSettings = field(default_factory=DistillationSettings)
+    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=4))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
@@ -98,7 +98,7 @@ class VercoConfig:
     """Processes and worlds of a trial."""
     max_episode_steps: int = 0
     """Env steps of an episode, in training and in tests; 0: as many as the task has."""
-    budget_env_steps: int = 40_000
+    budget_env_steps: int = 30_000
     """Joint steps of training, after the lessons."""
     validations: int = 10
     """Of a run: points of the curve of returns."""

@@ -14,11 +14,12 @@ from tune_experiments.common.salad.replay import replay, write_replay
 from tune_experiments.common.trial_log import logs_of
 
 CURVES = {
-    "episode/return": "return",
-    "episode/length": "steps of an episode",
+    "valid/return": "return of validation episodes",
+    "valid/length": "steps of validation episodes",
     "policy/entropy": "entropy (nats, both cooks)",
     "valid/success": "dishes served in validation",
 }
+"""Returns of training episodes are logged as sums over both cooks, who are paid the same."""
 BINS = 25
 Trials = dict[str, dict[int, Path]]
 """Method -> seed -> folder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Literal
 
 from rl_envs.salad.narrator import Narrator
 from rl_models.language_policy.base_model import LanguageModelError
@@ -16,14 +16,22 @@ from tune_experiments.common.salad.config import VercoConfig, make_world
 from tune_experiments.common.salad.lessons import corpus
 
 
-def language_policy(config: VercoConfig, seed: int, heard: str = "messages") -> TeamPolicy:
+Heard = Literal["messages", "silence", "shuffled"]
+
+
+def language_policy(config: VercoConfig, seed: int, heard: Heard = "messages") -> TeamPolicy:
     """Two cooks on one language model.
+
+    Args:
+        config: of the run.
+        seed: of the initial weights.
+        heard: what reaches the others, as in `MessageSettings`.
 
     Raises:
         UserError: the model cannot be had.
     """
     team = config.language_team
-    messages: Any = dataclasses.replace(team.messages, heard=heard)  # one of the choices that the settings name
+    messages = dataclasses.replace(team.messages, heard=heard)
     world = make_world(config)
     try:
         return language_team(

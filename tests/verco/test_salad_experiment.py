@@ -1,0 +1,254 @@
+"""The experiment in the salad kitchen: what each stage teaches, who hears what, what is told and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.teacher import messages
+from rl_models.chat.asker import Asker
+from rl_models.chat.exchange import ChatReply
+from rl_models.language_policy.messages import message_of
+from rl_models.networks.speech import MESSAGES
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.results import Result
+from tune_experiments.common.salad import prompted
+from tune_experiments.common.salad.config import make_world
+from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
+from tune_experiments.common.salad.evaluation import test as evaluate
+from tune_experiments.common.salad.replay import Episode, Moment, transcript
+from tune_experiments.common.salad.stage import Lessons
+from tune_experiments.common.salad.tables import tables
+from tune_experiments.common.salad.taught import make_taught_world, writer_of
+from tune_experiments.common.salad.trials import ROWS, plan
+
+EXPERIMENT = find_experiment("verco_salad")
+SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+
+
+def cooking(method, config=SMOKE):
+    """The plan of a row's last stage."""
+    found = plan(config, method, 0)
+    return found.stages[-1].plan if hasattr(found, "stages") else found
+
+
+def changed_by(train, weights):
+    before = {name: value.clone() for name, value in weights().items()}
+    train()
+    return {name for name, value in weights().items() if not torch.equal(value, before[name])}
+
+
+# ------------------------------------------------------------------------------------------------- what learns
+
+
+def test_lessons_change_the_message_adapter_alone_and_can_be_repeated():
+    stage = plan(dataclasses.replace(SMOKE, rounds=2), "verco", 0).stages[0].plan
+    one, again = stage.make_algorithm(stage), stage.make_algorithm(stage)
+    told = []
+    changed = changed_by(lambda: told.append(one.train()), one.policy().state_dict)
+    assert changed and all(name.startswith("network.language.message.") for name in changed)
+    assert told[0]["distillation/pairs"] > 0 and 0 <= told[0]["distillation/exact_match"] <= 1
+    assert np.isfinite(told[0]["distillation/held_out_loss"])
+    again.restore(*one.checkpoint())
+    one.train(), again.train()
+    assert one.progress() == again.progress() and one.progress().env_steps == stage.budget_env_steps
+    for name, value in one.checkpoint()[0]["weights"].items():
+        torch.testing.assert_close(value, again.checkpoint()[0]["weights"][name], atol=0, rtol=0)
+
+
+def test_rounds_of_lessons_bring_new_play():
+    stage = plan(dataclasses.replace(SMOKE, rounds=2), "verco", 0).stages[0].plan
+    lessons = stage.make_algorithm(stage)
+    first, second = lessons.train(), lessons.train()
+    assert isinstance(lessons, Lessons)
+    assert second["distillation/pairs"] > first["distillation/pairs"]
+
+
+@pytest.mark.parametrize("method", [name for name in ROWS if name != "api"])
+def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method):
+    trial = cooking(method)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 12)
+    collector.reset(0)
+    learner = Learner(policy, trial.objective, trial.optimiser)
+    changed = changed_by(lambda: learner.update([collector.collect()]), policy.state_dict)
+    assert changed and not any(".message." in name for name in changed)
+    assert any(name.startswith("value_head.") for name in changed)
+    assert any(".action." in name for name in changed) or ROWS[method].is_symbolic
+
+
+def test_a_decision_is_discounted_by_its_env_steps():
+    trial = cooking("twosome")
+    collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 24)
+    collector.reset(0)
+    fragment = collector.collect()
+    assert fragment.steps["duration"].max() > 1 and not fragment.obs["decides"].all()
+    assert trial.objective.gamma == LAPTOP.learner.gamma and not trial.objective.is_joint
+
+
+def test_the_laptop_scores_actions_by_sums_and_the_paper_by_words():
+    assert LAPTOP.language_team.normalisation == "sum"
+    assert PAPER.language_team.normalisation == "word" and PAPER.language_team.language.model == PAPER.model
+
+
+# ---------------------------------------------------------------------------------------------- who hears what
+
+
+def test_taught_worlds_say_what_the_scripted_teacher_says():
+    world = make_taught_world(SMOKE, 3)
+    writer = writer_of(cooking("verco").build_policy())
+    seen = world.reset(0)
+    random = np.random.default_rng(0)
+    for _ in range(8):
+        said = [[writer.text(message_of(row)) for row in team] for team in seen[MESSAGES]]
+        assert said == messages(world)
+        seen = world.step((random.random(seen["legal"].shape) * seen["legal"]).argmax(-1))[0]
+    np.testing.assert_array_equal(seen["vector"], world.observe()["vector"])
+
+
+def test_only_teams_that_hear_their_own_messages_are_ablated_and_heal_afterwards():
+    verco, twosome = cooking("verco").build_policy(), cooking("twosome").build_policy()
+    assert writes(verco) and not writes(twosome) and not writes(cooking("symbolic_ppo").build_policy())
+    before = episodes_of(make_world(SMOKE, 4), verco)
+    with hearing(verco, "silence"):
+        assert not writes(verco)
+    for name, values in episodes_of(make_world(SMOKE, 4), verco).items():
+        np.testing.assert_array_equal(values, before[name])
+
+
+def test_a_team_is_tested_beside_its_ablations_and_baselines():
+    played = evaluate(SMOKE, cooking("verco").build_policy())
+    own = [f"{SMOKE.task} {name}" for name in ABLATIONS]
+    assert list(played) == [SMOKE.task, *own, *(f"{SMOKE.task}: {name}" for name in BASELINES)]
+    for episodes in played.values():
+        assert {"return", "success", "length"} <= set(episodes)
+        assert all(len(values) == SMOKE.test_episodes for values in episodes.values())
+
+
+def test_scripted_cooks_serve_the_secret_order_only_if_they_hear():
+    config = dataclasses.replace(SMOKE, task="secret_order", max_episode_steps=32, test_episodes=30)
+    played = evaluate(config, cooking("symbolic_ppo", config).build_policy())
+    served = {name.split(": ")[1]: episodes["success"].mean() for name, episodes in played.items() if ": " in name}
+    assert served["scripted cooks, hearing"] == 1
+    assert served["scripted cooks, deaf"] < 0.7
+
+
+# ------------------------------------------------------------------------------------------------ chat models
+
+
+class Scripted:
+    """A chat model with one reply for everything, which counts questions."""
+
+    def __init__(self, text):
+        self.text, self.asked = text, 0
+
+    def complete(self, request):
+        self.asked += 1
+        return ChatReply(self.text, 1, 1)
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    def answer(text):
+        model = Scripted(text)
+        monkeypatch.setattr(prompted, "asker", lambda settings: Asker(model, concurrency=1))
+        return model
+
+    return answer
+
+
+def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
+    model = answering('{"action": "fetch the tomato"}')
+    policy, world = prompted.prompted_team(SMOKE, 0), make_world(SMOKE, 2)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
+    played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.likeliest()[0][:, 0]
+    narrator = Narrator(world)
+    for row, agent in np.ndindex(2, 2):
+        code, action = seen["situation"][row, 0, agent].numpy(), int(played[row, agent])
+        assert seen["legal"][row, 0, agent, action]
+        named = narrator.actions(code).index("fetch the tomato")
+        assert action == (named if seen["legal"][row, 0, agent, named] else 0)
+    asked = model.asked
+    policy(seen, {}, torch.ones(2, 1, dtype=torch.bool))
+    assert model.asked == asked
+
+
+def test_a_prompted_model_that_talks_nonsense_waits(answering):
+    answering("I would rather dance.")
+    episodes = episodes_of(make_world(SMOKE, 2), prompted.prompted_team(SMOKE, 0))
+    assert (episodes["success"] == 0).all() and (episodes["length"] == SMOKE.max_episode_steps).all()
+
+
+def test_lessons_can_be_given_by_an_endpoint(answering, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    answering("Alice: Please chop, I bring things.\nBob: Please wait.")
+    stage = plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[0].plan
+    told = stage.make_algorithm(stage).train()
+    assert told["teacher/answered"] == told["teacher/asked"] > 0
+
+
+def test_rows_that_ask_a_chat_model_are_refused_without_a_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for config, method in ((SMOKE, "api"), (dataclasses.replace(SMOKE, teacher="endpoint"), "verco")):
+        with pytest.raises(UserError, match="OPENAI_API_KEY is not set in the environment: set it"):
+            plan(config, method, 0)
+
+
+# ------------------------------------------------------------------------------------------------ what is told
+
+
+def line(method, world, value, seed=0, metric="success"):
+    return Result("x", "c", method, world, "test", seed, metric, value, value, value, 10, 7)
+
+
+def test_the_table_names_ablations_after_their_team_and_has_each_baseline_once():
+    lines = [line("verco", "tomato_b", 0.5 + seed, seed) for seed in (0, 1)]
+    lines += [line("verco", "tomato_b in silence", 0.25, seed) for seed in (0, 1)]
+    lines += [line("verco", "tomato_b: random legal actions", 0.125, seed) for seed in (0, 1)]
+    (table,) = tables(lines, "caption")
+    assert table.title == "caption: tomato_b"
+    rows = {label: cells[1].value for label, cells in table.rows}
+    assert rows == {"verco": 1.0, "verco in silence": 0.25, "random legal actions": 0.125}
+
+
+def test_a_transcript_tells_who_saw_said_and_did_what():
+    frame = np.zeros((2, 2, 3), np.uint8)
+    moments = (
+        Moment(frame, ("I see.", "You see."), ("Bob, please wait.", ""), ("chop the tomato", ""), 0.199),
+        Moment(frame, ("I see.", "You see."), ("", ""), ("", ""), -0.001),
+    )
+    text = transcript(Episode(moments, frame, {"success": 1.0, "length": 2.0, "return": 0.198}), "verco")
+    assert "The dish was served after 2 steps, return 0.198." in text
+    assert '- **Alice** says: "Bob, please wait."' in text and "- **Alice** decides to chop the tomato." in text
+    assert "Bob** says" not in text and "Step 2" not in text and "You see." not in text
+
+
+def test_departures_say_what_is_not_as_published():
+    said = " ".join(EXPERIMENT.departures(LAPTOP))
+    assert "language model: the small one, published is huggyllama/llama-7b" in said
+    secret = dataclasses.replace(LAPTOP, task="secret_order")
+    assert "is not the paper's: there words are needed" in " ".join(EXPERIMENT.departures(secret))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"task": "soup"}, "--task must be one of tomato_a, .*, not 'soup'"),
+        ({"methods": ()}, "--methods must be one or more"),
+        ({"rounds": 0}, "--rounds must be at least 1"),
+        ({"max_episode_steps": -1}, "--max-episode-steps must be at least 0"),
+    ],
+)
+def test_what_no_run_can_have_is_refused(changes, said):
+    with pytest.raises(UserError, match=said):
+        dataclasses.replace(LAPTOP, **changes)
+
+
+def test_an_unknown_row_is_refused_by_name():
+    with pytest.raises(UserError, match=r"--methods must be some of verco, .*, not 'gpt'"):
+        plan(SMOKE, "gpt", 0)
