@@ -44,6 +44,7 @@ def _run(name: str, cluster: LocalCluster) -> Finding:
         return DRILLS[name](cluster)
     except (RuntimeError, TimeoutError) as error:
         print(error, flush=True)
+        jobs.end_all(cluster)  # what it was about must not be in the next one's way
         return Finding(name.replace("_", " "), 0, float("nan"), str(error).splitlines()[0], False)
 
 

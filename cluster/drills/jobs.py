@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import resource
@@ -13,10 +14,11 @@ from pathlib import Path
 
 from cluster.drills.report import Finding
 from cluster.local_cluster import LocalCluster, wait_until
+from cluster.processes import command_of, marked
 from cluster.submission import Submission, TrialFolder
 from rl_models.training.checkpoint import newest_whole_checkpoint
 
-__all__ = ["DRILLS", "INTERVAL"]
+__all__ = ["DRILLS", "INTERVAL", "end_all"]
 
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
@@ -92,6 +94,14 @@ class Job:
 
     def _is_beyond(self) -> bool:
         return self.trial.env_steps() > self.at or self.trial.is_finished()
+
+
+def end_all(cluster: LocalCluster) -> None:
+    """End whatever job still runs."""
+    for pid in marked(cluster.mark("head")):
+        if DRIVER in command_of(pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def env_runner_killed(cluster: LocalCluster) -> Finding:
