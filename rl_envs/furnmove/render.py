@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.core.render import INK, PAPER, caption_strip
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
 from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_of_masks
 
@@ -22,8 +23,6 @@ Colour: TypeAlias = tuple[int, ...]
 Cells: TypeAlias = Iterable[tuple[int, int]]
 Point: TypeAlias = tuple[float, float]
 
-PAPER: Colour = (252, 251, 248)
-INK: Colour = (52, 56, 66)
 GRID: Colour = (233, 226, 213)
 CELL_COLOURS: dict[str, Colour] = {
     FREE: (247, 242, 232),
@@ -221,13 +220,6 @@ class _Canvas:
 
     def _stroke(self, cells: float) -> int:
         return max(1, round(cells * self.cell))
-
-
-def caption_strip(text: str, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:
-    """One line of text, [height, width, 3] uint8; cut where it does not fit."""
-    strip = Image.new("RGB", (width, text_pixels * 3 // 2 + 4), PAPER)
-    ImageDraw.Draw(strip).text((8, 4), text, fill=INK, font=ImageFont.load_default(text_pixels))
-    return np.asarray(strip)
 
 
 def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:

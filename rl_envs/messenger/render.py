@@ -15,28 +15,25 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.messenger.symbols import SIDE, SYMBOLS
 
-Colour: TypeAlias = tuple[int, int, int]
 Place: TypeAlias = tuple[float, float]
 
-PAPER: Colour = (252, 251, 248)
 FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
-INK: Colour = (52, 56, 66)
-FADED: Colour = (128, 132, 140)
 ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
 """Enemy and decoys, message, goal."""
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
 LETTER: Colour = (255, 255, 255)
 """Mark of an avatar that has the message."""
 _OVERSAMPLING = 2
-_TEXT_PIXELS, _SMALL_PIXELS, _LINE_PIXELS = 13, 10, 18
-_PANEL_COLUMNS, _PANEL_PIXELS, _PANEL_LINES = 50, 390, 28
-"""What six long sentences need, so that all pictures of a world are of one size and make a film."""
+_SMALL_PIXELS, _PANEL_COLUMNS = 10, 50
 _CHIP_PIXELS, _MOST_CHIPS = 9, 5
 """Of one sprite's square, and how many sprites there are at most: text stands behind all, and still through a film."""
+_PANEL = Panel(width=390, least_lines=28, corner=(12 + _MOST_CHIPS * _CHIP_PIXELS, 8))
+"""What six long sentences need."""
 
 
 @dataclass(frozen=True)
@@ -112,19 +109,16 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
     Returns:
         [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
     """
-    grid = _grid(scene, cell_pixels)
-    lines = [(caption, INK, -1), ("", INK, -1)] if caption else []
-    lines += _lines(scene.manual)
-    height = max(grid.height, max(len(lines), _PANEL_LINES) * _LINE_PIXELS + 16)
-    picture = Image.new("RGB", (grid.width + _PANEL_PIXELS, height), PAPER)
-    picture.paste(grid, (0, 0))
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
-    for number, (text, colour, sentence) in enumerate(lines):
-        left, top = grid.width + 12 + _MOST_CHIPS * _CHIP_PIXELS, 8 + number * _LINE_PIXELS
-        if scene.attention and sentence >= 0:
-            _draw_chips(pen, (left - 4 - len(scene.sprites) * _CHIP_PIXELS, top), scene, sentence)
-        pen.text((left, top), text, fill=colour, font=font)
-    return np.asarray(picture)
+    lines: list[Line] = [(caption, INK), ("", INK)] if caption else []
+    manual, begins = _lines(scene.manual)
+    begins = {len(lines) + number: sentence for number, sentence in begins.items()}
+
+    def mark(pen: ImageDraw.ImageDraw, number: int, place: tuple[int, int]) -> None:
+        if scene.attention and number in begins:
+            corner = (place[0] - 4 - len(scene.sprites) * _CHIP_PIXELS, place[1])
+            _draw_chips(pen, corner, scene, begins[number])
+
+    return np.asarray(beside(_grid(scene, cell_pixels), lines + manual, _PANEL, mark))
 
 
 def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
@@ -164,13 +158,15 @@ def _draw_avatar(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour,
         pen.line((letter[:2], middle, (letter[2], letter[1])), fill=INK, width=2)
 
 
-def _lines(manual: Sequence[str]) -> list[tuple[str, Colour, int]]:
-    """Text, colour and number of the sentence that begins here, or -1, of every line beside the grid."""
-    lines: list[tuple[str, Colour, int]] = [("MANUAL", FADED, -1)]
+def _lines(manual: Sequence[str]) -> tuple[list[Line], dict[int, int]]:
+    """The manual in lines, and which sentence begins in which of them: line -> sentence."""
+    lines: list[Line] = [("MANUAL", FADED)]
+    begins = {}
     for number, sentence in enumerate(manual):
+        begins[len(lines)] = number
         wrapped = textwrap.wrap(sentence, _PANEL_COLUMNS, subsequent_indent="   ") or [""]
-        lines += [(text, INK, number if first == 0 else -1) for first, text in enumerate(wrapped)]
-    return lines
+        lines += [(text, INK) for text in wrapped]
+    return lines, begins
 
 
 def _draw_chips(pen: ImageDraw.ImageDraw, corner: tuple[int, int], scene: Scene, sentence: int) -> None:

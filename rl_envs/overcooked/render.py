@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
+from rl_envs.core.render import INK, Colour, caption_strip
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
@@ -30,14 +31,11 @@ from rl_envs.overcooked.words import (
     STEPS,
 )
 
-Colour: TypeAlias = tuple[int, int, int]
 Point: TypeAlias = tuple[float, float]
 
-PAPER: Colour = (252, 251, 248)
 FLOOR_COLOUR: Colour = (247, 242, 232)
 WOOD: Colour = (214, 196, 166)
 EDGE: Colour = (176, 154, 120)
-INK: Colour = (52, 56, 66)
 STEEL: Colour = (84, 90, 103)
 ONION_COLOUR: Colour = (226, 172, 60)
 DISH_COLOUR: Colour = (255, 255, 255)
@@ -45,7 +43,7 @@ SOUP_COLOUR: Colour = (196, 122, 44)
 HATCH_COLOUR: Colour = (134, 186, 118)
 FIRE: Colour = (219, 62, 50)
 CHEF_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
-_OVERSAMPLING, _STRIP_PIXELS, _TEXT_PIXELS = 2, 22, 12
+_OVERSAMPLING = 2
 _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 
 
@@ -68,7 +66,7 @@ def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int
     for number, (cell, heading, held) in enumerate(chefs):
         canvas.draw_chef(cell, heading, held, CHEF_COLOURS[number])
     said = caption or f"step {int(state['episode_length'])}, soups served: {int(state['soups'])}"
-    return np.concatenate([canvas.finished(), _strip(said, kitchen.width * cell_pixels)])
+    return np.concatenate([canvas.finished(), caption_strip(said, kitchen.width * cell_pixels)])
 
 
 class _Canvas:
@@ -143,9 +141,3 @@ class _Canvas:
     def _centre(self, cell: int) -> Point:
         row, column = self._kitchen.place(cell)
         return (column + 0.5) * self._side, (row + 0.5) * self._side
-
-
-def _strip(text: str, width: int) -> Array:
-    strip = Image.new("RGB", (width, _STRIP_PIXELS), PAPER)
-    ImageDraw.Draw(strip).text((6, 3), text, fill=INK, font=ImageFont.load_default(_TEXT_PIXELS))
-    return np.asarray(strip)

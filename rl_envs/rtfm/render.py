@@ -14,17 +14,14 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
 from rl_envs.core.spec import Array
 
-Colour: TypeAlias = tuple[int, int, int]
 Cell: TypeAlias = tuple[int, int]
 
-PAPER: Colour = (252, 251, 248)
 FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
 WALL: Colour = (84, 90, 103)
-INK: Colour = (52, 56, 66)
-FADED: Colour = (128, 132, 140)
 ITEM: Colour = (255, 255, 255)
 MONSTER: Colour = (196, 186, 204)
 """A monster whose first word is no element."""
@@ -36,13 +33,11 @@ ELEMENT_COLOURS: dict[str, Colour] = {
 }
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
 _OVERSAMPLING = 2
-_TEXT_PIXELS, _NAME_PIXELS = 13, 11
+_NAME_PIXELS = 11
 _NAME_LINE_PIXELS, _NAME_MARGIN = 14, 16
-_LINE_PIXELS = 18
 _PANEL_COLUMNS = 46
-_PANEL_PIXELS = 350
-_PANEL_LINES = 25
-"""What the longest document needs, so that all pictures of a world are of one size and make a film."""
+_PANEL = Panel(width=350, least_lines=25)
+"""What the longest document needs."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +75,7 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 84) -> Array:
     Returns:
         [height, width, 3] uint8; the room is size * cell_pixels wide, the text stands to its right.
     """
-    room = _room(scene, cell_pixels)
-    lines = _lines(scene, caption)
-    height = max(room.height, max(len(lines), _PANEL_LINES) * _LINE_PIXELS + 16)
-    picture = Image.new("RGB", (room.width + _PANEL_PIXELS, height), PAPER)
-    picture.paste(room, (0, 0))
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
-    for number, (text, colour) in enumerate(lines):
-        pen.text((room.width + 14, 8 + number * _LINE_PIXELS), text, fill=colour, font=font)
-    return np.asarray(picture)
+    return np.asarray(beside(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
 
 
 def _room(scene: Scene, cell_pixels: int) -> Image.Image:
@@ -137,9 +124,9 @@ def _fitting_font(words: Sequence[str], width: int) -> ImageFont.FreeTypeFont | 
     return ImageFont.load_default(_NAME_PIXELS * min(1, width / longest))
 
 
-def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:
+def _lines(scene: Scene, caption: str) -> list[Line]:
     """Everything that is written beside the room, line by line."""
-    lines: list[tuple[str, Colour]] = [(caption, INK), ("", INK)] if caption else []
+    lines: list[Line] = [(caption, INK), ("", INK)] if caption else []
     lines += [("GOAL", FADED), *_wrapped(_readable(scene.goal)), ("", INK)]
     lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", FADED))
     lines += [
@@ -151,7 +138,7 @@ def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:
     return lines
 
 
-def _wrapped(text: str) -> list[tuple[str, Colour]]:
+def _wrapped(text: str) -> list[Line]:
     return [(line, INK) for line in textwrap.wrap(text, _PANEL_COLUMNS, subsequent_indent="   ")]
 
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import NAMES
@@ -31,10 +32,8 @@ from rl_envs.salad.symbols import (
     SIDE,
 )
 
-Colour: TypeAlias = tuple[int, int, int]
 Spot: TypeAlias = tuple[float, float]
 
-PAPER: Colour = (252, 251, 248)
 FLOOR: Colour = (246, 240, 228)
 TILE: Colour = (233, 224, 207)
 WOOD: Colour = (196, 160, 118)
@@ -42,13 +41,11 @@ WOOD_EDGE: Colour = (166, 129, 90)
 BOARD_COLOUR: Colour = (236, 211, 168)
 WINDOW: Colour = (104, 150, 172)
 CHINA: Colour = (253, 253, 253)
-INK: Colour = (52, 56, 66)
-FADED: Colour = (128, 132, 140)
 FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (226, 132, 36))
 _OVERSAMPLING = 3
-_TEXT_PIXELS, _LINE_PIXELS = 14, 20
-_PANEL_COLUMNS, _PANEL_PIXELS = 38, 310
+_TEXT_PIXELS, _PANEL_COLUMNS = 14, 38
+_PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 12))
 
 
 @dataclass(frozen=True)
@@ -118,12 +115,8 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 60) -> Array:
     Returns:
         [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right.
     """
-    room = _room(scene, cell_pixels)
-    picture = Image.new("RGB", (room.width + _PANEL_PIXELS, room.height), PAPER)
-    picture.paste(room, (0, 0))
+    picture = beside(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
-    for number, (text, colour) in enumerate(_lines(scene, caption)):
-        pen.text((room.width + 16, 12 + number * _LINE_PIXELS), text, fill=colour, font=font)
     for name, cell, colour in zip(AGENT_NAMES, scene.agents, AGENT_COLOURS, strict=True):
         row, column = divmod(cell, SIDE)
         place = ((column + 0.5) * cell_pixels, (row + 0.5) * cell_pixels)
@@ -138,8 +131,8 @@ def _item(state: Arrays, thing: int) -> Item:
     return Item(NOTHING, contents=tuple(contents.tolist()))
 
 
-def _lines(scene: Scene, caption: str) -> list[tuple[str, Colour]]:
-    lines: list[tuple[str, Colour]] = [(caption, FADED), ("", INK)] if caption else []
+def _lines(scene: Scene, caption: str) -> list[Line]:
+    lines: list[Line] = [(caption, FADED), ("", INK)] if caption else []
     lines += [("ORDER", FADED), (f"salad: {', '.join(scene.order.split('-'))}", INK)]
     for name, colour, about, message in zip(AGENT_NAMES, AGENT_COLOURS, scene.about, scene.messages, strict=True):
         lines += [("", INK), (name.upper(), colour), (about, INK)]

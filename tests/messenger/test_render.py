@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, PAPER, ROLE_COLOURS, Scene, Sprite, draw
+from rl_envs.core.render import PAPER
+from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.world import Messenger
 from tests.messenger.scenes import RIGHT, situation, step
 

@@ -6,8 +6,9 @@ import itertools
 import numpy as np
 import pytest
 
+from rl_envs.core.render import PAPER
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
-from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, PAPER, WALL, Scene, draw
+from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
 from rl_envs.rtfm.words import NAME_SETS
 from rl_envs.rtfm.world import Rtfm
 from tests.rtfm.scenes import RIGHT, STAY, situation

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from rl_envs.core.render import PAPER, caption_strip
 from rl_envs.furnmove.fixed_starts import Starts
-from rl_envs.furnmove.render import PAPER, caption_strip, draw, legend_strip
+from rl_envs.furnmove.render import draw, legend_strip
 from tune_experiments.common.experiment import trial_name
 from tune_experiments.common.furnmove.evaluation import EVALUATION_SEED, test_starts, world_from
 from tune_experiments.common.policies import LoadedPolicy
