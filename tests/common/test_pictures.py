@@ -70,6 +70,15 @@ def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_traini
     assert (band.min(), band.max()) == (0.0, 1.0), "from the lowest to the highest seed"
 
 
+def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
+    of_seeds = [[0.0] * 4, [0.2] * 4, [0.3] * 4, [0.4] * 4, [1.0] * 4]
+    seeds = [log_with_validation(tmp_path / str(seed), valid) for seed, valid in enumerate(of_seeds)]
+    panel = draw_learning_curves({"sync": seeds}, {"episode/success": "success"}, shows_quartiles=True).axes[0]
+    np.testing.assert_allclose(lines(panel, "--")[0].get_ydata(), 0.3)
+    band = panel.collections[1].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose((band.min(), band.max()), (0.2, 0.4))
+
+
 def test_a_solid_line_averages_the_share_of_training_that_the_picture_says(tmp_path):
     metrics = log(tmp_path, np.arange(12) / 12)
     figure = draw_learning_curves({"sync": [metrics]}, {"episode/success": "success"}, bins=4)

@@ -7,6 +7,7 @@ has no partner. This file must not know an experiment.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ CURVES = {
 X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
 _MOST_COLUMNS = 3
 _MOST_MARKERS = 12
+_RANGE = "mean of the seeds, bands: lowest to highest seed"
 
 Row = dict[str, float]
 Points = tuple[np.ndarray, np.ndarray]
@@ -43,6 +45,7 @@ def learning_curves(
     bins: int = 60,
     x: Literal["env_steps", "progress/episodes"] = "env_steps",
     styles: Mapping[str, LineStyle] | None = None,
+    shows_quartiles: bool = False,
 ) -> Path:
     """Draw each method's mean over its seeds, with a band from the lowest to the highest seed.
 
@@ -53,8 +56,9 @@ def learning_curves(
         bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which calms noise.
         x: What the x axis counts; the paper plots episodes.
         styles: method -> how its lines look; by default colours that colour-blind readers tell apart.
+        shows_quartiles: Draw the median and the middle half of the seeds instead (Verco's figures).
     """
-    figure = draw_learning_curves(runs, curves, bins, x, styles)
+    figure = draw_learning_curves(runs, curves, bins, x, styles, shows_quartiles)
     return save(figure, path)
 
 
@@ -64,6 +68,7 @@ def draw_learning_curves(
     bins: int = 60,
     x: Literal["env_steps", "progress/episodes"] = "env_steps",
     styles: Mapping[str, LineStyle] | None = None,
+    shows_quartiles: bool = False,
 ) -> Figure:
     """The same as a figure that is not saved yet."""
     rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
@@ -75,13 +80,15 @@ def draw_learning_curves(
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
     for panel, (key, title) in zip(panels, shown.items(), strict=False):
         for method, seeds in rows.items():
-            _draw_mean(panel, [_binned(seed, x, key, bins) for seed in seeds], styles[method])
+            draw = functools.partial(_draw_line, panel, style=styles[method], shows_quartiles=shows_quartiles)
+            draw([_binned(seed, x, key, bins) for seed in seeds])
             if partner := _partner(key):
-                _draw_mean(panel, [_points(seed, x, partner) for seed in seeds], styles[method], dashed=True)
+                draw([_points(seed, x, partner) for seed in seeds], dashed=True)
         _finish(panel, title, X_AXES[x])
     for panel in panels[len(shown) :]:
         panel.set_axis_off()
-    _explain(figure, styles, {method: len(seeds) for method, seeds in rows.items()}, columns + 1, bins)
+    bands = "median of the seeds, bands: their middle half" if shows_quartiles else _RANGE
+    _explain(figure, styles, {method: len(seeds) for method, seeds in rows.items()}, columns + 1, bins, bands)
     return figure
 
 
@@ -133,7 +140,7 @@ def _weights(rows: Sequence[Row], key: str) -> np.ndarray:
     return np.where(ended > 0, ended, 1.0)
 
 
-def _mean_over_seeds(seeds: Sequence[Points]) -> tuple[np.ndarray, np.ndarray]:
+def _over_seeds(seeds: Sequence[Points]) -> tuple[np.ndarray, np.ndarray]:
     """The x [P], and every seed's y there, [seeds, P]."""
     # Only where every seed has data: beyond it the mean would jump when a seed drops out.
     start, end = max(x[0] for x, _ in seeds), min(x[-1] for x, _ in seeds)
@@ -144,9 +151,11 @@ def _mean_over_seeds(seeds: Sequence[Points]) -> tuple[np.ndarray, np.ndarray]:
 # ---- drawing ---------------------------------------------------------------------------------------------------------
 
 
-def _draw_mean(panel: Axes, seeds: Sequence[Points], style: LineStyle, dashed: bool = False) -> None:
+def _draw_line(
+    panel: Axes, seeds: Sequence[Points], style: LineStyle, shows_quartiles: bool, dashed: bool = False
+) -> None:
     seeds = [seed for seed in seeds if len(seed[0])]
-    grid, values = _mean_over_seeds(seeds) if seeds else (np.empty(0), np.empty((0, 0)))
+    grid, values = _over_seeds(seeds) if seeds else (np.empty(0), np.empty((0, 0)))
     if not len(grid):
         return
     look = style.line()
@@ -154,9 +163,12 @@ def _draw_mean(panel: Axes, seeds: Sequence[Points], style: LineStyle, dashed: b
         look |= style.points() | {"linestyle": "--", "markevery": max(1, len(grid) // _MOST_MARKERS), "zorder": 3}
     elif len(grid) == 1:
         look |= {"marker": "."}
-    panel.plot(grid, values.mean(0), **look)
+    low, middle, high = values.min(0), values.mean(0), values.max(0)
+    if shows_quartiles:
+        low, middle, high = np.percentile(values, (25, 50, 75), axis=0)
+    panel.plot(grid, middle, **look)
     if len(seeds) > 1:
-        panel.fill_between(grid, values.min(0), values.max(0), color=style.colour, alpha=0.14, linewidth=0)
+        panel.fill_between(grid, low, high, color=style.colour, alpha=0.14, linewidth=0)
 
 
 def _finish(panel: Axes, title: str, x_title: str) -> None:
@@ -179,7 +191,7 @@ def _finish(panel: Axes, title: str, x_title: str) -> None:
 
 
 def _explain(
-    figure: Figure, styles: Mapping[str, LineStyle], seeds: Mapping[str, int], columns: int, bins: int
+    figure: Figure, styles: Mapping[str, LineStyle], seeds: Mapping[str, int], columns: int, bins: int, bands: str
 ) -> None:
     """The legend above the panels, and what was averaged below them."""
     from matplotlib.lines import Line2D
@@ -198,5 +210,5 @@ def _explain(
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
     remark = f"a point of a solid line averages 1/{bins} of the training"
     if max(seeds.values(), default=0) > 1:
-        remark += "; lines: mean of the seeds, bands: lowest to highest seed"
+        remark += f"; lines: {bands}"
     figure.supxlabel(remark, fontsize=8, color=REMARK)

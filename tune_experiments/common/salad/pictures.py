@@ -37,7 +37,7 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 
 def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
     if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS, shows_quartiles=True)
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:

@@ -15,7 +15,6 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.salad.config import VercoConfig, make_world
 from tune_experiments.common.salad.lessons import corpus
 
-
 Heard = Literal["messages", "silence", "shuffled"]
 
 
