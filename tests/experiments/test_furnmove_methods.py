@@ -133,7 +133,7 @@ def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
 
 def test_a_run_says_where_its_settings_and_its_test_differ_from_the_papers():
     said = find_experiment("furnmove_methods").departures
-    assert any("bootstrap_at_limit: True, the paper has False" in note for note in said(PRESETS["laptop"]))
+    assert any("bootstrap_at_limit: yes, the paper has no" in note for note in said(PRESETS["laptop"]))
     for preset, algorithm in {"laptop": "PPO", "authors": "IMPALA", "paper": "IMPALA"}.items():
         assert f"{algorithm} stands in for the paper's A3C" in said(PRESETS[preset])
     assert any("test: 1,200 starts in 6 rooms" in note for note in said(dataclasses.replace(TINY, **FULL)))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from rl_envs import World, make
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.config_path import value_at
+from tune_experiments.common.differences import differences
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.furnmove import pictures
 from tune_experiments.common.furnmove.config import Config, CordialSettings, FamilySettings, LearnerSettings
@@ -166,10 +165,8 @@ def _departures(config: Config) -> list[str]:
         "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target",
         f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
     ]
-    for path, remark in _COMPARED.items():
-        ours, theirs = value_at(config, path), value_at(paper, path)
-        if ours != theirs:
-            notes.append(f"{path}: {_in_words(ours)}, the paper has {_in_words(theirs)}{remark}")
+    told = differences(config, paper, {path: path for path in _COMPARED})
+    notes += [f"{sentence}{_COMPARED[path]}" for path, sentence in told.items()]
     if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
         notes.append(f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5")
     return [*notes, _updates(config)]
@@ -196,7 +193,3 @@ def _test_world(config: Config, num_worlds: int) -> World:
 def _valid_world(config: Config, num_worlds: int) -> World:
     check_rooms_apart(config)
     return world_from(config, valid_starts(config), num_worlds)
-
-
-def _in_words(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rl_envs.messenger.corpus_file import OWN
 from rl_models.language.choice import BERT, chosen_encoder
-from tune_experiments.common.config_path import value_at
+from tune_experiments.common.differences import differences
 from tune_experiments.common.messenger.config import GROUNDED, MessengerRunConfig
 
 _COMPARED = {
@@ -51,19 +49,9 @@ def departures(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
     if chosen_encoder(config.encoder.name)[0] != BERT:
         notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
     later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
-    for path, name in _COMPARED.items():
-        if path not in later and (ours := value_at(config, path)) != (theirs := value_at(reference, path)):
-            notes.append(f"{name}: {_in_words(ours)}, the release has {_in_words(theirs)}")
-    return notes
+    told = differences(config, reference, _COMPARED, "the release has")
+    return notes + [sentence for path, sentence in told.items() if path not in later]
 
 
 def _encoder_in_words(config: MessengerRunConfig) -> str:
     return chosen_encoder(config.encoder.name)[1]
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) else str(value)

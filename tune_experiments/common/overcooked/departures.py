@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tune_experiments.common.config_path import value_at
+from tune_experiments.common.differences import differences
 from tune_experiments.common.overcooked.config import OvercookedConfig
 
 _COMPARED = {
@@ -28,17 +26,8 @@ _COMPARED = {
 def departures(config: OvercookedConfig, published: OvercookedConfig) -> list[str]:
     """Compare with the preset that has the published constants."""
     notes = ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
-    for path, name in _COMPARED.items():
-        ours, theirs = value_at(config, path), value_at(published, path)
-        if ours != theirs:
-            notes.append(f"{name}: {_in_words(ours)}, published is {_in_words(theirs)}")
+    notes += differences(config, published, _COMPARED, "published is").values()
     batches = [each.num_worlds * each.workers.fragment_length for each in (config, published)]
     if batches[0] != batches[1]:
         notes.append(f"env steps of an update: {batches[0]:,}, published is {batches[1]:,}")
     return notes
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tune_experiments.common.config_path import value_at
 from tune_experiments.common.curriculum import Curriculum
+from tune_experiments.common.differences import differences
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.results import Result
@@ -90,16 +90,4 @@ def departures(config: RunConfig, paper: RunConfig) -> list[str]:
     if (rate := config.learner.learning_rate) != RATE_OF_TEXT:
         released = paper.learner.learning_rate
         notes.append(f"learning rate: {rate}, the paper's text has {RATE_OF_TEXT}, the released commands {released}")
-    for path, name in _COMPARED.items():
-        if _has(paper, path) and (ours := value_at(config, path)) != (theirs := value_at(paper, path)):
-            notes.append(f"{name}: {_in_words(ours)}, the paper has {_in_words(theirs)}")
-    return notes
-
-
-def _has(config: RunConfig, path: str) -> bool:
-    group, _, field = path.rpartition(".")
-    return hasattr(value_at(config, group) if group else config, field)
-
-
-def _in_words(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return [*notes, *differences(config, paper, _COMPARED).values()]

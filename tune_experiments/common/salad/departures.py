@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rl_envs.salad.tasks import TASKS
-from tune_experiments.common.config_path import value_at
+from tune_experiments.common.differences import differences
 from tune_experiments.common.salad.config import VercoConfig
 
 _COMPARED = {
-    "model": "language model",
     "team.normalisation": "normalisation of scores",
     "team.critic_base": "whose state the critic reads",
     "learner.learning_rate": "learning rate",
@@ -30,12 +27,6 @@ def departures(config: VercoConfig, published: VercoConfig) -> list[str]:
         notes.append("the teacher is scripted, the paper's is GPT-4")
     if "drawing" in TASKS[config.task] or TASKS[config.task]["layout"] not in ("A", "B"):
         notes.append(f"the task {config.task} is not the paper's: there words are needed")
-    for path, name in _COMPARED.items():
-        ours, theirs = value_at(config, path), value_at(published, path)
-        if ours != theirs:
-            notes.append(f"{name}: {_in_words(ours)}, published is {_in_words(theirs)}")
-    return notes
-
-
-def _in_words(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value or "the small one")
+    if config.model != published.model:
+        notes.append(f"language model: {config.model or 'the small one'}, published is {published.model}")
+    return [*notes, *differences(config, published, _COMPARED, "published is").values()]

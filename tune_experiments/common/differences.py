@@ -1,0 +1,44 @@
+"""Where two configurations differ, in words: how an experiment tells what it changes against its paper.
+
+This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tune_experiments.common.config_path import value_at
+
+
+def differences(config: Any, reference: Any, names: Mapping[str, str], whose: str = "the paper has") -> dict[str, str]:
+    """A sentence for each field in which a configuration is not as its reference.
+
+    Args:
+        config: ours.
+        reference: the same kind with the paper's values; a field that it does not have is passed over.
+        names: dotted path -> what the field is called.
+        whose: what stands before the reference's value.
+
+    Returns:
+        path -> sentence, in the order of the names.
+    """
+    told = {}
+    for path, name in names.items():
+        if _has(reference, path) and (ours := value_at(config, path)) != (theirs := value_at(reference, path)):
+            told[path] = f"{name}: {in_words(ours)}, {whose} {in_words(theirs)}"
+    return told
+
+
+def in_words(value: Any) -> str:
+    """A value as a reader would write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _has(config: Any, path: str) -> bool:
+    group, _, field = path.rpartition(".")
+    return hasattr(value_at(config, group) if group else config, field)
