@@ -16,8 +16,16 @@ os.environ.pop("RAY_ADDRESS", None)
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def models_folder(tmp_path_factory):
+    """Small language models lie in one temporary folder, so that each is trained once and nobody's cache grows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path_factory.mktemp("language_models")))
+        yield
+
+
 @pytest.fixture(scope="session")
-def ray_session():
+def ray_session(models_folder):
     """A local cluster of our own with four logical CPUs."""
     import ray
 

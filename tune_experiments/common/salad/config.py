@@ -82,11 +82,11 @@ class VercoConfig:
     """Widths of teams that see numbers."""
     corpus: LessonSettings = LessonSettings()
     """What the small model reads, from all tasks."""
-    lessons: LessonSettings = LessonSettings(worlds=16, env_steps=120)
+    lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
     """What each round of the teacher's messages is about."""
     rounds: int = 2
     """Of lessons."""
-    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=4))
+    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=3))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
@@ -100,7 +100,7 @@ class VercoConfig:
     """Env steps of an episode, in training and in tests; 0: as many as the task has."""
     budget_env_steps: int = 30_000
     """Joint steps of training, after the lessons."""
-    validations: int = 10
+    validations: int = 8
     """Of a run: points of the curve of returns."""
     valid_episodes: int = 32
     """Of each."""
