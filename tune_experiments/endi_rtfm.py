@@ -44,7 +44,7 @@ SMOKE = dataclasses.replace(
 PAPER = dataclasses.replace(
     LAPTOP,
     stages=(1, 2, 3, 4, 5),
-    task=dataclasses.replace(LAPTOP.task, size=8, max_episode_steps=1000, resample_text="step"),
+    task=dataclasses.replace(LAPTOP.task, size=8, max_episode_steps=1000, team_loss=None, resample_text="step"),
     network=PAPER_NETWORK,
     goal_channels=(16, 4),
     learner=dataclasses.replace(PAPER_LEARNER, learning_rate=0.005),

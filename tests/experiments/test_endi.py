@@ -136,6 +136,20 @@ def test_stages_of_rtfm_differ_by_the_papers_difficulties_and_not_by_the_room():
     assert task_of(RTFM.presets["laptop"], 4).size == RTFM.presets["laptop"].task.size
 
 
+@pytest.mark.parametrize("preset", ["laptop", "paper"])
+def test_a_loss_is_everybodys_on_a_laptop_and_its_causers_alone_in_the_paper(preset):
+    """Else whoever keeps away gains by the others' deaths, and all learn to keep away."""
+    config = RTFM.presets[preset]
+    world, generator = make_stage(config, 1, 64), np.random.default_rng(0)
+    world.reset(0)
+    spared = []
+    for _ in range(50):
+        _, reward, terminated, *_ = world.step(generator.integers(5, size=(64, 2)))
+        spared += reward[terminated & (reward == -1).any(1) & (reward < 1).all(1)].max(1).tolist()
+    assert set(spared) - {-1.0} == (set() if preset == "laptop" else {-0.02})
+    assert ("reward is not shared" in " ".join(RTFM.departures(config))) == (preset == "laptop")
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("preset", ["smoke", "laptop", "paper"])
 def test_every_weight_is_handed_from_stage_to_stage(script, preset):
@@ -305,6 +319,7 @@ def test_departures_tell_what_is_not_the_papers():
         ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
         ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
+        ({"task": dataclasses.replace(RTFM.presets["laptop"].task, team_loss=float("nan"))}, "task.team-loss"),
     ],
 )
 def test_what_no_run_can_have_is_one_sentence(changes, said):

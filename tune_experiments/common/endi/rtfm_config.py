@@ -32,6 +32,8 @@ class TeamTask(RtfmTask):
     """Agents, each with a target and an item that beats it."""
     max_episode_steps: int = 40
     """Env steps until the game is lost; the paper has 1000."""
+    team_loss: float | None = -1.0
+    """Reward of agents that did not cause a loss; None: the step's, as in the paper, so that fleeing pays at first."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class EndiRtfmConfig(RunConfig):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_at_least(1, self, "first_stage_env_steps", "goal_channels")
         check_between(2, MAX_AGENTS, self, "task.num_agents")
+        if self.task.team_loss is not None:
+            check_between(-1, 0, self, "task.team_loss")
         check_division(self)
         check_qmix(self)
 
