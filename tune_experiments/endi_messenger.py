@@ -20,80 +20,30 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.language.choice import BERT, TextEncoderConfig
-from rl_models.networks.emma_body import RELEASED, EmmaConfig
 from rl_models.networks.txt2pi import SilgConfig
-from rl_models.rllib.settings import Workers
 from tune_experiments.common.endi import messenger_pictures as pictures
 from tune_experiments.common.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
 from tune_experiments.common.endi.messenger_tables import departures, tables
 from tune_experiments.common.endi.messenger_trials import plan, test
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.main import main
-from tune_experiments.common.messenger.config import LearnerSettings, make_world
+from tune_experiments.common.messenger.config import make_world
+from tune_experiments.common.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 
 CAPTION = "Two-agent MESSENGER: win rates of EnDi and its backbone"
 LAPTOP = EndiMessengerConfig()
 SMOKE = dataclasses.replace(
-    LAPTOP,
+    smoke(LAPTOP),
     methods=("emma", "endi_dis_grounding"),
     stages=(1, 3),
-    max_sentences_per_cell=2,
-    encoder=TextEncoderConfig(word_features=4),
-    network=EmmaConfig(features=4, maps=2, hidden=4),
     goal_features=4,
     silg=SilgConfig(hidden=2, word_features=4, channels=(4, 4), features=4),
-    workers=Workers(worlds_per_runner=16, fragment_length=8),
-    first_stage_env_steps=256,
-    budget_env_steps=128,
-    validations=2,
-    valid_episodes=8,
-    checkpoints=1,
-    test_episodes=16,
 )
-RELEASED_ENTROPY = (0.01, 0.01, 0.01)
-RELEASED_LEARNER = LearnerSettings(
-    learning_rate=5e-5,
-    final_learning_rate_share=1.0,
-    gamma=(0.99, 0.99, 0.99),
-    lambda_=1.0,
-    clip=0.1,
-    epochs=4,
-    minibatches=(1, 1, 1),
-    entropy_weight=RELEASED_ENTROPY,
-    final_entropy_weight=RELEASED_ENTROPY,
-    clip_gradient=0.0,
+REFERENCE = reference(
+    dataclasses.replace(LAPTOP, methods=PAPER_ROWS, silg=SilgConfig()),
+    dataclasses.replace(RELEASED_LEARNER, gamma=(0.99, 0.99, 0.99)),
 )
-REFERENCE = dataclasses.replace(
-    LAPTOP,
-    methods=PAPER_ROWS,
-    stages=(1, 2, 3),
-    encoder=TextEncoderConfig(BERT, padded_to=36),
-    network=RELEASED,
-    silg=SilgConfig(),
-    freezes_attention=True,
-    learner=RELEASED_LEARNER,
-    workers=Workers(worlds_per_runner=1, fragment_length=64),
-    first_stage_env_steps=30_000_000,
-    budget_env_steps=50_000_000,
-    validations=300,
-)
-PAPER = dataclasses.replace(
-    REFERENCE,
-    encoder=TextEncoderConfig(BERT),
-    network=EmmaConfig(),
-    learner=dataclasses.replace(
-        RELEASED_LEARNER,
-        learning_rate=3e-4,
-        final_learning_rate_share=0.05,
-        lambda_=0.95,
-        minibatches=(16, 16, 16),
-        clip_gradient=1.0,
-    ),
-    workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
-)
-"""As the release, but for 4,096 env steps an update in minibatches of 256, and GAE."""
-PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "reference": REFERENCE, "paper": PAPER}
+PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "reference": REFERENCE, "paper": paper(REFERENCE)}
 PAPER_NUMBERS = {
     1: {"emma": {"train": 0.57}, "endi_dis": {"test": 0.79}},
     2: {"emma": {"train": 0.04}, "endi_dis": {"test": 0.52}},

@@ -19,8 +19,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.language.choice import BERT, TextEncoderConfig
-from rl_models.networks.emma_body import RELEASED, EmmaConfig
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.main import main
@@ -28,25 +26,12 @@ from tune_experiments.common.messenger import pictures
 from tune_experiments.common.messenger.config import LearnerSettings, MessengerConfig, make_world
 from tune_experiments.common.messenger.departures import departures
 from tune_experiments.common.messenger.evaluation import test
+from tune_experiments.common.messenger.presets import paper, reference, smoke
 from tune_experiments.common.messenger.tables import tables
 from tune_experiments.common.messenger.trials import plan
 
 CAPTION = "MESSENGER: win rates of EMMA and a baseline that does not read"
 LAPTOP = MessengerConfig()
-SMOKE = dataclasses.replace(
-    LAPTOP,
-    stages=(1, 2, 3),
-    max_sentences_per_cell=2,
-    encoder=TextEncoderConfig(word_features=4),
-    network=EmmaConfig(features=4, maps=2, hidden=4),
-    workers=Workers(worlds_per_runner=16, fragment_length=8),
-    first_stage_env_steps=256,
-    budget_env_steps=128,
-    validations=2,
-    valid_episodes=8,
-    checkpoints=1,
-    test_episodes=16,
-)
 STAGES = dataclasses.replace(
     LAPTOP,
     methods=("emma_grounding",),
@@ -65,47 +50,14 @@ STAGES = dataclasses.replace(
 )
 """Stage 3 wants long fragments of many worlds, and no discount: with one, running away until the limit loses less than
 trying."""
-RELEASED_ENTROPY = (0.01, 0.01, 0.01)
-RELEASED_LEARNER = LearnerSettings(
-    learning_rate=5e-5,
-    final_learning_rate_share=1.0,
-    lambda_=1.0,
-    clip=0.1,
-    epochs=4,
-    minibatches=(1, 1, 1),
-    entropy_weight=RELEASED_ENTROPY,
-    final_entropy_weight=RELEASED_ENTROPY,
-    clip_gradient=0.0,
-)
-REFERENCE = dataclasses.replace(
-    LAPTOP,
-    methods=("game_id", "emma"),
-    stages=(1, 2, 3),
-    encoder=TextEncoderConfig(BERT, padded_to=36),
-    network=RELEASED,
-    freezes_attention=True,
-    learner=RELEASED_LEARNER,
-    workers=Workers(worlds_per_runner=1, fragment_length=64),
-    first_stage_env_steps=30_000_000,
-    budget_env_steps=50_000_000,
-    validations=300,
-)
-PAPER = dataclasses.replace(
-    REFERENCE,
-    encoder=TextEncoderConfig(BERT),
-    network=EmmaConfig(),
-    learner=dataclasses.replace(
-        RELEASED_LEARNER,
-        learning_rate=3e-4,
-        final_learning_rate_share=0.05,
-        lambda_=0.95,
-        minibatches=(16, 16, 16),
-        clip_gradient=1.0,
-    ),
-    workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
-)
-"""As the release, but for 4,096 env steps an update in minibatches of 256, and GAE."""
-PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "stages": STAGES, "reference": REFERENCE, "paper": PAPER}
+REFERENCE = reference(dataclasses.replace(LAPTOP, methods=("game_id", "emma")))
+PRESETS = {
+    "smoke": smoke(LAPTOP),
+    "laptop": LAPTOP,
+    "stages": STAGES,
+    "reference": REFERENCE,
+    "paper": paper(REFERENCE),
+}
 
 EXPERIMENT = Experiment(
     name="messenger_emma",

@@ -1,0 +1,80 @@
+"""Presets that all experiments in MESSENGER have, made from their laptop's: smoke, the release's constants, the paper.
+
+Constants of training are those of EMMA's release; EnDi's, a fork of it, has them too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TypeVar
+
+from rl_models.language.choice import BERT, TextEncoderConfig
+from rl_models.networks.emma_body import RELEASED, EmmaConfig
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.messenger.config import LearnerSettings, MessengerRunConfig
+
+ConfigType = TypeVar("ConfigType", bound=MessengerRunConfig)
+_ENTROPY = (0.01, 0.01, 0.01)
+RELEASED_LEARNER = LearnerSettings(
+    learning_rate=5e-5,
+    final_learning_rate_share=1.0,
+    lambda_=1.0,
+    clip=0.1,
+    epochs=4,
+    minibatches=(1, 1, 1),
+    entropy_weight=_ENTROPY,
+    final_entropy_weight=_ENTROPY,
+    clip_gradient=0.0,
+)
+
+
+def smoke(laptop: ConfigType) -> ConfigType:
+    """All three stages with tiny networks: it runs and learns nothing."""
+    return dataclasses.replace(
+        laptop,
+        stages=(1, 2, 3),
+        max_sentences_per_cell=2,
+        encoder=TextEncoderConfig(word_features=4),
+        network=EmmaConfig(features=4, maps=2, hidden=4),
+        workers=Workers(worlds_per_runner=16, fragment_length=8),
+        first_stage_env_steps=256,
+        budget_env_steps=128,
+        validations=2,
+        valid_episodes=8,
+        checkpoints=1,
+        test_episodes=16,
+    )
+
+
+def reference(laptop: ConfigType, learner: LearnerSettings = RELEASED_LEARNER) -> ConfigType:
+    """The release: one world, 64 env steps an update, frozen BERT."""
+    return dataclasses.replace(
+        laptop,
+        stages=(1, 2, 3),
+        encoder=TextEncoderConfig(BERT, padded_to=36),
+        network=RELEASED,
+        freezes_attention=True,
+        learner=learner,
+        workers=Workers(worlds_per_runner=1, fragment_length=64),
+        first_stage_env_steps=30_000_000,
+        budget_env_steps=50_000_000,
+        validations=300,
+    )
+
+
+def paper(released: ConfigType) -> ConfigType:
+    """As the release, but for the paper's network, 4,096 env steps an update in minibatches of 256, and GAE."""
+    return dataclasses.replace(
+        released,
+        encoder=TextEncoderConfig(BERT),
+        network=EmmaConfig(),
+        learner=dataclasses.replace(
+            released.learner,
+            learning_rate=3e-4,
+            final_learning_rate_share=0.05,
+            lambda_=0.95,
+            minibatches=(16, 16, 16),
+            clip_gradient=1.0,
+        ),
+        workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
+    )
