@@ -9,8 +9,9 @@ import numpy as np
 
 from tune_experiments.common import plots
 from tune_experiments.common.files import write_atomically
+from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
-from tune_experiments.common.recording import SEED, record_episode
+from tune_experiments.common.recording import SEED
 from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes
 from tune_experiments.common.sama.kitchens import CommandedKitchen
 from tune_experiments.common.sama.teams import KitchenTeam
@@ -40,7 +41,7 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     team = policy.policy
     assert isinstance(team, KitchenTeam)
     if team.row == SELF_PLAY:
-        return record_episode(policy, seed)[: _FILMED_STEPS + 1]
+        return _film_self_play(policy, team.layout, seed)
     frames: list[np.ndarray] = []
 
     def watch(world: CommandedKitchen) -> None:
@@ -48,6 +49,18 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
             frames.append(world.render(0))
 
     planned_episodes(policy.config, team, 1, watch)
+    return frames
+
+
+def _film_self_play(policy: LoadedPolicy, layout: str, seed: int) -> list[np.ndarray]:
+    """Such a team acts by keys, not by cells, so the run's rounds are no world for it."""
+    world = make_world(OvercookedConfig(layout=layout))
+    obs = world.reset(seed)
+    policy.reset(seed, world.texts)
+    frames = [world.render(0)]
+    for _ in range(_FILMED_STEPS):
+        obs = world.step(policy.act(obs))[0]
+        frames.append(world.render(0))
     return frames
 
 
@@ -64,7 +77,7 @@ def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
                 with np.load(path, allow_pickle=False) as arrays:
                     text = str(arrays[TRANSCRIPT]) if TRANSCRIPT in arrays else ""
                 if text:
-                    name = path.name.removesuffix("_pictures.npz").replace(": ", "_").replace(" ", "_")
+                    name = path.name.removesuffix("_pictures.npz").replace(",", "").replace(": ", "_").replace(" ", "_")
                     written = out / f"transcripts/{method}-seed{seed}/{name}.md"
                     written.parent.mkdir(parents=True, exist_ok=True)
                     write_atomically(written, text)
