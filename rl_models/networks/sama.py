@@ -78,10 +78,9 @@ class Sama(nn.Module):
         self.policy = _tower(flat + width, hidden)
         self.value = _tower(flat + sizes.num_agents * width, hidden)
         self.nothing_said = nn.Parameter(torch.zeros(width))
-        for part in (self.reader, self.word_keys, self.word_values, self.symbols):
-            glorot_matrices_(part)
-        for part in (self.convolutions, self.policy, self.value):
-            glorot_matrices_(part)
+        for name, part in self.named_children():
+            if name != "encoder":
+                glorot_matrices_(part)
         with torch.no_grad():
             self.symbols.weight[0] = 0
 

@@ -149,7 +149,7 @@ class SubgoalKitchen(CommandedKitchen):
         before = self.state["reached"].copy()
         super()._advance(actions, recorded)
         fresh = (self.state["reached"] & ~before).astype(float)
-        is_over = self.state["reached"].all(1)
+        is_over = np.asarray(self.state["reached"].all(1))
         stopped = self.state["episode_length"] + 1 >= self.max_episode_steps
         return fresh + self._share * fresh[:, ::-1], is_over, stopped & ~is_over
 

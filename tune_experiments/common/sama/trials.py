@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from rl_models.planners.rewards import RewardSource
 from rl_models.planners.subgoal_data import Pair
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
@@ -25,7 +26,7 @@ from tune_experiments.common.sama.preparation import prepare_lessons
 from tune_experiments.common.sama.teams import KitchenTeam, commanded_team
 
 SELF_PLAY, BLIND = "selfplay", "blind"
-WRITTEN = ("predicate", "code")
+WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
 """Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500
 """Of the states that weights are chosen by; training has others."""
@@ -55,7 +56,7 @@ def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
     if row == SELF_PLAY:
         return _self_play(config, layout, seed)
     if row in WRITTEN:
-        config = dataclasses.replace(config, reward_source=row)
+        config = dataclasses.replace(config, reward_source=WRITTEN[row])
     return dataclasses.replace(
         overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout, is_told=row != BLIND),
