@@ -136,6 +136,21 @@ def test_stages_of_rtfm_differ_by_the_papers_difficulties_and_not_by_the_room():
     assert task_of(RTFM.presets["laptop"], 4).size == RTFM.presets["laptop"].task.size
 
 
+def test_heads_of_rows_that_divide_see_what_the_backbones_see_and_the_pooled_grid_in_the_paper():
+    """Else narrow grids would be read by linear heads where the backbone beside them has a layer more."""
+
+    def width(preset, row):
+        policy = RTFM.plan(RTFM.presets[preset], row, 0).stages[0].plan.build_policy()
+        return policy.network.features
+
+    assert width("laptop", "endi_dis") == width("laptop", "txt2pi") == 64
+    assert width("paper", "endi_dis") == RTFM.presets["paper"].network.channels[-1] == 64
+    assert width("paper", "txt2pi") == 400
+    told = {preset: " ".join(RTFM.departures(RTFM.presets[preset])) for preset in ("laptop", "paper")}
+    assert "output layer of 64" in told["laptop"]
+    assert "output layer" not in told["paper"]
+
+
 @pytest.mark.parametrize("preset", ["laptop", "paper"])
 def test_a_loss_is_everybodys_on_a_laptop_and_its_causers_alone_in_the_paper(preset):
     """Else whoever keeps away gains by the others' deaths, and all learn to keep away."""

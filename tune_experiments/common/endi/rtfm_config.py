@@ -52,6 +52,8 @@ class EndiRtfmConfig(RunConfig):
     """Widths of all rows; looks and features as in the paper's text, with which txt2pi reads sooner."""
     goal_channels: tuple[int, ...] = (8, 4)
     """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
+    divided_features: int = 64
+    """Of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64 channels."""
     learner: LearnerSettings = field(default_factory=lambda: LearnerSettings(entropy_weight=0.03))
     """For all rows."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
@@ -70,6 +72,7 @@ class EndiRtfmConfig(RunConfig):
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_at_least(1, self, "first_stage_env_steps", "goal_channels")
+        check_at_least(0, self, "divided_features")
         check_between(2, MAX_AGENTS, self, "task.num_agents")
         if self.task.team_loss is not None:
             check_between(-1, 0, self, "task.team_loss")

@@ -64,6 +64,8 @@ def departures(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
     for path, what in (("stages", "stages"), ("goal_channels", "channels of the goal's layers")):
         if (ours := getattr(config, path)) != (theirs := getattr(paper, path)):
             notes.append(f"{what}: {' '.join(map(str, ours))}, the paper has {' '.join(map(str, theirs))}")
+    if config.divided_features:
+        notes.append(f"rows that divide have an output layer of {config.divided_features}; the paper's have none")
     if (shared := config.task.team_loss) is not None:
         notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
     return [*notes, *division_departures(config.division)]

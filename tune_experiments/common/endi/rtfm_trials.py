@@ -74,7 +74,7 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
         return reading_team(reads, of_world, actions, seed)
     assert isinstance(reads.network, Txt2PiConfig)
     network = DividedReadingConfig(
-        dataclasses.replace(reads.network, features=0),  # heads are on the pooled grid
+        dataclasses.replace(reads.network, features=config.divided_features),
         config.goal_channels,
         models_others=losses_of(method, config.division).modelling_weight > 0,
     )
