@@ -49,11 +49,12 @@ PAPER = dataclasses.replace(
     network=PAPER_NETWORK,
     goal_channels=(16, 4),
     divided_features=0,
-    learner=dataclasses.replace(PAPER_LEARNER, learning_rate=0.005),
+    learner=dataclasses.replace(PAPER_LEARNER, learning_rate=0.005, final_learning_rate_share=1.0),
     qmix=PAPER_QMIX,
     workers=Workers(runners=10, worlds_per_runner=2, fragment_length=80, learners=1, gpus_per_learner=1.0),
     first_stage_env_steps=15_000_000,
     budget_env_steps=50_000_000,
+    annealing_env_steps=100_000_000,
     validate_every_env_steps=1_000_000,
     checkpoint_every_env_steps=500_000,
 )

@@ -151,6 +151,18 @@ def test_heads_of_rows_that_divide_see_what_the_backbones_see_and_the_pooled_gri
     assert "output layer" not in told["paper"]
 
 
+def test_the_papers_learning_rate_would_be_nothing_after_100_million_steps_which_no_stage_has():
+    """15 million of them in the first stage, 50 in each later one; on a laptop a tenth is left at the end of each."""
+
+    def ends(preset):
+        config = dataclasses.replace(RTFM.presets[preset], stages=(1, 2))
+        return [one.plan.optimiser.learning_rate.points[-1] for one in stages_of(RTFM.plan(config, "endi_dis", 0))]
+
+    assert ends("paper") == [(15_000_000, pytest.approx(0.85 * 0.005)), (50_000_000, pytest.approx(0.5 * 0.005))]
+    assert [rate for _, rate in ends("laptop")] == [pytest.approx(0.1 * 0.002)] * 2
+    assert "rate at the end: 0.1, the paper has 0.5" in " ".join(RTFM.departures(RTFM.presets["laptop"]))
+
+
 @pytest.mark.parametrize("preset", ["laptop", "paper"])
 def test_a_loss_is_everybodys_on_a_laptop_and_its_causers_alone_in_the_paper(preset):
     """Else whoever keeps away gains by the others' deaths, and all learn to keep away."""

@@ -62,6 +62,8 @@ class EndiRtfmConfig(RunConfig):
     """For the row `qmix`."""
     first_stage_env_steps: int = 500_000
     """Env steps of training in the first of the stages; `budget_env_steps` in each later one."""
+    annealing_env_steps: int = 0
+    """Env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's share says."""
     test_sizes: tuple[int, ...] = (10,)
     """Larger rooms in which unseen assignments are tested, too."""
 
@@ -72,7 +74,7 @@ class EndiRtfmConfig(RunConfig):
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_at_least(1, self, "first_stage_env_steps", "goal_channels")
-        check_at_least(0, self, "divided_features")
+        check_at_least(0, self, "divided_features", "annealing_env_steps")
         check_between(2, MAX_AGENTS, self, "task.num_agents")
         if self.task.team_loss is not None:
             check_between(-1, 0, self, "task.team_loss")
@@ -83,6 +85,13 @@ class EndiRtfmConfig(RunConfig):
     def last_stage(self) -> int:
         """Where training ends."""
         return self.stages[-1]
+
+    def learner_for(self, env_steps: int) -> LearnerSettings:
+        """The learner of a stage of so many env steps."""
+        if not self.annealing_env_steps:
+            return self.learner
+        share = max(0.0, 1 - env_steps / self.annealing_env_steps)
+        return dataclasses.replace(self.learner, final_learning_rate_share=share)
 
 
 def task_of(config: EndiRtfmConfig, stage: int) -> TeamTask:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -60,10 +61,11 @@ def team_experiment(
 
 def departures(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
     """What a configuration changes, and what all of them do otherwise."""
-    notes = of_rtfm(config, paper)
+    ours, theirs = (dataclasses.replace(one, learner=one.learner_for(one.budget_env_steps)) for one in (config, paper))
+    notes = of_rtfm(ours, theirs)
     for path, what in (("stages", "stages"), ("goal_channels", "channels of the goal's layers")):
-        if (ours := getattr(config, path)) != (theirs := getattr(paper, path)):
-            notes.append(f"{what}: {' '.join(map(str, ours))}, the paper has {' '.join(map(str, theirs))}")
+        if (one := getattr(config, path)) != (other := getattr(paper, path)):
+            notes.append(f"{what}: {' '.join(map(str, one))}, the paper has {' '.join(map(str, other))}")
     if config.divided_features:
         notes.append(f"rows that divide have an output layer of {config.divided_features}; the paper's have none")
     if (shared := config.task.team_loss) is not None:

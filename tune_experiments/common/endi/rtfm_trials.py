@@ -48,7 +48,8 @@ def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
 def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
     """One stage of agents that learn for themselves, each from its own reward."""
     budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
-    own = dataclasses.replace(config, task=task_of(config, stage), budget_env_steps=budget)
+    task, learner = task_of(config, stage), config.learner_for(budget)
+    own = dataclasses.replace(config, task=task, learner=learner, budget_env_steps=budget)
     made = plan_one(own, "txt2pi", seed)
     assert isinstance(made.objective, Ppo | Impala)
     losses = losses_of(method, config.division).extra_losses() if is_divided(method) else ()
