@@ -291,6 +291,14 @@ def test_settings_that_no_run_can_have_are_refused(changes, reason):
         SamaConfig(**changes)
 
 
+def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = dataclasses.replace(LAPTOP.model, folder="asked")
+    config = SamaConfig(model=model)
+    monkeypatch.chdir("/")
+    assert dataclasses.replace(config, states=3).model.folder == str(tmp_path / "asked")
+
+
 def test_a_replay_without_a_record_is_one_sentence(tmp_path):
     model = dataclasses.replace(LAPTOP.model, folder=str(tmp_path))
     with pytest.raises(UserError, match="record"):

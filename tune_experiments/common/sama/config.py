@@ -6,14 +6,15 @@ is `trials.py`.
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.chat.opening import ChatSettings
-from rl_models.language.choice import TextEncoderConfig
+from rl_models.language.choice import AUTO, WORDS, TextEncoderConfig
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.settings import Workers
@@ -31,9 +32,9 @@ class ModelSettings:
 
     name: str = "gpt-4o-mini"
     """Name the endpoint knows the model by."""
-    folder: str = "runs/sama_planner"
+    folder: str = ""
     """Of all exchanges with it, a folder within for each kitchen: what was asked once is not asked again, and `replay`
-    reads from there."""
+    reads from there. By default one in the user's cache."""
     concurrency: int = 4
     """Questions under way at the same time."""
     chat: ChatSettings = field(default_factory=ChatSettings)
@@ -119,8 +120,18 @@ class SamaConfig:
         check_workers(self)
         if not self.network.convolutions:
             raise UserError("--network.convolutions must be one or more widths")
+        self._keep_folders()
 
-    @property
-    def model_folder(self) -> Path:
-        """Of the exchanges with the language model."""
-        return Path(self.model.folder).expanduser().absolute()
+    def _keep_folders(self) -> None:
+        """Make paths absolute: trials run, continue and are evaluated in other folders."""
+        name, folder = self.encoder.name, self.encoder.folder
+        is_folder = name not in (WORDS, AUTO) and os.path.isdir(name)
+        encoder = dataclasses.replace(
+            self.encoder, name=_absolute(name) if is_folder else name, folder=_absolute(folder)
+        )
+        object.__setattr__(self, "encoder", encoder)
+        object.__setattr__(self, "model", dataclasses.replace(self.model, folder=_absolute(self.model.folder)))
+
+
+def _absolute(folder: str) -> str:
+    return os.path.abspath(os.path.expanduser(folder)) if folder else ""

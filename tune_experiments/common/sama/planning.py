@@ -6,6 +6,8 @@ policy.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rl_models.chat.asker import Asker
 from rl_models.chat.endpoint import ChatSettingsError
 from rl_models.chat.record import RecordError
@@ -83,6 +85,11 @@ def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
         chat=config.model.chat,
     )
     try:
-        return open_caller(settings, domain, config.model_folder / domain.name)
+        return open_caller(settings, domain, _folder(config) / domain.name)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
+
+
+def _folder(config: SamaConfig) -> Path:
+    """Of the exchanges with a language model."""
+    return Path(config.model.folder) if config.model.folder else Path.home() / ".cache/concord/planner"
