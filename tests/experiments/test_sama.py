@@ -8,17 +8,21 @@ import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
+from rl_models.chat.endpoint import EndpointSettings
+from rl_models.chat.meter import Budget
+from rl_models.chat.opening import ChatSettings
 from rl_models.planners.rounds import NextRound
 from rl_models.training.batch import decides, think, to_batch
 from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
+from tests.chat.loopback import Loopback, say
 from tests.planners.kitchens import WalkingCooks
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import find_experiment
 from tune_experiments.common.results import Result
 from tune_experiments.common.sama.commands import DONE, domain_of, told_sentences
 from tune_experiments.common.sama.conditions import conditions
-from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.config import ModelSettings, SamaConfig
 from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
 from tune_experiments.common.sama.kitchens import CommandedKitchen, SubgoalKitchen
 from tune_experiments.common.sama.planning import loop_of, offline_planner
@@ -297,6 +301,32 @@ def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch
     config = SamaConfig(model=model)
     monkeypatch.chdir("/")
     assert dataclasses.replace(config, states=3).model.folder == str(tmp_path / "asked")
+
+
+def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_replays(tmp_path, monkeypatch):
+    config = dataclasses.replace(
+        SMOKE,
+        planner="openai",
+        model=ModelSettings(
+            name="m",
+            folder=str(tmp_path),
+            concurrency=1,
+            chat=ChatSettings(
+                endpoint=EndpointSettings(timeout_seconds=5.0, tries=1), budget=Budget(calls_per_minute=1e9)
+            ),
+        ),
+    )
+    with Loopback(lambda body, number: say("nonsense")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
+        found = planned_episodes(config, team_of(config), 1)
+    assert found["rounds"][0] >= 2
+    text = str(found[TRANSCRIPT])
+    assert "Answered by rule instead" in text
+    assert "a-secret-key" not in text
+    monkeypatch.delenv("OPENAI_API_KEY")
+    again = planned_episodes(dataclasses.replace(config, planner="replay"), team_of(config), 1)
+    assert {name: value.tolist() for name, value in again.items()} == {n: v.tolist() for n, v in found.items()}
 
 
 def test_a_replay_without_a_record_is_one_sentence(tmp_path):
