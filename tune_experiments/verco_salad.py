@@ -47,6 +47,7 @@ SMOKE = dataclasses.replace(
     distillation=DistillationSettings(epochs=1, batch=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),
     max_episode_steps=24,
+    training_episode_steps=0,
     budget_env_steps=128,
     validations=1,
     valid_episodes=4,

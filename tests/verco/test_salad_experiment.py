@@ -91,9 +91,9 @@ def test_a_decision_is_discounted_by_its_env_steps():
     assert trial.objective.gamma == LAPTOP.learner.gamma and not trial.objective.is_joint
 
 
-def test_the_laptop_scores_actions_by_sums_and_the_paper_by_words():
-    assert LAPTOP.language_team.normalisation == "sum"
-    assert PAPER.language_team.normalisation == "word" and PAPER.language_team.language.model == PAPER.model
+def test_a_named_model_is_the_teams():
+    assert PAPER.language_team.language.model == PAPER.model == "huggyllama/llama-7b"
+    assert dataclasses.replace(LAPTOP, model="a_folder").language_team.language.model == "a_folder"
 
 
 # ---------------------------------------------------------------------------------------------- who hears what
@@ -226,6 +226,14 @@ def test_a_transcript_tells_who_saw_said_and_did_what():
     assert "The dish was served after 2 steps, return 0.198." in text
     assert '- **Alice** says: "Bob, please wait."' in text and "- **Alice** decides to chop the tomato." in text
     assert "Bob** says" not in text and "Step 2" not in text and "You see." not in text
+
+
+def test_training_may_have_a_longer_horizon_than_tests():
+    secret = dataclasses.replace(LAPTOP, task="secret_order")
+    assert cooking("symbolic_ppo", secret).make_world(num_worlds=1, first_world=0).max_episode_steps == 200
+    assert make_world(secret).max_episode_steps == 32
+    assert any("up to 200 env steps, those of tests 32" in note for note in EXPERIMENT.departures(secret))
+    assert not any("up to" in note for note in EXPERIMENT.departures(LAPTOP))
 
 
 def test_departures_say_what_is_not_as_published():

@@ -58,7 +58,7 @@ class LearnerSettings:
     """Of whole fragments in a pass."""
     value_weight: float = 0.5
     """Of the squared value error."""
-    entropy_weight: float = 0.02
+    entropy_weight: float = 0.04
     """Of the entropy bonus, at the start."""
     final_entropy_weight: float = 0.005
     """The same at the end of the budget."""
@@ -76,8 +76,8 @@ class VercoConfig:
     """Which of the kitchens and orders."""
     model: str = ""
     """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
-    team: LanguageTeamSettings = field(default_factory=lambda: LanguageTeamSettings(normalisation="sum"))
-    """Adapters, messages and critic; scores are summed, Verco's eq. 3."""
+    team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
+    """Adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
     corpus: LessonSettings = LessonSettings()
@@ -98,6 +98,8 @@ class VercoConfig:
     """Processes and worlds of a trial."""
     max_episode_steps: int = 0
     """Env steps of an episode, in training and in tests; 0: as many as the task has."""
+    training_episode_steps: int = 200
+    """Env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
     budget_env_steps: int = 30_000
     """Joint steps of training, after the lessons."""
     validations: int = 8
@@ -118,7 +120,7 @@ class VercoConfig:
         check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
         check_at_least(1, self, "learner.epochs", "learner.minibatches", "distillation.epochs", "distillation.batch")
         check_workers(self)
-        check_at_least(0, self, "max_episode_steps")
+        check_at_least(0, self, "max_episode_steps", "training_episode_steps")
         check_at_least(0, self, "learner.entropy_weight", "learner.final_entropy_weight", "learner.value_weight")
         check_above(0, self, "learner.learning_rate", "learner.symbolic_learning_rate", "learner.clip")
         check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")
@@ -131,6 +133,11 @@ class VercoConfig:
     def changes(self) -> dict[str, Any]:
         """What this run changes in the task's worlds."""
         return {"max_episode_steps": self.max_episode_steps} if self.max_episode_steps else {}
+
+    @property
+    def training(self) -> VercoConfig:
+        """The same with the horizon of training."""
+        return dataclasses.replace(self, max_episode_steps=self.training_episode_steps or self.max_episode_steps)
 
     @property
     def language_team(self) -> LanguageTeamSettings:

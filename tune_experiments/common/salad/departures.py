@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rl_envs.salad.tasks import TASKS
 from tune_experiments.common.differences import differences
-from tune_experiments.common.salad.config import VercoConfig
+from tune_experiments.common.salad.config import VercoConfig, make_world
 
 _COMPARED = {
     "team.normalisation": "normalisation of scores",
@@ -27,6 +27,9 @@ def departures(config: VercoConfig, published: VercoConfig) -> list[str]:
         notes.append("the teacher is scripted, the paper's is GPT-4")
     if "drawing" in TASKS[config.task] or TASKS[config.task]["layout"] not in ("A", "B"):
         notes.append(f"the task {config.task} is not the paper's: there words are needed")
+    tested, trained = (make_world(one).max_episode_steps for one in (config, config.training))
+    if trained != tested:
+        notes.append(f"episodes of training take up to {trained} env steps, those of tests {tested}")
     if config.model != published.model:
         notes.append(f"language model: {config.model or 'the small one'}, published is {published.model}")
     return [*notes, *differences(config, published, _COMPARED, "published is").values()]

@@ -76,7 +76,7 @@ def plan(config: VercoConfig, method: str, seed: int) -> TrialPlan | Curriculum:
 def _cooking(config: VercoConfig, row: Row, seed: int) -> TrialPlan:
     """PPO on actions; of a team that writes, its message adapter stays as it is."""
     return TrialPlan(
-        make_world=functools.partial(make_taught_world if row.is_taught else make_world, config),
+        make_world=functools.partial(make_taught_world if row.is_taught else make_world, config.training),
         build_policy=functools.partial(row.build_policy, config, seed),
         objective=_ppo(config),
         optimiser=_optimiser(config, row.is_symbolic),
