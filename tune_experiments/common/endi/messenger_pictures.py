@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from tune_experiments.common.endi import film as films
-from tune_experiments.common.endi.pictures import Trials, draw_all
+from tune_experiments.common.endi.pictures import draw_all
 from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import SEED
+from tune_experiments.common.trial_pictures import Trials
 
 __all__ = ["draw", "film"]
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common import plots
-from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -22,8 +21,6 @@ CURVES = {
 }
 BINS = 40
 _FRAME_SECONDS = 0.8
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def draw_all(
@@ -33,17 +30,10 @@ def draw_all(
     more_curves: Mapping[str, str],
 ) -> list[Path]:
     """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials, more_curves), *_draw_episodes(out, trials, film)]
-
-
-def _draw_curves(out: Path, trials: Trials, more_curves: Mapping[str, str]) -> Iterator[Path]:
-    if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", {**CURVES, **more_curves}, BINS)
+    return [*draw_curves(out, trials, {**CURVES, **more_curves}, BINS), *_draw_episodes(out, trials, film)]
 
 
 def _draw_episodes(out: Path, trials: Trials, film: Callable[[LoadedPolicy], Sequence[np.ndarray]]) -> Iterator[Path]:
     """Of each row's first seed."""
-    for method, seeds in trials.items():
-        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
-        if checkpoint is not None:
-            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif", _FRAME_SECONDS)
+    for method, policy in trained_teams(trials):
+        yield write_gif(film(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)

@@ -12,7 +12,7 @@ import numpy as np
 from tune_experiments.common.endi import film as films
 from tune_experiments.common.endi.division import division_departures
 from tune_experiments.common.endi.division_table import division_table
-from tune_experiments.common.endi.pictures import Trials, draw_all
+from tune_experiments.common.endi.pictures import draw_all
 from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.common.endi.rtfm_trials import plan, test
 from tune_experiments.common.experiment import Experiment
@@ -22,6 +22,7 @@ from tune_experiments.common.recording import SEED
 from tune_experiments.common.results import Result
 from tune_experiments.common.rtfm.reading_experiments import departures as of_rtfm
 from tune_experiments.common.tables import PaperNumbers, PaperTable
+from tune_experiments.common.trial_pictures import Trials
 
 TESTED = (
     "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "

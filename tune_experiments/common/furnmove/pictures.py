@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from rl_envs.furnmove.actions import ACTION_NAMES
 from tune_experiments.common import plots
 from tune_experiments.common.furnmove.trajectory import draw_trajectory
-from tune_experiments.common.policies import load_policy, newest_checkpoint
 from tune_experiments.common.recording import record_episode
 from tune_experiments.common.run_folder import read_config
 from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.trial_pictures import Trials, trained_teams
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -37,8 +37,6 @@ HUES = {
     "central": ("#DC8FC2", "#96246F", "P"),
 }
 """Colour without CORDIAL, with it, and marker of both: told apart in hue, lightness and shape."""
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:
@@ -78,14 +76,11 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each method's first seed."""
-    for method, seeds in trials.items():
-        checkpoint = newest_checkpoint(next(iter(seeds.values())))
-        if checkpoint is not None:
-            policy = load_policy(checkpoint)
-            yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
-            yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
+    for method, policy in trained_teams(trials):
+        yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
+        yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
 
 
-def _mean_joint(seeds: dict[int, Path]) -> np.ndarray | None:
+def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:
     found = [np.load(path)["_joint_policy"] for folder in seeds.values() for path in folder.glob("*_pictures.npz")]
     return np.mean(found, axis=0) if found else None

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tune_experiments.common import plots
 from tune_experiments.common.messenger.attention import draw_attention
 from tune_experiments.common.messenger.config import GROUNDED
 from tune_experiments.common.messenger.film import film
-from tune_experiments.common.policies import chosen_checkpoint, load_policy
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 from tune_experiments.common.video import write_gif
 
 __all__ = ["draw", "film"]
@@ -22,19 +20,12 @@ CURVES = {
 }
 BINS = 40
 _FRAME_SECONDS = 1.0
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
-
-
-def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    runs = {_name(method): paths for method, paths in logs_of(trials).items()}
-    if runs:
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+    named = {_name(method): seeds for method, seeds in trials.items()}
+    return [*draw_curves(out, named, CURVES, BINS), *_draw_episodes(out, trials)]
 
 
 def _name(method: str) -> str:
@@ -43,11 +34,7 @@ def _name(method: str) -> str:
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each row's first seed, and whom its sprites look at if it reads."""
-    for method, seeds in trials.items():
-        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
-        if checkpoint is None:
-            continue
-        policy = load_policy(checkpoint)
+    for method, policy in trained_teams(trials):
         yield write_gif(film(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if method != "game_id":
             yield draw_attention(policy, out / f"plots/attention_{method}.png")

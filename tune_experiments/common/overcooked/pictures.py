@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common import plots
-from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import SEED, record_episode
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -22,13 +21,11 @@ CURVES = {
 BINS = 40
 _FILMED_STEPS = 160
 """Of an episode: several soups, and a file that still loads."""
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
+    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials)]
 
 
 def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -36,14 +33,7 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return record_episode(policy, seed)[: _FILMED_STEPS + 1]
 
 
-def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
-
-
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each row's first seed."""
-    for method, seeds in trials.items():
-        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
-        if checkpoint is not None:
-            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif")
+    for method, policy in trained_teams(trials):
+        yield write_gif(film(policy), out / f"videos/{method}.gif")

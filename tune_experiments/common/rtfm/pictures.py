@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common import plots
-from tune_experiments.common.policies import LoadedPolicy, load_policy, newest_checkpoint
+from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.rtfm.attention import draw_attention, watch_reading
 from tune_experiments.common.rtfm.film import frames_of
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -22,8 +21,6 @@ CURVES = {
 }
 BINS = 40
 _FRAME_SECONDS = 0.6
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def film(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
@@ -33,21 +30,13 @@ def film(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
-
-
-def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
+    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials)]
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each method's first seed: one episode, and where its network attends if it does."""
-    for method, seeds in trials.items():
-        checkpoint = newest_checkpoint(next(iter(seeds.values())))
-        if checkpoint is None:
-            continue
-        moments = watch_reading(load_policy(checkpoint))
+    for method, policy in trained_teams(trials):
+        moments = watch_reading(policy)
         yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if moments[0].attention:
             yield draw_attention(moments, out / f"plots/attention_{method}.png", method)

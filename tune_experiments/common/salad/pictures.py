@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common import plots
-from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import SEED
 from tune_experiments.common.salad.replay import replay, write_replay
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 
 CURVES = {
     "valid/return": "return of validation episodes",
@@ -21,13 +20,11 @@ CURVES = {
 }
 """Returns of training episodes are logged as sums over both cooks, who are paid the same."""
 BINS = 25
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_episodes(out, trials)]
+    return [*draw_curves(out, trials, CURVES, BINS, shows_quartiles=True), *_draw_episodes(out, trials)]
 
 
 def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -35,14 +32,7 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return replay(policy, seed).frames()
 
 
-def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS, shows_quartiles=True)
-
-
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each row's first seed."""
-    for method, seeds in trials.items():
-        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
-        if checkpoint is not None:
-            yield from write_replay(replay(load_policy(checkpoint)), out / "videos", method)
+    for method, policy in trained_teams(trials):
+        yield from write_replay(replay(policy), out / "videos", method)

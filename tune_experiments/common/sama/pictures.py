@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common import plots
 from tune_experiments.common.files import write_atomically
 from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import SEED
 from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes
 from tune_experiments.common.sama.kitchens import CommandedKitchen
 from tune_experiments.common.sama.teams import KitchenTeam
 from tune_experiments.common.sama.trials import SELF_PLAY
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 from tune_experiments.common.video import write_gif
 
 CURVES = {
@@ -27,13 +26,11 @@ CURVES = {
 }
 BINS = 40
 _FILMED_STEPS = 160
-Trials = dict[str, dict[int, Path]]
-"""Method -> seed -> folder."""
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials), *_write_transcripts(out, trials), *_draw_episodes(out, trials)]
+    return [*draw_curves(out, trials, CURVES, BINS), *_write_transcripts(out, trials), *_draw_episodes(out, trials)]
 
 
 def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -64,11 +61,6 @@ def _film_self_play(policy: LoadedPolicy, layout: str, seed: int) -> list[np.nda
     return frames
 
 
-def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS)
-
-
 def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
     """What tests have left in the trials' folders, as Markdown."""
     for method, seeds in trials.items():
@@ -86,7 +78,5 @@ def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each method's first seed."""
-    for method, seeds in trials.items():
-        checkpoint = chosen_checkpoint(next(iter(seeds.values())))
-        if checkpoint is not None:
-            yield write_gif(film(load_policy(checkpoint)), out / f"videos/{method}.gif")
+    for method, policy in trained_teams(trials):
+        yield write_gif(film(policy), out / f"videos/{method}.gif")

@@ -1,0 +1,38 @@
+"""What the pictures of all experiments begin with: curves of the trials' logs, and the trained team of each row.
+
+This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tune_experiments.common import plots
+from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.trial_log import logs_of
+
+Trials: TypeAlias = Mapping[str, Mapping[int, Path]]
+"""Method -> seed -> folder."""
+
+
+def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Path]:
+    """The learning curves of all rows in one picture, once there is a log.
+
+    Args:
+        out: folder of the run.
+        trials: whose logs.
+        curves: metric -> what its panel is called.
+        bins: points of a curve.
+        options: of `plots.learning_curves`.
+    """
+    if runs := logs_of(trials):
+        yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
+
+
+def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:
+    """Each method with the team of its first seed, of those that have a checkpoint yet."""
+    for method, seeds in trials.items():
+        if (checkpoint := chosen_checkpoint(next(iter(seeds.values())))) is not None:
+            yield method, load_policy(checkpoint)
