@@ -250,6 +250,15 @@ def complaint(tmp_path, capsys, monkeypatch):
     return run
 
 
+def test_a_run_on_the_published_corpus_says_which_folder_it_had(monkeypatch, tmp_path):
+    monkeypatch.setenv(FOLDER_VARIABLE, "corpus")
+    monkeypatch.chdir(tmp_path)
+    config = MessengerConfig(texts="published")
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    assert config.texts == str(tmp_path / "corpus")
+    assert dataclasses.replace(config).texts == config.texts
+
+
 def test_the_published_corpus_without_its_folder_is_one_sentence(complaint, tmp_path):
     assert f"set {FOLDER_VARIABLE} to the folder" in complaint("--texts", "published")
     assert "text_train.json" in complaint("--texts", str(tmp_path / "nowhere"))

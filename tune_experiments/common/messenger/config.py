@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from rl_envs import make
-from rl_envs.messenger.corpus_file import OWN, PUBLISHED
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.language.choice import AUTO, WORDS, TextEncoderConfig
 from rl_models.networks.emma_body import EmmaConfig
@@ -67,7 +67,7 @@ class MessengerRunConfig:
     stages: tuple[int, ...] = (1,)
     """Of MESSENGER, one after another by the same team: 1, 2, 3 for all."""
     texts: str = "own"
-    """`own` sentences; `published`, the corpus in the folder that MESSENGER_TEXT_DIR names; or a folder."""
+    """`own` sentences; a folder with a corpus; or `published`, the one in the folder that MESSENGER_TEXT_DIR names."""
     repair_quotes: bool = False
     """Give mis-decoded quotation marks of a folder's texts back as ASCII ones."""
     max_sentences_per_cell: int | None = None
@@ -115,15 +115,16 @@ class MessengerRunConfig:
         self._keep_folders()
 
     def _keep_folders(self) -> None:
-        """Make paths absolute: a run is continued and evaluated from other folders, too."""
+        """Make paths absolute: a run is continued and evaluated from other folders, shells and machines, too."""
         encoder = self.encoder
         name = encoder.name
         if name not in (WORDS, AUTO) and os.path.isdir(name):
             name = os.path.abspath(name)
         folder = os.path.abspath(os.path.expanduser(encoder.folder)) if encoder.folder else ""
         object.__setattr__(self, "encoder", dataclasses.replace(encoder, name=name, folder=folder))
-        if self.texts not in (OWN, PUBLISHED):
-            object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(self.texts)))
+        texts = os.environ.get(FOLDER_VARIABLE, PUBLISHED) if self.texts == PUBLISHED else self.texts
+        if texts not in (OWN, PUBLISHED):
+            object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(texts)))
 
     @property
     def last_stage(self) -> int:
