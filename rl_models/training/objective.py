@@ -27,6 +27,7 @@ from rl_models.training.schedule import Progress, Schedule
 
 Statistics = dict[str, Tensor | float]
 EntropyKind = Literal["component", "marginal"]
+Regressed = Literal["all", "decisions"]
 
 
 class ExtraLoss(Protocol):
@@ -48,6 +49,9 @@ class _Objective:
     entropy_weight: Schedule = field(default_factory=lambda: Schedule.constant(0.0))
     entropy_kind: EntropyKind = "component"
     is_joint: bool = True
+    regressed: Regressed = "all"
+    """Whose values are learned: of `all` agents in the game, or of those that choose at a step. With the latter agents
+    that carry on with a macro action neither add to the value loss nor make its mean smaller."""
     extra_losses: tuple[ExtraLoss, ...] = ()
 
     def new_replay(self) -> None:
@@ -78,6 +82,10 @@ class _Objective:
     def _mask(self, batch: Batch) -> Tensor | None:
         mask = decides(batch)
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
+
+    def _regressed(self, batch: Batch) -> Tensor | None:
+        """[B, T, N] bool, whose values are learned; None: everybody's."""
+        return decides(batch) if self.regressed == "decisions" else alive(batch)
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
@@ -152,7 +160,7 @@ class Ppo(_Objective):
         """Scalar to minimise on a prepared batch, and numbers to log."""
         log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
-        value_loss = pg.value_error(output.values, batch["value_targets"], alive(batch))
+        value_loss = pg.value_error(output.values, batch["value_targets"], self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, surrogate, value_loss)
         ratio = log_ratio.detach().exp()
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip).float().mean()
@@ -187,7 +195,7 @@ class Impala(_Objective):
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
         targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
-        value_loss = pg.value_error(values, targets, alive(batch))
+        value_loss = pg.value_error(values, targets, self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]

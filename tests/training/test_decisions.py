@@ -1,8 +1,14 @@
 """Actions that last: what a decision is worth, and agents that leave the game before the others."""
 
+from types import SimpleNamespace
+
+import pytest
 import torch
 
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.team_policy import TeamOutput
 from rl_models.training.objective import Impala, Ppo
+from rl_models.training.schedule import Progress
 
 GAMMA = 0.9
 
@@ -71,3 +77,53 @@ def test_vtrace_values_lasting_actions_alike():
         steps, values = objective._steps(batch, batch["values"], batch["last_values"])
         targets, _ = vtrace(steps, values, torch.zeros_like(values))
         torch.testing.assert_close(targets, gae(steps, values, 1.0) + values)
+
+
+def loss_of(objective, table, value):
+    """Statistics of a team that values every moment alike and chooses by chance among two actions."""
+    batch = batch_of(**table)
+    agents = batch["reward"].shape[-1]
+    logits = torch.zeros(1, 4, agents, 1, 2)
+    steps = torch.zeros(1, 3, agents)
+    batch |= {
+        "actions": steps.long(),
+        "component": torch.zeros(1, 3, dtype=torch.long),
+        "log_prob": steps.sum(-1),
+        "agent_log_prob": steps + torch.tensor(0.5).log(),
+    }
+    batch = objective.prepare(batch)
+    length = batch["is_first"].shape[1]
+    policy = MixtureOfMarginals.from_logits(torch.zeros(1, length, 1), logits[:, :length])
+    output = TeamOutput(policy, torch.full((1, length, agents), value), {}, {})
+    return SimpleNamespace(batch=batch, statistics=objective.loss(output, batch, Progress())[1])
+
+
+BOTH = [True] * 4
+IN_TURNS = {"decides": [[True, False, False, True], [False, False, True, True]], "alive": [BOTH, BOTH]}
+
+
+@pytest.mark.parametrize("kind", [Ppo, Impala])
+def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kind):
+    """Two decisions: the first agent's is worth 1 + .9 * 2 + .81 * 4 + .729 * 10, the other one's 4 + .9 * 10."""
+    table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
+    arguments = {"gamma": GAMMA, "is_joint": False} | ({"lambda_": 1.0} if kind is Ppo else {})
+    found = loss_of(kind(**arguments, regressed="decisions"), table, value=0.0)
+    first, second = 1 + 0.9 * 2 + 0.81 * 4 + 0.729 * 10, 4 + 0.9 * 10
+    if kind is Impala:  # the value that follows the last step is the present one, here 0
+        first, second = 1 + 0.9 * 2 + 0.81 * 4, 4.0
+    torch.testing.assert_close(found.statistics["loss/value"], torch.tensor((first**2 + second**2) / 2))
+
+
+def test_values_of_all_agents_are_learned_unless_an_objective_asks_for_decisions():
+    table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
+    everybody = loss_of(Ppo(gamma=GAMMA, lambda_=1.0, is_joint=False), table, value=0.0)
+    targets = everybody.batch["value_targets"]
+    torch.testing.assert_close(everybody.statistics["loss/value"], (targets**2).sum(-1).mean())
+
+
+def test_advantages_are_standardised_over_decisions_alone():
+    table = IN_TURNS | {"values": [3.0, -50.0, 5.0]}
+    advantages = Ppo(gamma=GAMMA, is_joint=False).prepare(batch_of(**table))["advantages"]
+    decided = advantages[batch_of(**table)["obs/decides"][:, :3]]
+    torch.testing.assert_close(decided.mean(), torch.tensor(0.0), atol=1e-6, rtol=0)
+    torch.testing.assert_close(decided.pow(2).mean(), torch.tensor(1.0))

@@ -82,6 +82,11 @@ def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method
     assert any(".action." in name for name in changed) or ROWS[method].is_symbolic
 
 
+@pytest.mark.parametrize("method", [name for name in ROWS if name != "api"])
+def test_no_row_learns_values_of_cooks_that_carry_on(method):
+    assert cooking(method).objective.regressed == "decisions"
+
+
 def test_a_decision_is_discounted_by_its_env_steps():
     trial = cooking("twosome")
     collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 24)

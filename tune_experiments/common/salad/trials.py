@@ -112,6 +112,7 @@ def _ppo(config: VercoConfig) -> Ppo:
         value_weight=learner.value_weight,
         entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, config.budget_env_steps),
         is_joint=False,
+        regressed="decisions",
     )
 
 
