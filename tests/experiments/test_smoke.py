@@ -13,7 +13,7 @@ from tune_experiments.common.main import main
 from tune_experiments.common.results import read
 from tune_experiments.common.trial_log import read_metrics
 
-SCRIPTS = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if not path.stem.startswith("_"))
+SCRIPTS = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\nEXPERIMENT = " in path.read_text())
 
 
 @pytest.fixture(scope="module")

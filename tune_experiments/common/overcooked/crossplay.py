@@ -1,0 +1,139 @@
+"""Cross-play: every trained team's chef 0 with every team's chef 1, beside the teams as they were trained.
+
+Teams that were trained apart may have settled on ways of their own; what a pair of strangers serves shows how much of a
+team's reward is cooking and how much is habit. This file must not know how a team learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_models.team_policy import TeamPolicy
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import (
+    Experiment,
+    find_experiment,
+    read_configuration,
+    trial_folders,
+    trial_name,
+)
+from tune_experiments.common.intervals import interval_over_episodes
+from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.common.overcooked.evaluation import episodes_of
+from tune_experiments.common.overcooked.mixed_team import MixedTeam
+from tune_experiments.common.plan import Episodes
+from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.common.results import Result
+from tune_experiments.common.run_folder import read_config
+
+NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
+TEAMS_OF = "overcooked_selfplay"
+"""The experiment whose teams can meet: they see and do the same."""
+METRICS = ("reward", "soups")
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What pairs of teams achieve.
+
+    Attributes:
+        layout: the kitchen.
+        names: of the K teams.
+        values: metric -> [K, K] float64, means over episodes; rows are chef 0's teams, columns chef 1's.
+        results: the same line by line, with intervals.
+    """
+
+    layout: str
+    names: tuple[str, ...]
+    values: Mapping[str, Array]
+    results: tuple[Result, ...]
+
+    def own(self, metric: str) -> Array:
+        """[K] float64, each team as it was trained: the diagonal."""
+        return np.diagonal(self.values[metric]).copy()
+
+    def with_others(self, metric: str) -> Array:
+        """[K] float64, mean of each team with all the others, in both places."""
+        values, others = self.values[metric], 2 * (len(self.names) - 1)
+        return np.asarray((values.sum(0) + values.sum(1) - 2 * self.own(metric)) / others)
+
+
+def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, LoadedPolicy]:
+    """Every trained team of some runs, by a name that tells them apart.
+
+    Args:
+        runs: run folders of the experiment of self-play.
+        methods: of which rows; all by default.
+
+    Raises:
+        UserError: another experiment, several kitchens, or fewer than two teams.
+    """
+    found: dict[str, LoadedPolicy] = {}
+    for run in runs:
+        for method, seed, folder in trials_of(run):
+            checkpoint = chosen_checkpoint(folder) if not methods or method in methods else None
+            if checkpoint is not None:
+                name = trial_name(method, seed)
+                found[f"{run.name}/{name}" if len(runs) > 1 else name] = load_policy(checkpoint)
+    layouts = {team.config.layout for team in found.values()}
+    if len(layouts) > 1:
+        raise UserError(f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(layouts))}")
+    if len(found) < 2:
+        raise UserError(
+            f"cross-play needs two trained teams or more, and {', '.join(map(str, runs))} has {len(found)}: "
+            f"train further --seeds, or name further runs"
+        )
+    return found
+
+
+def trials_of(run: Path) -> list[tuple[str, int, Path]]:
+    """Row, seed and folder of every trial of a run of self-play.
+
+    Raises:
+        UserError: no run, or one of another experiment.
+    """
+    name, data = read_config(run)
+    if name != TEAMS_OF:
+        raise UserError(f"{run} is a run of {name}, and only teams of {TEAMS_OF} act apart; name a run of that")
+    experiment: Experiment = find_experiment(name)
+    trials = trial_folders(experiment, read_configuration(experiment, data), run)
+    return [(method, seed, folder) for method, seeds in trials.items() for seed, folder in sorted(seeds.items())]
+
+
+def play_all(teams: Mapping[str, LoadedPolicy], episodes: int) -> Matrix:
+    """The matrix of all pairs in both orders.
+
+    Args:
+        teams: name -> team, all of one kitchen.
+        episodes: of each pair.
+    """
+    config: OvercookedConfig = next(iter(teams.values())).config
+    names = tuple(teams)
+    values = {metric: np.zeros((len(names), len(names))) for metric in METRICS}
+    results: list[Result] = []
+    for row, first in enumerate(names):
+        for column, second in enumerate(names):
+            played = play_pair(config, teams[first].policy, teams[second].policy, episodes)
+            for metric in METRICS:
+                values[metric][row, column] = played[metric].mean()
+                results.append(_result(f"{first} with {second}", config.layout, metric, played[metric]))
+    return Matrix(config.layout, names, values, tuple(results))
+
+
+def play_pair(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int) -> Episodes:
+    """Episodes of one team's chef 0 with another's chef 1, played side by side.
+
+    Returns:
+        as `episodes_of`.
+    """
+    return episodes_of(make_world(config, episodes), MixedTeam([first, second]))
+
+
+def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:
+    found = interval_over_episodes(episodes)
+    return Result(NAME, CAPTION, pair, layout, "test", None, metric, *found, n_episodes=len(episodes))

@@ -1,0 +1,97 @@
+"""The matrix of cross-play to look at: tables in Markdown, and a heat map for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from tune_experiments.common import results as result_file
+from tune_experiments.common.files import write_atomically
+from tune_experiments.common.overcooked.crossplay import CAPTION, METRICS, Matrix
+from tune_experiments.common.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CELL = 0.6  # inches
+
+
+def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:
+    """Lines, tables and pictures, in a folder that is made where it is missing."""
+    out.mkdir(parents=True, exist_ok=True)
+    result_file.replace_rows(out / "results.jsonl", matrix.results)
+    write_atomically(out / "crossplay.md", in_markdown(matrix))
+    yield from (out / "results.jsonl", out / "crossplay.md")
+    for metric in METRICS:
+        yield draw(matrix, metric, out / f"plots/crossplay_{metric}.png")
+
+
+def in_markdown(matrix: Matrix) -> str:
+    """What each team achieves by itself and with the others, then every pair."""
+    lines = [f"### {CAPTION}: {matrix.layout}", "", *_summary(matrix)]
+    for metric in METRICS:
+        lines += ["", f"{metric} of each pair, rows are chef 0's teams, columns chef 1's", ""]
+        lines += [f"| | {' | '.join(matrix.names)} |", f"|---|{'---:|' * len(matrix.names)}"]
+        for name, values in zip(matrix.names, matrix.values[metric], strict=True):
+            lines.append(f"| {name} | {' | '.join(f'{value:.1f}' for value in values)} |")
+    episodes = matrix.results[0].n_episodes
+    return "\n".join([*lines, "", f"Means over {episodes:,} episodes a pair; results.jsonl has their intervals.", ""])
+
+
+def _summary(matrix: Matrix) -> Iterator[str]:
+    yield f"| team | {' | '.join(f'{metric}, own pair | {metric}, with the others' for metric in METRICS)} |"
+    yield f"|---|{'---:|' * (2 * len(METRICS))}"
+    columns = [values for metric in METRICS for values in (matrix.own(metric), matrix.with_others(metric))]
+    for name, *cells in zip(matrix.names, *columns, strict=True):
+        yield f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
+    yield f"| mean | {' | '.join(f'{column.mean():.1f}' for column in columns)} |"
+
+
+def draw(matrix: Matrix, metric: str, path: Path) -> Path:
+    """A heat map with the numbers in its cells; own pairs are framed."""
+    values, count = matrix.values[metric], len(matrix.names)
+    names = 0.085 * max(map(len, matrix.names))
+    side = max(count * _CELL, 2.4)
+    figure = new_figure(side + names + 1.4, side + names + 1.0)
+    panel = figure.subplots()
+    image = panel.imshow(values, cmap="Blues", vmin=0, vmax=max(float(values.max()), 1e-9))
+    panel.set_xticks(range(count), matrix.names, rotation=90, fontsize=8)
+    panel.set_yticks(range(count), matrix.names, fontsize=8)
+    panel.set_xlabel("chef 1 from", fontsize=9)
+    panel.set_ylabel("chef 0 from", fontsize=9)
+    panel.tick_params(length=0)
+    panel.spines[:].set_color(FAINT)
+    _write_numbers(panel, values)
+    own, others = matrix.own(metric).mean(), matrix.with_others(metric).mean()
+    panel.set_title(f"{matrix.layout}: {metric} per episode", fontsize=10, color=INK)
+    figure.supxlabel(f"own pairs (framed) {own:.1f}, pairs of strangers {others:.1f}", fontsize=8, color=REMARK)
+    bar = figure.colorbar(image, ax=panel, shrink=0.8)
+    bar.ax.tick_params(labelsize=7)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    return save(figure, path)
+
+
+def _write_numbers(panel: Axes, values: Array) -> None:
+    from matplotlib.patches import Rectangle
+
+    dark = 0.6 * max(float(values.max()), 1e-9)
+    for row, column in np.ndindex(*values.shape):
+        value = values[row, column]
+        colour = "white" if value > dark else INK
+        panel.text(
+            column,
+            row,
+            f"{value:.0f}" if value >= 100 else f"{value:.1f}",
+            color=colour,
+            fontsize=8,
+            ha="center",
+            va="center",
+        )
+        if row == column:
+            panel.add_patch(
+                Rectangle((row - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=COLOURS[1], linewidth=1.6)
+            )

@@ -1,0 +1,71 @@
+"""Cross-play in Overcooked: every pair of trained teams cooks together, in both orders, and alone for comparison.
+
+    python tune_experiments/overcooked_crossplay.py runs/overcooked_selfplay_laptop
+    python tune_experiments/overcooked_crossplay.py runs/selfplay runs/fcp --methods selfplay fcp --out runs/crossplay
+
+Teams are all trained teams of runs of `overcooked_selfplay.py` in one kitchen. A pair is chef 0 of one team and chef 1
+of another; whole episodes with sampled actions, without shaping. It leaves `results.jsonl`, tables in `crossplay.md`
+and heat maps in `plots/`, by default in the folder `crossplay` of the first run. It trains nothing and starts no Ray.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import tyro
+from rich.console import Console
+
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+from tune_experiments.common.overcooked.crossplay import play_all, teams_of
+from tune_experiments.common.overcooked.crossplay_report import in_markdown, write_report
+
+
+@dataclass(frozen=True)
+class CrossPlay:
+    """Who plays, how long, and where the report goes."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders of overcooked_selfplay.py."""
+    methods: tuple[str, ...] = ()
+    """Rows whose teams play; all of them by default."""
+    episodes: int = 100
+    """Of each pair."""
+    out: Path | None = None
+    """Folder of the report; by default `crossplay` in the first run."""
+
+
+@exits_with_one_sentence
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play all pairs and write the report."""
+    command = _read(sys.argv[1:] if arguments is None else list(arguments))
+    torch.set_num_threads(1)
+    console = Console(soft_wrap=True)
+    matrix = play_all(teams_of(command.runs, command.methods), command.episodes)
+    console.print(in_markdown(matrix), highlight=False, markup=False)
+    for path in write_report(matrix, command.out or command.runs[0] / "crossplay"):
+        console.print(f"wrote {path}", highlight=False)
+
+
+def _read(words: Sequence[str]) -> CrossPlay:
+    """The command; whatever tyro refuses is one sentence."""
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            command = tyro.cli(CrossPlay, args=words, description=__doc__)
+    except SystemExit as exit_request:
+        if exit_request.code == 0:  # --help
+            raise
+        raise UserError(f"cannot read {shlex.join(words)!r}; write RUN [RUN ...] (--help lists the flags)") from None
+    if not command.runs or command.episodes < 1:
+        raise UserError("cross-play needs one run folder or more, and --episodes of at least 1")
+    return command
+
+
+if __name__ == "__main__":
+    sys.exit(main())
