@@ -2,12 +2,17 @@
 
     python tune_experiments/overcooked_selfplay.py                           # laptop: minutes on 2 cores
     python tune_experiments/overcooked_selfplay.py --layout coordination_ring --out runs/ring
+    python tune_experiments/overcooked_selfplay.py --methods selfplay --seeds 0 1 2 3 --out runs/population
+    python tune_experiments/overcooked_selfplay.py --methods fcp --population runs/population --out runs/fcp
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
 Rows: `selfplay` is also paid, at first, for onions in pots, useful dishes and soups taken; what this is worth falls to
-nothing. `selfplay_sparse` is paid for served soups alone. Both see the whole kitchen (`lossless`). Numbers are of whole
-episodes of 400 env steps with sampled actions, without shaping, beside random play; a soup is 20.
+nothing. `selfplay_sparse` is paid for served soups alone. `fcp`, fictitious co-play, is paid as `selfplay` and learns
+one chef beside partners that learn no more: teams of self-play of another run, each untrained, half-way and trained.
+All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions, without
+shaping, beside random play; a soup is 20. A team of `fcp` is tested with itself, as the others are; how it cooks with
+strangers is shown by `overcooked_crossplay.py`.
 """
 
 from __future__ import annotations

@@ -214,5 +214,5 @@ def test_what_no_run_can_have_is_refused(changes, said):
 
 
 def test_an_unknown_row_is_refused_by_name():
-    with pytest.raises(UserError, match="--methods must be some of selfplay, selfplay_sparse, not 'pbt'"):
+    with pytest.raises(UserError, match="--methods must be some of selfplay, selfplay_sparse, fcp, not 'pbt'"):
         plan(OvercookedConfig(methods=("pbt",)), "pbt", 0)

@@ -28,6 +28,7 @@ class TrialPlan:
         seed: of worlds and action sampling.
         budget_env_steps: when training ends.
         validate_every_env_steps, checkpoint_every_env_steps: how often.
+        kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
         validate: metrics of the present policy on validation worlds, logged under `valid/`.
         chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
         make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
@@ -44,4 +45,5 @@ class TrialPlan:
     checkpoint_every_env_steps: int
     validate: Callable[[TeamPolicy], Episodes]
     chosen_by: str | None = None
+    kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Any] | None = None

@@ -11,8 +11,6 @@ from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.common.course import Choice, Course
 from tune_experiments.common.trial_log import TrialLog
 
-KEPT_CHECKPOINTS = 3
-"""The newest; those with which a stage ended, and those with its best validation, stay too."""
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
 Report = Callable[[dict[str, Any]], None]
@@ -92,7 +90,7 @@ class StageTraining:
         if best is not None:
             course.choice = Choice(best, number)
         save_checkpoint(self._folder, number, tensors, self._identity | course.state(progress))
-        prune(self._folder, KEPT_CHECKPOINTS, always=course.kept)
+        prune(self._folder, self._plan.kept_checkpoints, always=course.kept)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
         """Whether what was done at `last_env_steps` is to be done again; at an end it always is."""

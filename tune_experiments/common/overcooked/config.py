@@ -6,6 +6,7 @@ Constants of the published self-play agents are the preset `paper`. How settings
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,8 @@ class OvercookedConfig:
     """Rows of the table."""
     layout: str = "cramped_room"
     """Which of the five kitchens."""
+    population: str = ""
+    """Run folder of this experiment whose row `selfplay` gives row `fcp` its partners."""
     network: GridCnnConfig = field(
         default_factory=lambda: GridCnnConfig(convolutions=(16, 16, 16), first_kernel=3, dense=(64, 64))
     )
@@ -96,6 +99,8 @@ class OvercookedConfig:
         check_some(self, "methods")
         if self.layout not in LAYOUTS:
             raise UserError(f"--layout must be one of {', '.join(LAYOUTS)}, not {self.layout!r}")
+        if self.population:  # trials run, continue and are evaluated in other folders
+            object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validations", "checkpoints")
         check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
         check_workers(self)
@@ -140,7 +145,11 @@ def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int =
         first_world: number of the first one.
         changes: further arguments of the world.
     """
-    arguments = {"layout": config.layout, "max_episode_steps": config.max_episode_steps}
-    world = make("overcooked-v0", num_worlds, first_world=first_world, **arguments | changes)
+    world = make("overcooked-v0", num_worlds, first_world=first_world, **arguments_of(config) | changes)
     assert isinstance(world, Overcooked)
     return world
+
+
+def arguments_of(config: OvercookedConfig) -> dict[str, Any]:
+    """What a run says of all its kitchens."""
+    return {"layout": config.layout, "max_episode_steps": config.max_episode_steps}

@@ -5,9 +5,10 @@ A further row (another population, another team) is a `Row` that an experiment h
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +19,10 @@ from rl_models.training.objective import Objective, Ppo
 from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.schedule import Schedule
 from tune_experiments.common.errors import UserError
-from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.common.overcooked.config import OvercookedConfig, arguments_of, make_world
 from tune_experiments.common.overcooked.evaluation import validate
+from tune_experiments.common.overcooked.partners import KitchenWithPartners
+from tune_experiments.common.overcooked.population import load_population
 from tune_experiments.common.plan import TrialPlan
 
 
@@ -55,17 +58,47 @@ class Row:
         build_policy: `(config, seed)`, the team with its initial weights.
         objective: `(config)`, its loss.
         world: further arguments of its training worlds.
-        make_algorithm: who trains; RLlib's algorithm where none is named.
+        make_world: `(config, num_worlds, first_world, **arguments)`, its training worlds.
+        make_algorithm: `(config, plan)`, who trains; RLlib's algorithm where none is named.
     """
 
     is_shaped: bool = True
     build_policy: Callable[[Any, int], TeamPolicy] = self_play_team
     objective: Callable[[Any], Objective] = ppo
     world: Mapping[str, Any] = field(default_factory=dict)
-    make_algorithm: Callable[[TrialPlan], Any] | None = None
+    make_world: Callable[..., Any] = make_world
+    make_algorithm: Callable[[Any, TrialPlan], Any] | None = None
 
 
-ROWS = {"selfplay": Row(), "selfplay_sparse": Row(is_shaped=False)}
+def make_world_with_partners(
+    config: OvercookedConfig,
+    num_worlds: int = 1,
+    first_world: int = 0,
+    partners: Sequence[TeamPolicy] | None = None,
+    **arguments: Any,
+) -> KitchenWithPartners:
+    """Kitchens to learn in beside a population; it is read from its run where no partners are given."""
+    cooks = partners or _partners_of(config)
+    return KitchenWithPartners(num_worlds, first_world, partners=cooks, **arguments_of(config) | arguments)
+
+
+def _partners_of(config: OvercookedConfig) -> list[TeamPolicy]:
+    return [partner.team for partner in load_population(config)]
+
+
+def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Any:
+    """Read the population once, in the process that leads the trial; env runners get it with their worlds."""
+    from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
+
+    make_world = functools.partial(trial.make_world, partners=_partners_of(config))
+    return TeamAlgorithm(dataclasses.replace(trial, make_world=make_world))
+
+
+ROWS = {
+    "selfplay": Row(),
+    "selfplay_sparse": Row(is_shaped=False),
+    "fcp": Row(make_world=make_world_with_partners, make_algorithm=_algorithm_with_partners),
+}
 
 
 def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
@@ -83,7 +116,7 @@ def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
     """A row with one seed."""
     shaping: dict[str, Any] = {"shaping": 1.0, "shaping_steps": config.shaping_steps} if row.is_shaped else {}
     return TrialPlan(
-        make_world=functools.partial(make_world, config, **shaping, **row.world),
+        make_world=functools.partial(row.make_world, config, **shaping, **row.world),
         build_policy=functools.partial(row.build_policy, config, seed),
         objective=row.objective(config),
         optimiser=_optimiser(config),
@@ -93,7 +126,8 @@ def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
         validate_every_env_steps=math.ceil(config.budget_env_steps / config.validations),
         checkpoint_every_env_steps=math.ceil(config.budget_env_steps / config.checkpoints),
         validate=functools.partial(validate, config),
-        make_algorithm=row.make_algorithm,
+        kept_checkpoints=config.checkpoints + 1,  # partners of three levels are chosen among them
+        make_algorithm=row.make_algorithm and functools.partial(row.make_algorithm, config),
     )
 
 

@@ -1,0 +1,81 @@
+"""A kitchen in which one chef learns and the other is somebody trained before (FCP; Strouse et al., NeurIPS 2021).
+
+Who the partner is, is drawn anew for each episode; the learner's place changes from one episode to the next. For the
+learner the partner is part of the world: its chef is marked as not `alive`, so what is chosen for it is ignored, and no
+loss sees it.
+
+State beyond Overcooked's: `partner` [], its number, and `place` [], the learner's (0 or 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.overcooked.world import Overcooked
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.rollout import to_numpy
+
+
+class KitchenWithPartners(Overcooked):
+    """Overcooked with a population of partners, whose actions are sampled from the world's own chance."""
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, partners: Sequence[TeamPolicy], **arguments: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            partners: K teams without a memory that see and do what the kitchen offers.
+            arguments: of `Overcooked`.
+
+        Raises:
+            ValueError: no partners.
+        """
+        super().__init__(num_worlds, first_world, **arguments)
+        if not partners:
+            raise ValueError("a kitchen with partners needs one or more")
+        self._partners = list(partners)
+        self.observation_spec |= {"alive": ArraySpec((), "bool", 0, 1, "whether one is the chef who learns")}
+
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        self.state["partner"][rows] = (self.chance.uniforms(1, rows)[:, 0] * len(self._partners)).astype(int)
+        self.state["place"][rows] = (self.first_world + rows + self.chance.episode[rows]) % self.num_agents
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        return super()._advance(np.where(self._learns(), actions, self._partners_actions()), recorded)
+
+    def _learns(self) -> Array:
+        """[B, 2] bool, which chef is the learner's."""
+        return np.asarray(self.state["place"][:, None] == np.arange(self.num_agents))
+
+    @torch.inference_mode()
+    def _partners_actions(self) -> Array:
+        """[B, 2] int64, what each world's partner would do as either chef."""
+        seen = {key: torch.from_numpy(value)[:, None] for key, value in super()._observe(self._rows).items()}
+        uniforms = torch.from_numpy(self.chance.uniforms(1 + self.num_agents))[:, None]
+        actions = np.empty((self.num_worlds, self.num_agents), np.int64)
+        for number in np.unique(self.state["partner"]):
+            rows = np.flatnonzero(self.state["partner"] == number)
+            team, never = self._partners[number], torch.zeros(len(rows), 1, dtype=torch.bool)
+            policy = team({key: value[rows] for key, value in seen.items()}, {}, never).policy
+            actions[rows] = to_numpy(policy.sample(uniforms[rows])[0])
+        return actions
+
+    def _observe(self, rows: Array) -> Arrays:
+        return super()._observe(rows) | {"alive": self._learns()[rows]}
+
+    @property
+    def _rows(self) -> Array:
+        return np.arange(self.num_worlds)
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        own = {name: np.zeros(num_worlds, np.int64) for name in ("partner", "place")}
+        return super()._blank_state(num_worlds) | own

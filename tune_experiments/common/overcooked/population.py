@@ -1,0 +1,92 @@
+"""The partners of fictitious co-play: teams of self-play at three levels of skill (Strouse et al., NeurIPS 2021).
+
+Each trained team comes three times: as it was before training, when its reward was nearest to half of what it reached,
+and as it is. This file must not know who learns to cook with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl_models.team_policy import TeamPolicy
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.overcooked.config import OvercookedConfig
+from tune_experiments.common.overcooked.crossplay import trials_of
+from tune_experiments.common.policies import load_policy
+from tune_experiments.common.trial_log import read_metrics
+
+SELF_PLAY = "selfplay"
+"""The row that partners come from."""
+_REWARD = "valid/reward"
+
+
+@dataclass(frozen=True)
+class Partner:
+    """One of the population.
+
+    Attributes:
+        name: whose checkpoint, and how long it had been trained.
+        team: with frozen weights.
+    """
+
+    name: str
+    team: TeamPolicy
+
+
+def load_population(config: OvercookedConfig) -> list[Partner]:
+    """All partners of a run that names its population.
+
+    Raises:
+        UserError: none is named, or there is nobody in it who could cook here.
+    """
+    if not config.population:
+        raise UserError(
+            "row fcp learns to cook with others: name them with --population RUN, a run of this experiment with "
+            "--methods selfplay and several --seeds"
+        )
+    found = [partner for trial in _trials(Path(config.population)) for partner in _levels(trial, config.layout)]
+    if not found:
+        raise UserError(f"{config.population} has no trained team of row {SELF_PLAY}; train it first")
+    return found
+
+
+def _trials(run: Path) -> list[Path]:
+    return [folder for method, _, folder in trials_of(run) if method == SELF_PLAY]
+
+
+def _levels(trial: Path, layout: str) -> Iterator[Partner]:
+    """The first, a middle and the last team of a trial; nobody if it has no checkpoint yet."""
+    checkpoints = {int(path.name.split("_")[1]): path for path in sorted((trial / "checkpoints").glob("checkpoint_*"))}
+    if not checkpoints:
+        return
+    last = max(checkpoints)
+    loaded = load_policy(checkpoints[last])
+    if loaded.config.layout != layout:
+        raise UserError(f"{trial} cooks in {loaded.config.layout}, not in {layout}; name a population of this kitchen")
+    yield _frozen(f"{trial.name} untrained", loaded.course.plan.build_policy())
+    middle = halfway(rewards_at(trial, list(checkpoints)))
+    yield _frozen(f"{trial.name} after {middle:,}", load_policy(checkpoints[middle]).policy)
+    yield _frozen(f"{trial.name} after {last:,}", loaded.policy)
+
+
+def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
+    """What validation found at, or last before, each of some moments; 0 where there was none yet."""
+    rows = [(row["env_steps"], row[_REWARD]) for row in read_metrics(trial / "metrics.jsonl") if _REWARD in row]
+    return {moment: ([0.0] + [value for steps, value in rows if steps <= moment])[-1] for moment in env_steps}
+
+
+def halfway(rewards: dict[int, float]) -> int:
+    """The moment whose reward is nearest to half of the last's, the earliest of several; not the last if it can be.
+
+    Args:
+        rewards: env steps -> reward.
+    """
+    last = max(rewards)
+    others = sorted(rewards.keys() - {last}) or [last]
+    return min(others, key=lambda moment: abs(rewards[moment] - rewards[last] / 2))
+
+
+def _frozen(name: str, team: TeamPolicy) -> Partner:
+    return Partner(name, team.eval().requires_grad_(False))
