@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from rl_envs import World
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
+from rl_models.rllib.settings import Workers
 from tune_experiments.common.checks import check_at_least, check_between, check_some
 from tune_experiments.common.endi.division import DivisionSettings, check_division
 from tune_experiments.common.endi.qmix_config import QmixSettings, check_qmix
@@ -54,14 +55,18 @@ class EndiRtfmConfig(RunConfig):
     """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
     divided_features: int = 64
     """Of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64 channels."""
-    learner: LearnerSettings = field(default_factory=lambda: LearnerSettings(entropy_weight=0.03))
+    learner: LearnerSettings = field(default_factory=lambda: LearnerSettings(entropy_weight=0.015, minibatches=16))
     """For all rows."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
+    """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """For all rows that divide."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """For the row `qmix`."""
-    first_stage_env_steps: int = 500_000
+    first_stage_env_steps: int = 250_000
     """Env steps of training in the first of the stages; `budget_env_steps` in each later one."""
+    validate_every_env_steps: int = 50_000
+    """How often the team plays greedily on training and on unseen assignments."""
     annealing_env_steps: int = 0
     """Env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's share says."""
     test_sizes: tuple[int, ...] = (10,)
