@@ -45,3 +45,20 @@ def policy_gradient(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = 
 def value_error(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
     """Squared error of the values, without a factor of one half."""
     return team_mean((values - targets.detach()) ** 2, mask)
+
+
+def clipped_value_error(
+    values: Tensor, targets: Tensor, recorded: Tensor, clip: float, mask: Tensor | None = None
+) -> Tensor:
+    """The larger of the squared errors of the value and of the value held within `clip` of the recorded one.
+
+    Verco's eq. 5 has the smaller one, which would pay for moving away; its base method's code has the larger one.
+    """
+    held = recorded + (values - recorded).clamp(-clip, clip)
+    targets = targets.detach()
+    return team_mean(torch.maximum((values - targets) ** 2, (held - targets) ** 2), mask)
+
+
+def approximate_kl(log_ratio: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Mean of r - 1 - log r over the choices that count: never negative, and its expectation is KL(old || new)."""
+    return masked_mean(log_ratio.exp() - 1 - log_ratio, mask)

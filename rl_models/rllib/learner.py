@@ -21,6 +21,7 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 
 from rl_models.rllib.module import TEAM
 from rl_models.team_policy import TeamPolicy
+from rl_models.training.accumulation import Divergence, Part, parts
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.loop import count_progress, minibatches
 from rl_models.training.objective import Objective, Statistics
@@ -39,6 +40,7 @@ class TeamLearner(TorchLearner):
 
     objective: Objective
     settings: OptimiserSettings
+    _part: Part
 
     def build(self) -> None:
         """Read objective and optimiser from `learner_config_dict`, then build as RLlib does."""
@@ -46,6 +48,7 @@ class TeamLearner(TorchLearner):
         self.settings = self.config.learner_config_dict["optimiser"]
         self.progress = Progress()
         self.replay = self.objective.new_replay()
+        self.divergence = Divergence(self.objective)
         # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
         self._updating = threading.Lock()
         super().build()
@@ -55,7 +58,7 @@ class TeamLearner(TorchLearner):
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         """Register our optimiser; its rate is set by our schedule before every step."""
         parameters = self.get_parameters(self._module[module_id])
-        optimiser = make_optimiser(self.settings, parameters)
+        optimiser = make_optimiser(self.settings, parameters, self._policy.value_head.parameters())
         rate = self.settings.learning_rate.at(self.progress)
         self.register_optimizer(
             module_id=module_id, optimizer=optimiser, params=parameters, lr_or_lr_schedule=max(rate, 1e-12)
@@ -69,24 +72,47 @@ class TeamLearner(TorchLearner):
             count_progress(self.progress, batch, max(1, self.config.num_learners))
             self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
             for minibatch in minibatches(self.objective, batch, self.progress.updates, self.replay):
-                # A step's rows are worlds times steps; RLlib only counts them.
-                yield MultiAgentBatch({DEFAULT_MODULE_ID: _Rows(minibatch)}, env_steps=minibatch["terminated"].numel())
+                # RLlib's update of what is yielded runs before the generator goes on.
+                for part in parts(self.objective, minibatch):
+                    self._part = part
+                    yield _of_rllib(part.batch)
+                if self.divergence.is_too_large:
+                    return
 
     def compute_loss_for_module(self, *, module_id: str, config: Any, batch: Any, fwd_out: Any) -> torch.Tensor:
         """The objective's loss."""
         loss, statistics = self.objective.loss(fwd_out[TEAM], dict(batch), self.progress)
+        self.divergence.add(self._part, statistics)
         self._log_statistics(module_id, statistics)
-        return loss
+        return loss * self._part.share
+
+    def compute_gradients(self, loss_per_module: Any, **kwargs: Any) -> Any:
+        """RLlib's, added to those of the minibatch's parts before."""
+        before = {} if self._part.is_first else {name: weight.grad for name, weight in self._params.items()}
+        gradients = super().compute_gradients(loss_per_module, **kwargs)
+        for name, gradient in before.items():
+            if gradient is not None:
+                weight = self._params[name]
+                weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+                gradients[name] = weight.grad
+        return gradients
 
     def postprocess_gradients(self, gradients_dict: Any) -> Any:
-        """Clip all gradients together; a non-finite one cancels the whole step."""
+        """Clip all gradients together once they are complete; a non-finite one cancels the whole step."""
+        if not self._part.is_last:
+            return gradients_dict
+        self._agree_on_divergence()
+        if self.divergence.is_too_large:
+            return gradients_dict
         present = [gradient for gradient in gradients_dict.values() if gradient is not None]
         norm, self._is_finite = clip_gradients(self.settings, present)
         self._log_statistics(DEFAULT_MODULE_ID, {"learner/gradient_norm": norm})
         return gradients_dict
 
     def apply_gradients(self, gradients_dict: Any) -> None:
-        """Set the scheduled rate and step, unless a gradient was not finite."""
+        """Set the scheduled rate and step, unless a gradient was not finite or the policy has moved too far."""
+        if not self._part.is_last or self.divergence.is_too_large:
+            return
         optimiser = self.get_optimizer(DEFAULT_MODULE_ID)
         rate = set_learning_rate(optimiser, self.settings, self.progress)
         if self._is_finite:
@@ -95,6 +121,15 @@ class TeamLearner(TorchLearner):
         self.objective.after_step(self._policy, self.progress)
         skipped = 0.0 if self._is_finite else 1.0
         self._log_statistics(DEFAULT_MODULE_ID, {"schedule/learning_rate": rate, "learner/skipped_update": skipped})
+
+    def _agree_on_divergence(self) -> None:
+        """All learners go on or stop together: each takes the mean of all, as of their gradients."""
+        if not self.divergence.has_limit:
+            return
+        if self.config.num_learners > 1:
+            torch.distributed.all_reduce(self.divergence.mean)
+            self.divergence.mean = self.divergence.mean / self.config.num_learners
+        self._log_statistics(DEFAULT_MODULE_ID, self.divergence.told())
 
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients and rates follow our own progress."""
@@ -181,6 +216,11 @@ def _update_or_say_why(self: TeamImpalaLearner, **arguments: Any) -> None:
     except Exception as error:
         self.updates_done.failure = f"{type(error).__name__}: {error}"
         raise
+
+
+def _of_rllib(batch: dict[str, torch.Tensor]) -> MultiAgentBatch:
+    """A batch as RLlib's learners take it. A step's rows are worlds times steps; RLlib only counts them."""
+    return MultiAgentBatch({DEFAULT_MODULE_ID: _Rows(batch)}, env_steps=batch["terminated"].numel())
 
 
 class _Rows(SampleBatch):

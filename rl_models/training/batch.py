@@ -40,6 +40,23 @@ def without_last_observation(batch: Batch) -> Batch:
     return batch | cut
 
 
+def steps_of_decisions(batch: Batch) -> Batch:
+    """The K steps at which anybody chooses, each a sequence of its own: [B, T, ...] -> [K, 1, ...].
+
+    What belongs to a fragment and not to a step (`last_values`, `versions`) has done its work and is left out.
+
+    Raises:
+        ValueError: a team with memory, to which a step alone means something else.
+    """
+    if any(key.startswith("state/") for key in batch):
+        raise ValueError("a team with memory learns from whole fragments; leave `by_decisions` off")
+    mask = decides(batch)
+    place = torch.ones_like(batch["terminated"]) if mask is None else mask.any(-1)
+    per_step = [key for key, value in batch.items() if value.shape[:2] == place.shape and key != "last_values"]
+    cut = {key: batch[key][place][:, None] for key in per_step if not key.startswith("texts/")}
+    return cut | {key: value for key, value in batch.items() if key.startswith("texts/")}
+
+
 def think(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
     """The policy's output at every observation of the batch."""
     obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith(("obs/", "texts/"))}

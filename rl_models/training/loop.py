@@ -12,9 +12,10 @@ import torch
 from torch import nn
 
 from rl_models.team_policy import TeamPolicy
-from rl_models.training.batch import Batch, take, think, to_batch
+from rl_models.training.accumulation import Divergence, parts
+from rl_models.training.batch import Batch, steps_of_decisions, take, think, to_batch
 from rl_models.training.fragment import Fragment
-from rl_models.training.objective import Objective, Statistics
+from rl_models.training.objective import Objective, Ppo, Statistics
 from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
 from rl_models.training.q_learning import Qmix
 from rl_models.training.replay import Replay
@@ -30,19 +31,18 @@ class Learner:
         policy: what is trained.
         objective: what is minimised.
         settings: with which optimiser.
-        micro_batch: most worlds in one backward pass; larger minibatches accumulate gradients. 0: no limit.
         progress: how far training has come.
     """
 
     policy: TeamPolicy
     objective: Objective
     settings: OptimiserSettings
-    micro_batch: int = 0
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
         """Build the optimiser, and bring the objective's tables to where the policy is."""
-        self.optimiser = make_optimiser(self.settings, self.policy.parameters())
+        self.optimiser = make_optimiser(self.settings, self.policy.parameters(), self.policy.value_head.parameters())
+        self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
         for extra in self.objective.extra_losses:
             extra.to(self.device)
@@ -59,18 +59,19 @@ class Learner:
         count_progress(self.progress, batch)
         statistics: Statistics = {}
         for minibatch in minibatches(self.objective, batch, self.progress.updates, self.replay):
-            statistics = self._minibatch(minibatch, len(minibatch["is_first"]))
+            statistics = self._minibatch(minibatch)
+            if self.divergence.is_too_large:
+                break
         return statistics
 
-    def _minibatch(self, batch: Batch, worlds: int) -> Statistics:
+    def _minibatch(self, minibatch: Batch) -> Statistics:
         self.optimiser.zero_grad(set_to_none=True)
-        size = self.micro_batch or worlds
-        for first in range(0, worlds, size):
-            part = take(batch, slice(first, first + size)) if size < worlds else batch
-            loss, statistics = self.objective.loss(think(self.policy, part), part, self.progress)
-            # Parts of a sum are added, parts of a mean weighted by their size.
-            (loss * (1.0 if self.objective.sums_losses else min(size, worlds - first) / worlds)).backward()
-        return statistics | self._step()
+        for part in parts(self.objective, minibatch):
+            loss, statistics = self.objective.loss(think(self.policy, part.batch), part.batch, self.progress)
+            self.divergence.add(part, statistics)
+            (loss * part.share).backward()
+        statistics |= self.divergence.told()
+        return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _step(self) -> Statistics:
         rate = set_learning_rate(self.optimiser, self.settings, self.progress)
@@ -98,7 +99,7 @@ def count_progress(progress: Progress, batch: Batch, learners: int = 1) -> None:
 def minibatches(objective: Objective, batch: Batch, seed: int, replay: Replay | None = None) -> Iterator[Batch]:
     """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
 
-    Q-learning adds the batch to its replay and draws from there.
+    Q-learning adds the batch to its replay and draws from there; PPO by decisions shuffles these instead of sequences.
 
     There are as many as the objective says, of sizes that differ by one at most, unless there are fewer worlds: several
     learners wait for each other at every minibatch, and their shares of the worlds may differ by one.
@@ -106,6 +107,8 @@ def minibatches(objective: Objective, batch: Batch, seed: int, replay: Replay | 
     if isinstance(objective, Qmix):
         yield from _replayed(objective, batch, seed, objective.new_replay() if replay is None else replay)
         return
+    if isinstance(objective, Ppo) and objective.by_decisions:
+        batch = steps_of_decisions(batch)
     worlds = len(batch["is_first"])
     generator = torch.Generator().manual_seed(seed)
     for _ in range(objective.epochs):

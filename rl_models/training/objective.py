@@ -28,6 +28,7 @@ from rl_models.training.schedule import Progress, Schedule
 Statistics = dict[str, Tensor | float]
 EntropyKind = Literal["component", "marginal"]
 Regressed = Literal["all", "decisions"]
+APPROXIMATE_KL = "policy/approximate_kl"
 
 
 class ExtraLoss(Protocol):
@@ -52,6 +53,8 @@ class _Objective:
     regressed: Regressed = "all"
     """Whose values are learned: of `all` agents in the game, or of those that choose at a step. With the latter agents
     that carry on with a macro action neither add to the value loss nor make its mean smaller."""
+    accumulate: int = 1
+    """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
     extra_losses: tuple[ExtraLoss, ...] = ()
 
     def new_replay(self) -> None:
@@ -142,6 +145,12 @@ class Ppo(_Objective):
     epochs: int = 2
     minibatches: int = 4
     standardises_advantages: bool = True
+    target_kl: float = 0.0
+    """A minibatch whose mean approximate KL exceeds this is not stepped on and ends the update; 0: no limit."""
+    value_clip: float = 0.0
+    """How far a value may move from the one recorded while acting before its error stops falling; 0: any way."""
+    by_decisions: bool = False
+    """Minibatches are of steps at which somebody chooses, shuffled over worlds and time, instead of whole fragments."""
 
     def prepare(self, batch: Batch) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
@@ -160,12 +169,18 @@ class Ppo(_Objective):
         """Scalar to minimise on a prepared batch, and numbers to log."""
         log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
-        value_loss = pg.value_error(output.values, batch["value_targets"], self._regressed(batch))
-        loss, statistics = self._complete(output, batch, progress, surrogate, value_loss)
+        loss, statistics = self._complete(output, batch, progress, surrogate, self._value_loss(output.values, batch))
         ratio = log_ratio.detach().exp()
+        statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), self._mask(batch))
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip).float().mean()
         statistics["policy/ratio_error"] = (ratio - 1).abs().max()
         return loss, statistics
+
+    def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
+        targets, mask = batch["value_targets"], self._regressed(batch)
+        if self.value_clip:
+            return pg.clipped_value_error(values, targets, batch["values"], self.value_clip, mask)
+        return pg.value_error(values, targets, mask)
 
 
 @dataclass(frozen=True, kw_only=True)

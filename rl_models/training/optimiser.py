@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,8 @@ class OptimiserSettings:
 
     kind: Literal["adam", "rmsprop"] = "adam"
     learning_rate: Schedule = field(default_factory=lambda: Schedule.constant(1e-3))
+    critic_learning_rate: Schedule | None = None
+    """Of the value head, which then is a group of parameters of its own; None: the same as of all others."""
     epsilon: float = 1e-5
     betas: tuple[float, float] = (0.9, 0.999)
     """Adam's decay rates; RMSProp uses the second as its alpha."""
@@ -33,20 +35,44 @@ class OptimiserSettings:
     clip_by: Literal["norm", "largest"] = "norm"
 
 
-def make_optimiser(settings: OptimiserSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Build the optimiser over those parameters that require a gradient."""
+def make_optimiser(
+    settings: OptimiserSettings, parameters: Iterable[nn.Parameter], critic: Iterable[nn.Parameter] = ()
+) -> torch.optim.Optimizer:
+    """Build the optimiser over those parameters that require a gradient.
+
+    Args:
+        settings: which one.
+        parameters: all of them.
+        critic: those among them that have a learning rate of their own, if the settings name one.
+    """
     trainable = [parameter for parameter in parameters if parameter.requires_grad]
+    groups = _groups(trainable, {id(one) for one in critic} if settings.critic_learning_rate else set())
     rate = settings.learning_rate.at(Progress())
+    optimiser: torch.optim.Optimizer
     if settings.kind == "rmsprop":
-        return torch.optim.RMSprop(trainable, lr=rate, alpha=settings.betas[1], eps=settings.epsilon)
-    return torch.optim.Adam(trainable, lr=rate, betas=settings.betas, eps=settings.epsilon, amsgrad=settings.amsgrad)
+        optimiser = torch.optim.RMSprop(groups, lr=rate, alpha=settings.betas[1], eps=settings.epsilon)
+    else:
+        optimiser = torch.optim.Adam(
+            groups, lr=rate, betas=settings.betas, eps=settings.epsilon, amsgrad=settings.amsgrad
+        )
+    set_learning_rate(optimiser, settings, Progress())
+    return optimiser
+
+
+def _groups(trainable: list[nn.Parameter], critic: set[int]) -> list[dict[str, Any]]:
+    """One group, or the critic's behind that of all others."""
+    own = [parameter for parameter in trainable if id(parameter) in critic]
+    others = [parameter for parameter in trainable if id(parameter) not in critic]
+    return [{"params": others}, {"params": own}] if own else [{"params": others}]
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSettings, progress: Progress) -> float:
-    """Apply the schedule; returns the rate."""
+    """Apply the schedules; returns the rate of all but a critic with a rate of its own."""
     rate = settings.learning_rate.at(progress)
     for group in optimiser.param_groups:
         group["lr"] = rate
+    if settings.critic_learning_rate is not None and len(optimiser.param_groups) > 1:
+        optimiser.param_groups[1]["lr"] = settings.critic_learning_rate.at(progress)
     return rate
 
 

@@ -89,19 +89,6 @@ def test_every_update_shuffles_anew(monkeypatch):
     assert orders[:2] != orders[2:]
 
 
-@pytest.mark.parametrize("objective", [Impala(), Impala(sums_losses=True), Ppo(epochs=1, minibatches=1)])
-def test_gradients_gathered_in_parts_are_those_of_the_whole(objective):
-    one = collector()
-    fragment = one.collect()
-    policies = []
-    for size in (0, 4):  # six worlds in parts of four and two
-        policy = copy.deepcopy(one.policy)
-        Learner(policy, objective, ADAM, micro_batch=size).update([fragment])
-        policies.append(policy)
-    for whole, parts in zip(*(policy.parameters() for policy in policies), strict=True):
-        torch.testing.assert_close(whole.grad, parts.grad, atol=1e-5, rtol=1e-3)
-
-
 @pytest.mark.parametrize("objective", [Ppo(epochs=1, minibatches=1), Impala()])
 def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     one = collector()

@@ -1,0 +1,75 @@
+"""Gradients in parts and the divergence that ends an update: RLlib's learners do what the Ray-free loop does."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.training.loop import Learner
+from rl_models.training.optimiser import OptimiserSettings
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Schedule
+from tests.rllib.small import build_team, make_rooms, plan
+
+pytestmark = pytest.mark.usefixtures("ray_session")
+SETTINGS = OptimiserSettings(
+    learning_rate=Schedule.constant(1e-2), critic_learning_rate=Schedule.constant(3e-3), amsgrad=True, clip=1e9
+)
+PARTS = {"epochs": 4, "minibatches": 2, "accumulate": 2}
+
+
+@pytest.fixture
+def trained():
+    """Train once with RLlib; the algorithm and what it told."""
+    built = []
+
+    def train(**arguments):
+        one = dataclasses.replace(plan(**arguments), optimiser=SETTINGS)
+        built.append(TeamAlgorithm(one))
+        return built[-1], built[-1].train()
+
+    yield train
+    for one in built:
+        one.close()
+
+
+def without_ray(one):
+    """The same update in the Ray-free loop; the learner and what it told."""
+    collector = Collector(make_rooms(6, 0), build_team(), 10)
+    collector.reset(3)
+    learner = Learner(collector.policy, one._plan.objective, SETTINGS)
+    return learner, learner.update([collector.collect()])
+
+
+@pytest.mark.parametrize("limit", [0.0, 1e-3])
+def test_rllib_steps_and_stops_as_the_ray_free_loop_does(trained, limit):
+    one, told = trained(**PARTS, target_kl=limit, value_clip=0.2)
+    learner, wanted = without_ray(one)
+    assert one.progress() == learner.progress
+    assert one.progress().updates == 8 if not limit else 0 < one.progress().updates < 8
+    for name, value in one.policy().state_dict().items():
+        torch.testing.assert_close(value, learner.policy.state_dict()[name], atol=1e-6, rtol=1e-5, msg=name)
+    assert told["policy/approximate_kl"] == pytest.approx(float(wanted["policy/approximate_kl"]), rel=1e-3)
+    assert told.get("learner/stopped", 0.0) == (1.0 if limit else 0.0)
+
+
+def test_two_learners_stop_at_the_same_minibatch_by_the_mean_of_what_they_see(trained):
+    one, told = trained(**PARTS, target_kl=1e-3, learners=2, worlds=8)
+    (first, progress), (second, others) = one._each_learner(lambda learner: learner.training_state())
+    assert progress == others and 0 < progress.updates < 8
+    assert told["learner/stopped"] == 1.0
+    seen = one._each_learner(lambda learner: float(learner.divergence.mean))
+    assert seen[0] == seen[1] > 1e-3
+    for name, value in first["weights"].items():
+        assert torch.equal(value, second["weights"][name]), name
+
+
+def test_two_learners_sum_the_gradients_of_their_parts_and_share_their_mean(trained):
+    """Four parts of a world each, two a learner, are one minibatch of four worlds."""
+    weights = []
+    for accumulate in (1, 2):
+        one, _ = trained(epochs=2, minibatches=1, accumulate=accumulate, learners=2, worlds=4)
+        weights.append(one.policy().state_dict())
+    for name, value in weights[0].items():
+        torch.testing.assert_close(value, weights[1][name], atol=1e-6, rtol=1e-5, msg=name)

@@ -1,0 +1,224 @@
+"""Minibatches in parts, minibatches of decisions, the divergence that ends an update, and a critic's own rate."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.registry import make
+from rl_models.losses import policy_gradient as pg
+from rl_models.networks.vector import VectorConfig
+from rl_models.training.accumulation import parts
+from rl_models.training.batch import decides, think, to_batch
+from rl_models.training.handover import trainable_names
+from rl_models.training.loop import Learner, minibatches
+from rl_models.training.objective import Impala, Ppo
+from rl_models.training.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
+from rl_models.training.rollout import Collector
+from rl_models.training.schedule import Progress, Schedule
+from rl_models.vector import vector_team
+from tests.training.small import collector
+
+SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), clip=1e9)
+DECISIONS = Ppo(is_joint=False, regressed="decisions")
+BY_DECISIONS = dataclasses.replace(DECISIONS, by_decisions=True)
+
+
+def cooks(length=12):
+    """Two cooks that see numbers and carry on with macro actions, in six kitchens."""
+    world = make("salad-v0", 6, first_world=0)
+    scale = world.tables["vector_scale"].tolist()
+    team = vector_team(VectorConfig(dense=(8,)), world.num_agents, scale, len(world.macros), 0, 0)
+    one = Collector(world, team, length)
+    one.reset(3)
+    return one
+
+
+def updated(one, fragment, objective):
+    policy = copy.deepcopy(one.policy)
+    learner = Learner(policy, objective, SETTINGS)
+    return learner, learner.update([fragment])
+
+
+def assert_same_weights(one, other, **tolerance):
+    for (name, value), wanted in zip(one.state_dict().items(), other.state_dict().values(), strict=True):
+        torch.testing.assert_close(value, wanted, msg=name, **tolerance)
+
+
+# ------------------------------------------------------------------------------------------------- parts
+
+
+@pytest.mark.parametrize("make_one", [collector, cooks], ids=["all choose", "macro actions"])
+@pytest.mark.parametrize(
+    "objective",
+    [Impala(), Impala(sums_losses=True), Ppo(epochs=1, minibatches=1), dataclasses.replace(DECISIONS, minibatches=1)],
+    ids=["impala", "summed impala", "ppo", "ppo by agent"],
+)
+def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one):
+    """Six worlds in four parts, of two and of one."""
+    if make_one is cooks:
+        objective = dataclasses.replace(objective, regressed="decisions")
+    objective = dataclasses.replace(objective, epochs=1)
+    one = make_one()
+    fragment = one.collect()
+    whole, _ = updated(one, fragment, objective)
+    cut, _ = updated(one, fragment, dataclasses.replace(objective, accumulate=4))
+    assert whole.progress == cut.progress
+    for wanted, got in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
+        torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_no_pass_holds_more_than_a_part(count):
+    batch = Ppo().prepare(to_batch(collector().collect()))
+    found = parts(Ppo(accumulate=count), batch)
+    assert [len(part.batch["is_first"]) for part in found] == [6 // count] * count
+    assert sum(part.share for part in found) == pytest.approx(1.0)
+    assert [part.is_first for part in found] == [True] + [False] * (count - 1)
+    assert [part.is_last for part in found] == [False] * (count - 1) + [True]
+
+
+def test_too_few_sequences_for_the_parts_are_refused_because_learners_wait_for_each_other():
+    batch = Ppo().prepare(to_batch(collector(num_worlds=2).collect()))
+    with pytest.raises(ValueError, match="2 sequences cannot be learned from in 3 parts"):
+        parts(Ppo(accumulate=3), batch)
+
+
+# ------------------------------------------------------------------------------------------------- decisions
+
+
+def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_an_epoch():
+    one = cooks()
+    batch = BY_DECISIONS.prepare(to_batch(one.collect()))
+    batch["number"] = torch.arange(batch["terminated"].numel()).reshape(batch["terminated"].shape)
+    wanted = batch["number"][decides(batch).any(-1)].tolist()
+    found = list(minibatches(dataclasses.replace(BY_DECISIONS, epochs=2, minibatches=4), batch, seed=0))
+    epochs = [torch.cat([part["number"][:, 0] for part in found[first : first + 4]]).tolist() for first in (0, 4)]
+    assert len(wanted) < batch["number"].numel()
+    assert sorted(epochs[0]) == sorted(epochs[1]) == wanted and epochs[0] != epochs[1]
+    assert all(decides(part).any(-1).all() for part in found)
+
+
+def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
+    one = cooks()
+    fragment = one.collect()
+    whole, _ = updated(one, fragment, dataclasses.replace(DECISIONS, epochs=1, minibatches=1))
+    by_decisions, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, epochs=1, minibatches=1))
+    assert whole.progress == by_decisions.progress
+    for wanted, got in zip(whole.policy.parameters(), by_decisions.policy.parameters(), strict=True):
+        torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
+
+
+def test_a_team_with_memory_cannot_learn_from_steps_alone():
+    one = collector()
+    with pytest.raises(ValueError, match="a team with memory learns from whole fragments"):
+        updated(one, one.collect(), Ppo(by_decisions=True))
+
+
+# ------------------------------------------------------------------------------------------------- divergence
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_the_update_ends_before_the_step_at_which_the_policy_has_moved_too_far(accumulate):
+    one = collector()
+    fragment = one.collect()
+    plain = Ppo(epochs=4, minibatches=1, accumulate=accumulate)
+    free, told = updated(one, fragment, plain)
+    assert free.progress.updates == 4
+    limit = 0.5 * float(told["policy/approximate_kl"])
+    held, told = updated(one, fragment, dataclasses.replace(plain, target_kl=limit))
+    assert 0 < held.progress.updates < 4
+    assert told["learner/stopped"] == 1 and told["policy/approximate_kl"] > limit
+    alike, _ = updated(one, fragment, dataclasses.replace(plain, epochs=held.progress.updates))
+    assert_same_weights(held.policy, alike.policy, atol=0, rtol=0)
+
+
+def test_a_limit_that_is_not_reached_changes_nothing():
+    one = collector()
+    fragment = one.collect()
+    free, _ = updated(one, fragment, Ppo())
+    held, told = updated(one, fragment, Ppo(target_kl=100.0))
+    assert told["learner/stopped"] == 0
+    assert_same_weights(free.policy, held.policy, atol=0, rtol=0)
+
+
+def test_the_next_update_begins_anew_after_one_that_ended_early():
+    one = collector()
+    learner = Learner(one.policy, Ppo(epochs=3, minibatches=2, target_kl=1e-5), SETTINGS)
+    for updates in (1, 2):
+        assert learner.update([one.collect()])["learner/stopped"] == 1
+        assert learner.progress.updates == updates
+
+
+def test_the_approximate_divergence_is_that_of_the_distributions():
+    """Over draws of the old policy the mean of r - 1 - log r is KL(old || new)."""
+    old, new = torch.tensor([0.7, 0.3]), torch.tensor([0.4, 0.6])
+    draws = torch.tensor([0] * 7 + [1] * 3)
+    got = pg.approximate_kl((new.log() - old.log())[draws])
+    torch.testing.assert_close(got, (old * (old.log() - new.log())).sum())
+    mask = torch.tensor([True, False])
+    torch.testing.assert_close(pg.approximate_kl(torch.tensor([0.5, 9.0]), mask), torch.tensor(0.5).exp() - 1.5)
+
+
+# ------------------------------------------------------------------------------------------------- values
+
+
+def test_a_clipped_value_error_is_the_larger_one():
+    values = torch.tensor([[1.0], [0.1], [0.5]], requires_grad=True)
+    targets, recorded = torch.tensor([[1.2], [1.0], [-1.0]]), torch.zeros(3, 1)
+    # held: .2, .1, .2; errors: max(.04, 1), max(.81, .81), max(2.25, 1.44)
+    loss = pg.clipped_value_error(values, targets, recorded, 0.2)
+    torch.testing.assert_close(loss, torch.tensor((1.0 + 0.81 + 2.25) / 3))
+    loss.backward()
+    assert values.grad[0] == 0  # it has moved as far as it may towards its target
+    assert (values.grad[1:] != 0).all()
+
+
+def test_ppo_clips_values_around_those_recorded_while_acting():
+    one = collector()
+    batch = Ppo().prepare(to_batch(one.collect()))
+    output = think(one.policy, batch)
+    moved = dataclasses.replace(output, values=output.values + 5.0)
+    told = Ppo(value_clip=0.2).loss(moved, batch, Progress())[1]["loss/value"]
+    wanted = pg.clipped_value_error(moved.values, batch["value_targets"], batch["values"], 0.2)
+    torch.testing.assert_close(told, wanted.detach())
+    assert told >= Ppo().loss(moved, batch, Progress())[1]["loss/value"]
+
+
+# ------------------------------------------------------------------------------------------------- rates
+
+
+def test_the_critic_can_have_a_learning_rate_of_its_own():
+    policy = collector().policy
+    settings = OptimiserSettings(
+        learning_rate=Schedule.linear(1e-3, 0.0, 100), critic_learning_rate=Schedule.linear(1e-1, 0.0, 200)
+    )
+    optimiser = make_optimiser(settings, policy.parameters(), policy.value_head.parameters())
+    assert [group["lr"] for group in optimiser.param_groups] == [1e-3, 1e-1]
+    assert set_learning_rate(optimiser, settings, Progress(env_steps=50)) == pytest.approx(5e-4)
+    assert [group["lr"] for group in optimiser.param_groups] == pytest.approx([5e-4, 0.075])
+    critic = {id(parameter) for parameter in policy.value_head.parameters()}
+    assert {id(parameter) for parameter in optimiser.param_groups[1]["params"]} == critic
+    # Checkpoints and curricula know an optimiser's state by the order of names.
+    named, order = dict(policy.named_parameters()), [p for group in optimiser.param_groups for p in group["params"]]
+    assert [id(named[name]) for name in trainable_names(policy)] == [id(parameter) for parameter in order]
+
+
+def test_a_rate_of_zero_holds_the_critic_and_not_the_actor():
+    one = collector()
+    settings = dataclasses.replace(SETTINGS, critic_learning_rate=Schedule.constant(0.0))
+    before = {name: value.clone() for name, value in one.policy.state_dict().items()}
+    Learner(one.policy, Ppo(), settings).update([one.collect()])
+    moved = {name for name, value in one.policy.state_dict().items() if not torch.equal(value, before[name])}
+    assert moved and not any(name.startswith("value_head.") for name in moved)
+    assert any(name.startswith("policy_head.") for name in moved)
+
+
+def test_all_together_learn_with_finite_numbers():
+    one = cooks()
+    objective = dataclasses.replace(BY_DECISIONS, accumulate=3, minibatches=4, target_kl=0.02, value_clip=0.2)
+    learner, told = updated(one, one.collect(), objective)
+    assert learner.progress.updates >= 1
+    assert all(np.isfinite(float(value)) for value in told.values())
