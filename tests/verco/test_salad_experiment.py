@@ -87,6 +87,28 @@ def test_no_row_learns_values_of_cooks_that_carry_on(method):
     assert cooking(method).objective.regressed == "decisions"
 
 
+def test_the_preset_paper_has_the_base_methods_update():
+    objective, optimiser = (getattr(cooking("verco", PAPER), name) for name in ("objective", "optimiser"))
+    assert (objective.minibatches, objective.accumulate, objective.epochs) == (4, 8, 1) and objective.by_decisions
+    assert (objective.target_kl, objective.value_clip, objective.value_weight) == (0.02, 0.2, 0.25)
+    assert [rate.points[0][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [5e-7, 1e-5]
+    assert [rate.points[-1][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [0, 0]
+    assert cooking("symbolic_ppo", PAPER).optimiser.critic_learning_rate is None
+
+
+def test_a_language_team_learns_with_the_paper_presets_update():
+    """Of the smallest model: parts, target KL, clipped values and two learning rates at once."""
+    config = dataclasses.replace(SMOKE, learner=PAPER.learner)
+    trial = cooking("twosome", config)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=4, first_world=0), policy, 24)
+    collector.reset(0)
+    learner = Learner(policy, trial.objective, trial.optimiser)
+    changed = changed_by(lambda: learner.update([collector.collect()]), policy.state_dict)
+    assert learner.progress.updates == 4 and learner.progress.env_steps == 4 * 24
+    assert any(name.startswith("value_head.") for name in changed) and any(".action." in name for name in changed)
+
+
 def test_a_decision_is_discounted_by_its_env_steps():
     trial = cooking("twosome")
     collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 24)

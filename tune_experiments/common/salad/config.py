@@ -44,6 +44,8 @@ class LearnerSettings:
     """Adam's, at the start, for language teams."""
     symbolic_learning_rate: float = 3e-3
     """The same for teams that see numbers."""
+    critic_learning_rate: float = 0.0
+    """Of a language team's value head; 0: that of the team."""
     final_learning_rate_share: float = 0.1
     """Of the learning rate, reached linearly at the end of the budget."""
     gamma: float = 0.99
@@ -55,7 +57,15 @@ class LearnerSettings:
     epochs: int = 3
     """Passes over each batch."""
     minibatches: int = 2
-    """Of whole fragments in a pass."""
+    """Optimiser steps in a pass."""
+    accumulate: int = 1
+    """Parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
+    by_decisions: bool = False
+    """Minibatches are of steps at which somebody decides, instead of whole fragments."""
+    target_kl: float = 0.0
+    """Mean approximate KL at which an update ends; 0: none."""
+    value_clip: float = 0.0
+    """How far a value may move in an update before its error stops falling; 0: any way."""
     value_weight: float = 0.5
     """Of the squared value error."""
     entropy_weight: float = 0.04
@@ -118,9 +128,11 @@ class VercoConfig:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
         check_at_least(1, self, "budget_env_steps", "validations", "checkpoints", "valid_episodes", "test_episodes")
         check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
-        check_at_least(1, self, "learner.epochs", "learner.minibatches", "distillation.epochs", "distillation.batch")
+        check_at_least(1, self, "learner.epochs", "learner.minibatches", "learner.accumulate")
+        check_at_least(1, self, "distillation.epochs", "distillation.batch")
         check_workers(self)
         check_at_least(0, self, "max_episode_steps", "training_episode_steps")
+        check_at_least(0, self, "learner.critic_learning_rate", "learner.target_kl", "learner.value_clip")
         check_at_least(0, self, "learner.entropy_weight", "learner.final_entropy_weight", "learner.value_weight")
         check_above(0, self, "learner.learning_rate", "learner.symbolic_learning_rate", "learner.clip")
         check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")

@@ -10,6 +10,10 @@ _COMPARED = {
     "team.normalisation": "normalisation of scores",
     "team.critic_base": "whose state the critic reads",
     "learner.learning_rate": "learning rate",
+    "learner.critic_learning_rate": "learning rate of the critic (0: the same)",
+    "learner.target_kl": "target KL (0: none)",
+    "learner.value_clip": "value clipping (0: none)",
+    "learner.value_weight": "weight of the squared value error",
     "learner.epochs": "passes over a batch",
     "learner.entropy_weight": "entropy weight",
     "learner.clip_gradient": "largest gradient norm",
@@ -19,10 +23,7 @@ _COMPARED = {
 
 def departures(config: VercoConfig, published: VercoConfig) -> list[str]:
     """Compare with the preset that has the base method's constants; the paper states none of its own."""
-    notes = [
-        "the teacher's lessons are about play of scripted cooks that err, the paper's about its initial policy",
-        "adapter and critic share one learning rate, and no target KL ends an update",
-    ]
+    notes = ["the teacher's lessons are about play of scripted cooks that err, the paper's about its initial policy"]
     if config.teacher == "scripted":
         notes.append("the teacher is scripted, the paper's is GPT-4")
     if "drawing" in TASKS[config.task] or TASKS[config.task]["layout"] not in ("A", "B"):

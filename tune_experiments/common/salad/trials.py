@@ -109,6 +109,10 @@ def _ppo(config: VercoConfig) -> Ppo:
         clip=learner.clip,
         epochs=learner.epochs,
         minibatches=learner.minibatches,
+        accumulate=learner.accumulate,
+        by_decisions=learner.by_decisions,
+        target_kl=learner.target_kl,
+        value_clip=learner.value_clip,
         value_weight=learner.value_weight,
         entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, config.budget_env_steps),
         is_joint=False,
@@ -119,5 +123,13 @@ def _ppo(config: VercoConfig) -> Ppo:
 def _optimiser(config: VercoConfig, is_symbolic: bool) -> OptimiserSettings:
     learner = config.learner
     start = learner.symbolic_learning_rate if is_symbolic else learner.learning_rate
-    rate = Schedule.linear(start, start * learner.final_learning_rate_share, config.budget_env_steps)
-    return OptimiserSettings(learning_rate=rate, clip=learner.clip_gradient)
+    critic = None if is_symbolic else learner.critic_learning_rate
+    return OptimiserSettings(
+        learning_rate=_falling(config, start),
+        critic_learning_rate=_falling(config, critic) if critic else None,
+        clip=learner.clip_gradient,
+    )
+
+
+def _falling(config: VercoConfig, rate: float) -> Schedule:
+    return Schedule.linear(rate, rate * config.learner.final_learning_rate_share, config.budget_env_steps)
