@@ -8,7 +8,9 @@
 
 Diverse states are made and sub-goals planned for them; a team learns by PPO to reach its sub-goals, given in words;
 then it plays whole episodes under the planner, which reflects at most three times when a round has failed. Rows:
-`sama`; `blind`, the same team without being told anything; `selfplay`, for as many env steps. One policy a kitchen.
+`sama`; `blind`, the same team without being told anything, the control that words are used; `mappo`, the same network
+that learns the game itself, whole episodes for soups and shaped points, without text and planner; `selfplay`, for as
+many env steps. One policy a kitchen.
 Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
 """
 
@@ -33,6 +35,7 @@ CAPTION = "SAMA in Overcooked"
 LAPTOP = SamaConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
+    methods=("sama", "mappo", "selfplay"),
     network=SamaNetworkConfig(features=8, convolutions=(4, 4), hidden=16),
     encoder=TextEncoderConfig(word_features=8),
     states=20,

@@ -15,6 +15,7 @@ from tune_experiments.common.sama import evaluation
 from tune_experiments.common.sama.config import MOST_REFLECTIONS, SamaConfig
 from tune_experiments.common.sama.tables import CONDITION
 from tune_experiments.common.sama.teams import KitchenTeam
+from tune_experiments.common.sama.trials import UNPLANNED
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 _MANY_SHOTS = 3
@@ -37,8 +38,13 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
 
 
 def test(config: SamaConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The numbers of the table, by kitchen and condition; rows beside `sama` are tested under the first two alone."""
+    """The numbers of the table, by kitchen and condition.
+
+    Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
+    """
     assert isinstance(policy, KitchenTeam)
+    if policy.row in UNPLANNED:
+        return evaluation.test(config, policy)
     tested = conditions(config)
     names = list(tested) if policy.row == "sama" else list(tested)[:2]
     return {

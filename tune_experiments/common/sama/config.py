@@ -23,7 +23,7 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.overcooked.config import LearnerSettings
 
 MOST_REFLECTIONS = 3
-RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "selfplay"]
+RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ class ModelSettings:
 class SamaConfig:
     """One run."""
 
-    methods: tuple[RowName, ...] = ("sama", "blind", "selfplay")
+    methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
     """Rows of the table: `sama`; `blind`, the same without being told anything; `predicate` and `code`, the same with
-    rewards of that source; `selfplay`, of overcooked_selfplay."""
+    rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
+    of overcooked_selfplay."""
     layouts: tuple[str, ...] = ("cramped_room",)
     """Kitchens; each has policies of its own."""
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"

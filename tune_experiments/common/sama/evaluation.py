@@ -1,6 +1,7 @@
 """What is tested: whole episodes under a planner, soups counted as everybody counts them.
 
-`reward` is what papers report: 20 a soup, in an episode of 400 env steps. A row of self-play has no planner.
+`reward` is what papers report: 20 a soup, in an episode of 400 env steps. Rows that learn the game itself have no
+planner.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.common.overcooked.evaluation import episodes_of
+from tune_experiments.common.overcooked.config import OvercookedConfig
 from tune_experiments.common.plan import Episodes
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.kitchens import CommandedKitchen
 from tune_experiments.common.sama.planning import loop_of
 from tune_experiments.common.sama.play import PlannedPlay, Watch
 from tune_experiments.common.sama.teams import KitchenTeam
-from tune_experiments.common.sama.trials import BLIND, SELF_PLAY
+from tune_experiments.common.sama.trials import BLIND, UNPLANNED, play_unplanned
 
 EVALUATION_SEED = 400
 """Of every test: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""
@@ -28,9 +28,9 @@ TRANSCRIPT = "_transcript"
 def test(config: SamaConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The numbers of the table, by kitchen."""
     assert isinstance(policy, KitchenTeam)
-    if policy.row == SELF_PLAY:
+    if policy.row in UNPLANNED:
         settings = OvercookedConfig(layout=policy.layout, max_episode_steps=config.max_episode_steps)
-        return {policy.layout: episodes_of(make_world(settings, config.test_episodes), policy)}
+        return {policy.layout: play_unplanned(policy.row, settings, config.test_episodes, policy)}
     return {policy.layout: planned_episodes(config, policy, config.test_episodes)}
 
 

@@ -1,6 +1,7 @@
 """Kitchens whose chefs are told what to do: for play under a planner, and for learning to do as one is told.
 
-`CommandedKitchen` is Overcooked with relocations, in which each chef has a sub-goal and knows when it is reached.
+`SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, and nobody is told anything.
+In `CommandedKitchen` each chef has a sub-goal and knows when it is reached.
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
 for reaching them, and is over when both chefs have, or stopped after a time. Nobody asks a planner in here.
 
@@ -28,7 +29,30 @@ _DRAWN = ("agent_cells", "headings", "held", "contents")
 """What a drawn state fixes; its clock does not matter to a round."""
 
 
-class CommandedKitchen(Overcooked):
+class SymbolKitchen(Overcooked):
+    """Overcooked with relocations and symbols; observation `told` [2] is there and says the same all the time."""
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, layout: str = "cramped_room", **arguments: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            layout: a named kitchen.
+            arguments: of `Overcooked`.
+        """
+        options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
+        super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
+        last = len(told_sentences(layout)) - 1
+        self.observation_spec |= {"told": ArraySpec((NUM_CHEFS,), "uint8", 0, last, "what one and the other do")}
+
+    def _observe(self, rows: Array) -> Arrays:
+        return super()._observe(rows) | {"told": np.zeros((len(rows), NUM_CHEFS, NUM_CHEFS), np.uint8)}
+
+
+class CommandedKitchen(SymbolKitchen):
     """Overcooked with sub-goals; `tell` gives them, observation `told` [2] holds them, one's own first."""
 
     def __init__(
@@ -51,8 +75,7 @@ class CommandedKitchen(Overcooked):
             is_told: False keeps the sub-goals from the chefs, for a baseline that must do without.
             arguments: of `Overcooked`.
         """
-        options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
-        super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
+        super().__init__(num_worlds, first_world, layout=layout, **arguments)
         sentences = told_sentences(layout)
         self._is_told, self._done = is_told, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
@@ -61,7 +84,6 @@ class CommandedKitchen(Overcooked):
         )
         # Told sentences and tests have the same order, so a number means the same to both.
         assert self._book.texts == sentences[:-1]
-        self.observation_spec |= {"told": ArraySpec((NUM_CHEFS,), "uint8", 0, self._done, "what one and the other do")}
 
     def tell(self, worlds: Sequence[int], told: Sequence[Sequence[str]]) -> None:
         """Give the chefs of some worlds new sub-goals; whatever they are about to use they let be.
@@ -93,9 +115,10 @@ class CommandedKitchen(Overcooked):
 
     def _observe(self, rows: Array) -> Arrays:
         seen = super()._observe(rows)
+        if not self._is_told:
+            return seen
         told = np.where(self.state["reached"][rows], self._done, self.state["told"][rows])
-        own_first = np.stack([told, told[:, ::-1]], -1).astype(np.uint8)
-        return seen | {"told": own_first if self._is_told else np.zeros_like(own_first)}
+        return seen | {"told": np.stack([told, told[:, ::-1]], -1).astype(np.uint8)}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         chefs = (num_worlds, NUM_CHEFS)

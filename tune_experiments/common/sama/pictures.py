@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_envs.overcooked.world import Overcooked
 from tune_experiments.common.files import write_atomically
-from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.common.overcooked.config import OvercookedConfig
 from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import SEED
 from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes
 from tune_experiments.common.sama.kitchens import CommandedKitchen
 from tune_experiments.common.sama.teams import KitchenTeam
-from tune_experiments.common.sama.trials import SELF_PLAY
+from tune_experiments.common.sama.trials import UNPLANNED
 from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
 from tune_experiments.common.video import write_gif
 
@@ -37,8 +38,8 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
     team = policy.policy
     assert isinstance(team, KitchenTeam)
-    if team.row == SELF_PLAY:
-        return _film_self_play(policy, team.layout, seed)
+    if team.row in UNPLANNED:
+        return _film_unplanned(policy, UNPLANNED[team.row].make_world(OvercookedConfig(layout=team.layout)), seed)
     frames: list[np.ndarray] = []
 
     def watch(world: CommandedKitchen) -> None:
@@ -49,9 +50,8 @@ def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return frames
 
 
-def _film_self_play(policy: LoadedPolicy, layout: str, seed: int) -> list[np.ndarray]:
-    """Such a team acts by keys, not by cells, so the run's rounds are no world for it."""
-    world = make_world(OvercookedConfig(layout=layout))
+def _film_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
+    """Such a team plays the game itself, so the run's rounds are no world for it."""
     obs = world.reset(seed)
     policy.reset(seed, world.texts)
     frames = [world.render(0)]

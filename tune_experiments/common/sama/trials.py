@@ -17,15 +17,16 @@ from rl_models.team_policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.overcooked import trials as overcooked
-from tune_experiments.common.overcooked.config import OvercookedConfig
+from tune_experiments.common.overcooked.config import OvercookedConfig, arguments_of
+from tune_experiments.common.overcooked.evaluation import episodes_of
 from tune_experiments.common.plan import Episodes, TrialPlan
 from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.kitchens import SubgoalKitchen
+from tune_experiments.common.sama.kitchens import SubgoalKitchen, SymbolKitchen
 from tune_experiments.common.sama.planning import offline_planner, planner_of
 from tune_experiments.common.sama.preparation import prepare_lessons
 from tune_experiments.common.sama.teams import KitchenTeam, commanded_team
 
-SELF_PLAY, BLIND = "selfplay", "blind"
+SELF_PLAY, MAPPO, BLIND = "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
 """Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500
@@ -53,8 +54,8 @@ def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
     if method not in methods_of(config):
         raise UserError(f"a method must be one of {', '.join(methods_of(config))}, not {method!r}")
     row, layout = parts_of(method)
-    if row == SELF_PLAY:
-        return _self_play(config, layout, seed)
+    if row in UNPLANNED:
+        return _unplanned(config, row, layout, seed)
     if row in WRITTEN:
         config = dataclasses.replace(config, reward_source=WRITTEN[row])
     return dataclasses.replace(
@@ -109,10 +110,32 @@ def _prepared_algorithm(config: SamaConfig, layout: str, trial: TrialPlan) -> An
     return TeamAlgorithm(dataclasses.replace(trial, make_world=make_world))
 
 
-def _self_play(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
+def make_symbol_kitchen(
+    settings: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any
+) -> SymbolKitchen:
+    """Whole episodes of the game, seen and played as SAMA's network does it."""
+    return SymbolKitchen(num_worlds, first_world, **arguments_of(settings) | arguments)
+
+
+UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
+"""Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
+
+
+def play_unplanned(row: str, settings: OvercookedConfig, episodes: int, policy: TeamPolicy) -> Episodes:
+    """Whole episodes of such a row's team, paid for soups alone."""
+    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy)
+
+
+def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
     settings = _as_overcooked(config, layout)
-    trial = overcooked.plan_of(settings, overcooked.ROWS[SELF_PLAY], seed)
-    return dataclasses.replace(trial, build_policy=functools.partial(_self_play_team, settings, seed))
+    build = functools.partial(commanded_team, config, row, layout, seed)
+    if row == SELF_PLAY:
+        build = functools.partial(_self_play_team, settings, seed)
+    return dataclasses.replace(
+        overcooked.plan_of(settings, UNPLANNED[row], seed),
+        build_policy=build,
+        validate=functools.partial(play_unplanned, row, settings, settings.valid_episodes),
+    )
 
 
 def _self_play_team(settings: OvercookedConfig, seed: int) -> KitchenTeam:

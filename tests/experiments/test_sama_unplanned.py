@@ -1,0 +1,101 @@
+"""The rows of SAMA's table that learn the game itself: MAPPO with SAMA's network and without text, and self-play."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.training.batch import decides, think, to_batch
+from rl_models.training.loop import Learner
+from rl_models.training.rollout import Collector
+from tune_experiments.common.sama import conditions
+from tune_experiments.common.sama.evaluation import test as evaluate
+from tune_experiments.common.sama.kitchens import CommandedKitchen, SymbolKitchen
+from tune_experiments.common.sama.trials import MAPPO, UNPLANNED, plan
+from tune_experiments.sama_overcooked import LAPTOP, SMOKE
+
+MAPPO_HERE = "mappo-cramped_room"
+
+
+def test_mappo_has_the_network_of_sama_to_the_last_weight():
+    shapes = [
+        {name: weights.shape for name, weights in plan(LAPTOP, method, 0).build_policy().named_parameters()}
+        for method in (MAPPO_HERE, "sama-cramped_room")
+    ]
+    assert shapes[0] == shapes[1]
+
+
+def test_mappo_plays_whole_episodes_for_soups_and_shaped_points_and_is_told_nothing():
+    config = dataclasses.replace(LAPTOP, budget_env_steps=10**9)
+    world = plan(config, MAPPO_HERE, 0).make_world(num_worlds=4, first_world=0)
+    assert type(world) is SymbolKitchen and world.max_episode_steps == 400
+    assert set(world.reset(0)) == {"symbols", "legal", "decides", "told"}
+    start = world.snapshot()
+    start["held"][:] = 1
+    start["agent_cells"][:, 0], start["headings"][:, 0] = 7, 0  # below the pot, looking at it
+    start["agent_cells"][:, 1] = 11
+    world.restore(start)
+    told, reward = [], 0.0
+    for _ in range(2):  # relocation to an object takes one step when one faces it
+        obs, paid, *_ = world.step(np.array([[2, 11]] * 4))
+        told.append(obs["told"])
+        reward = reward + paid
+    assert not np.any(told)
+    np.testing.assert_allclose(reward, [[3.0, 0.0]] * 4, rtol=1e-3)
+
+
+def test_mappo_learns_from_the_probabilities_that_acting_drew_with():
+    trial = plan(SMOKE, MAPPO_HERE, 1)
+    policy, world = trial.build_policy(), trial.make_world(num_worlds=6, first_world=0)
+    collector = Collector(world, policy, 30)
+    collector.reset(0)
+    fragment = collector.collect()
+    batch = to_batch(fragment)
+    assert not decides(batch).all()
+    again = think(policy, batch).policy.first(30).log_prob(batch["actions"], decides(batch))
+    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
+    before = {name: weights.clone() for name, weights in policy.named_parameters()}
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    assert all(
+        not torch.equal(weights, before[name])
+        for name, weights in policy.named_parameters()
+        if name.startswith(("network.policy", "network.value", "policy_head", "value_head"))
+    )
+
+
+def test_both_have_the_same_budget_and_shaping_and_differ_by_what_they_see_and_do():
+    ours, theirs = (plan(LAPTOP, f"{row}-cramped_room", 0) for row in UNPLANNED)
+    assert ours.budget_env_steps == theirs.budget_env_steps
+    assert (repr(ours.objective), repr(ours.optimiser)) == (repr(theirs.objective), repr(theirs.optimiser))
+    worlds = [trial.make_world(num_worlds=1, first_world=0) for trial in (ours, theirs)]
+    assert worlds[0]._shaping == worlds[1]._shaping == 1.0
+    assert worlds[0]._shaping_steps == worlds[1]._shaping_steps
+    assert [world.action_spec for world in worlds] == [6, 20]
+
+
+@pytest.mark.parametrize("row", UNPLANNED)
+def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experiment(row):
+    trial = plan(SMOKE, f"{row}-cramped_room", 0)
+    team = trial.build_policy()
+    for tested in (evaluate(SMOKE, team), conditions.test(SMOKE, team)):
+        assert list(tested) == ["cramped_room"]
+        episodes = tested["cramped_room"]
+        assert set(episodes) == {"soups", "reward", "shaped_return", "length"}
+        assert (episodes["length"] == SMOKE.max_episode_steps).all()
+    assert set(trial.validate(team)) >= {"soups", "reward"}
+
+
+def test_a_told_kitchen_shows_what_a_kitchen_of_symbols_shows_and_what_is_told():
+    plain, told = SymbolKitchen(3), CommandedKitchen(3)
+    seen, heard = plain.reset(1), told.reset(1)
+    for key in ("symbols", "legal", "decides"):
+        np.testing.assert_array_equal(seen[key], heard[key])
+    assert plain.observation_spec["told"] == told.observation_spec["told"]
+    told.tell([0], [("take a dish from the dish store", "wait at pot 0")])
+    assert told.observe()["told"][0].any() and not plain.observe()["told"].any()
+
+
+def test_the_row_is_one_of_the_table():
+    assert MAPPO in LAPTOP.methods and MAPPO in SMOKE.methods
