@@ -42,14 +42,15 @@ furnmove: $(STAMP) ## train SYNC and marginal policies on FurnMove and print the
 matrix: $(STAMP) ## the matrix game that marginal policies cannot win, in under a minute (ARGS=...)
 	$(BIN)/python tune_experiments/matrix_game.py $(ARGS)
 
-# Kitchens of `make verco`, and the beginning of their run folders' names
+# Kitchens of `make verco`, and the folder of their run folders and of the table over all of them
 VERCO_TASKS ?= tomato_a tomato_b secret_order
 VERCO_OUT ?= runs/verco
 
-verco: $(STAMP) ## cooks who write to each other, in three kitchens, and their tables (ARGS="--preset smoke")
+verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table over them (ARGS="--preset smoke")
 	for task in $(VERCO_TASKS); do \
-		$(BIN)/python tune_experiments/verco_salad.py --task $$task --out $(VERCO_OUT)_$$task $(ARGS) || exit; \
+		$(BIN)/python tune_experiments/verco_salad.py --task $$task --out $(VERCO_OUT)/$$task $(ARGS) || exit; \
 	done
+	$(BIN)/python -m tune_experiments.common.salad.combined $(VERCO_OUT)
 
 # One thread an operation: several processes share the cores, and sums keep their order.
 test bench: export OMP_NUM_THREADS = 1

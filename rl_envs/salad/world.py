@@ -61,7 +61,7 @@ EVERYBODY = "all"
 class Salad(World):
     """B kitchens with two cooks; see the table above."""
 
-    metric_names = ("success", "collisions", "wrong_dishes")
+    metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
 
     def __init__(
         self,

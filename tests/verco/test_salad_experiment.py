@@ -16,14 +16,12 @@ from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.results import Result
 from tune_experiments.common.salad import prompted
 from tune_experiments.common.salad.config import make_world
 from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
 from tune_experiments.common.salad.evaluation import test as evaluate
 from tune_experiments.common.salad.replay import Episode, Moment, transcript
 from tune_experiments.common.salad.stage import Lessons
-from tune_experiments.common.salad.tables import tables
 from tune_experiments.common.salad.taught import make_taught_world, writer_of
 from tune_experiments.common.salad.trials import ROWS, plan
 
@@ -227,20 +225,6 @@ def test_rows_that_ask_a_chat_model_are_refused_without_a_key(monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------ what is told
-
-
-def line(method, world, value, seed=0, metric="success"):
-    return Result("x", "c", method, world, "test", seed, metric, value, value, value, 10, 7)
-
-
-def test_the_table_names_ablations_after_their_team_and_has_each_baseline_once():
-    lines = [line("verco", "tomato_b", 0.5 + seed, seed) for seed in (0, 1)]
-    lines += [line("verco", "tomato_b in silence", 0.25, seed) for seed in (0, 1)]
-    lines += [line("verco", "tomato_b: random legal actions", 0.125, seed) for seed in (0, 1)]
-    (table,) = tables(lines, "caption")
-    assert table.title == "caption: tomato_b"
-    rows = {label: cells[1].value for label, cells in table.rows}
-    assert rows == {"verco": 1.0, "verco in silence": 0.25, "random legal actions": 0.125}
 
 
 def test_a_transcript_tells_who_saw_said_and_did_what():

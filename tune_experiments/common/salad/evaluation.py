@@ -15,6 +15,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.symbols import RECIPES
 from rl_envs.salad.teacher import hear, messages
 from rl_envs.salad.world import Salad
 from rl_models.language_policy.network import LanguageNetwork
@@ -28,15 +29,19 @@ EVALUATION_SEED = 500
 """Of every evaluation: it fixes orders and the chance that actions are drawn with, whoever plays."""
 RANDOM, DEAF, HEARING = "random legal actions", "scripted cooks, deaf", "scripted cooks, hearing"
 SILENT, SHUFFLED, TAUGHT = "in silence", "with shuffled messages", "with the teacher's messages"
+OF_ORDER = "_of_"
+"""Between a metric and the order whose episodes alone it is about."""
 BASELINES, ABLATIONS = (RANDOM, DEAF, HEARING), (SILENT, SHUFFLED, TAUGHT)
+_RECIPE = "recipe"
 Act = Callable[[Arrays], Array]
 
 
 def test(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn."""
-    own = episodes_of(make_world(config, config.test_episodes), policy)
+    own = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
-    return {config.task: own} | ablations | dict(_baselines(config))
+    played = {config.task: own} | ablations | dict(_baselines(config))
+    return {world: by_order(episodes) for world, episodes in played.items()}
 
 
 def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:
@@ -50,6 +55,24 @@ def episodes_of(world: Salad, policy: TeamPolicy) -> Episodes:
     """One episode of each world, with sampled actions; the return is the team's, [B]."""
     played = Evaluation(world, policy).run(EVALUATION_SEED)
     return played | {"return": played["return"][:, 0]}  # the same for both
+
+
+def by_order(episodes: Episodes) -> Episodes:
+    """The same, and the metrics of each order's episodes alone if there were several orders."""
+    metrics = {name: values for name, values in episodes.items() if name != _RECIPE}
+    ordered = episodes[_RECIPE].astype(int)
+    names = {} if len(set(ordered)) < 2 else {recipe: RECIPES[recipe] for recipe in sorted(set(ordered))}
+    return metrics | {
+        f"{metric}{OF_ORDER}{name.replace('-', '_')}": metrics[metric][ordered == recipe]
+        for recipe, name in names.items()
+        for metric in ("success", "return")
+    }
+
+
+def _telling_orders(world: Salad) -> Salad:
+    """Its episodes tell which order they were about."""
+    world.metric_names = (*world.metric_names, _RECIPE)
+    return world
 
 
 def writes(policy: TeamPolicy) -> bool:
@@ -73,14 +96,17 @@ def hearing(policy: TeamPolicy, heard: str) -> Iterator[None]:
 def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[str, Episodes]]:
     for name, heard in ((SILENT, "silence"), (SHUFFLED, "shuffled")):
         with hearing(policy, heard):
-            yield f"{config.task} {name}", episodes_of(make_world(config, config.test_episodes), policy)
-    world = taught_world(config, writer_of(policy), config.test_episodes)
+            yield (
+                f"{config.task} {name}",
+                episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy),
+            )
+    world = _telling_orders(taught_world(config, writer_of(policy), config.test_episodes))
     yield f"{config.task} {TAUGHT}", episodes_of(world, policy)
 
 
 def _baselines(config: VercoConfig) -> Iterator[tuple[str, Episodes]]:
     for name, actor in ((RANDOM, _random), (DEAF, _deaf), (HEARING, _hearing)):
-        world = make_world(config, config.test_episodes)
+        world = _telling_orders(make_world(config, config.test_episodes))
         yield f"{config.task}: {name}", play(world, actor(world))
 
 

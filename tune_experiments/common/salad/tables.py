@@ -6,31 +6,43 @@ import dataclasses
 from collections.abc import Sequence
 
 from tune_experiments.common.results import Result
-from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES
+from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, OF_ORDER
 from tune_experiments.common.tables import PaperTable, make_table
 
 COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table for each task that was tested."""
-    tasks = dict.fromkeys(_task(line) for line in results)
-    return [_table([line for line in results if _task(line) == task], f"{caption}: {task}", task) for task in tasks]
+    """One table for each task that was tested, and one of its orders if it has several."""
+    found = []
+    for task in dict.fromkeys(task_of(line) for line in results):
+        mine = [line for line in results if task_of(line) == task]
+        found.append(_table(mine, f"{caption}: {task}", task, COLUMNS))
+        served = tuple(dict.fromkeys(line.metric for line in mine if line.metric.startswith(f"success{OF_ORDER}")))
+        if served:
+            found.append(_table(mine, f"{caption}: {task}, by order", task, served))
+    return found
 
 
-def _table(results: Sequence[Result], title: str, task: str) -> PaperTable:
-    mine = [dataclasses.replace(_renamed(line, task), table=title) for line in results]
-    own = [line for line, before in zip(mine, results, strict=True) if before.world == task]
-    ablated = [line for line, before in zip(mine, results, strict=True) if before.world.endswith(ABLATIONS)]
-    return make_table([*own, *ablated, *_of_first_trial(mine)], title, COLUMNS)
+def task_of(line: Result) -> str:
+    """The kitchen that a line is about, whoever plays there and whatever is heard."""
+    return line.world.split(" ")[0].rstrip(":")
 
 
-def _renamed(line: Result, task: str) -> Result:
+def as_row(line: Result) -> Result:
     """An ablation's row has the name of its team, a baseline's its own; nobody trained the latter."""
+    task = task_of(line)
     said = line.world.removeprefix(task).lstrip(": ")
     if said in BASELINES:
         return dataclasses.replace(line, method=said, world=task, env_steps=None)
     return dataclasses.replace(line, method=f"{line.method} {said}".rstrip(), world=task)
+
+
+def _table(results: Sequence[Result], title: str, task: str, columns: Sequence[str]) -> PaperTable:
+    mine = [dataclasses.replace(as_row(line), table=title) for line in results]
+    own = [line for line, before in zip(mine, results, strict=True) if before.world == task]
+    ablated = [line for line, before in zip(mine, results, strict=True) if before.world.endswith(ABLATIONS)]
+    return make_table([*own, *ablated, *_of_first_trial(mine)], title, columns)
 
 
 def _of_first_trial(results: Sequence[Result]) -> list[Result]:
@@ -40,7 +52,3 @@ def _of_first_trial(results: Sequence[Result]) -> list[Result]:
         if line.method in BASELINES:
             first.setdefault((line.method, line.metric), line)
     return sorted(first.values(), key=lambda line: BASELINES.index(line.method))
-
-
-def _task(line: Result) -> str:
-    return line.world.split(" ")[0].rstrip(":")

@@ -1,0 +1,96 @@
+"""One table over several kitchens, from the results of their runs alone: what `make verco` ends with.
+
+    python -m tune_experiments.common.salad.combined FOLDER     # of one run folder a kitchen
+
+As in the paper's figures the numbers are medians over seeds with the band from 25 to 75 %. A second table has what was
+served by order, for kitchens with several. This file must not know how anything was trained.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from tune_experiments.common import results as result_file
+from tune_experiments.common.errors import UserError, exits_with_one_sentence
+from tune_experiments.common.files import write_atomically
+from tune_experiments.common.results import Result
+from tune_experiments.common.salad.evaluation import BASELINES, OF_ORDER
+from tune_experiments.common.salad.tables import as_row, task_of
+
+METRICS = ("return", "success", "episode_length")
+_NOTE = (
+    "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or of nobody who learns."
+)
+
+
+def combined(results: Sequence[Result]) -> str:
+    """Both tables in Markdown: methods as rows, (kitchen, metric) as columns."""
+    lines = [as_row(line) for line in results]
+    tables = [_table(lines, lambda metric: metric in METRICS)]
+    if any(OF_ORDER in line.metric for line in lines):
+        tables.append(_table(lines, lambda metric: metric.startswith(f"success{OF_ORDER}")))
+    return "\n".join([*tables, _NOTE, ""])
+
+
+def read_kitchens(folder: Path) -> list[Result]:
+    """The results of all runs in a folder, by the names of their folders.
+
+    Raises:
+        UserError: there are none.
+    """
+    paths = sorted(folder.glob("*/results.jsonl"), key=lambda path: path.stat().st_mtime)
+    if not paths:
+        raise UserError(f"no run in {folder} has results; name the folder that holds one run folder a kitchen")
+    return [line for path in paths for line in result_file.read(path)]
+
+
+def _table(lines: Sequence[Result], is_wanted: Callable[[str], bool]) -> str:
+    found: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for line in lines:
+        if is_wanted(line.metric):
+            found.setdefault(line.method, {}).setdefault((task_of(line), line.metric), []).append(line.value)
+    columns = sorted({column for cells in found.values() for column in cells}, key=_place(lines))
+    heads = [f"{task}: {metric.replace('_', ' ')}" for task, metric in columns]
+    rows = [
+        f"| {method} | " + " | ".join(_cell(cells.get(column, []), method in BASELINES) for column in columns) + " |"
+        for method, cells in sorted(found.items(), key=lambda item: item[0] in BASELINES)
+    ]
+    return "\n".join([f"| method | {' | '.join(heads)} |", f"|---|{'---:|' * len(columns)}", *rows, ""])
+
+
+def _place(lines: Sequence[Result]) -> Callable[[tuple[str, str]], tuple[int, int]]:
+    """Kitchens in the order of their runs, metrics in that of `METRICS` or of appearance."""
+    tasks = list(dict.fromkeys(task_of(line) for line in lines))
+    metrics = list(dict.fromkeys((*METRICS, *(line.metric for line in lines))))
+    return lambda column: (tasks.index(column[0]), metrics.index(column[1]))
+
+
+def _cell(values: Sequence[float], is_baseline: bool) -> str:
+    """Baselines are played once a trial, each time alike."""
+    if not values:
+        return ""
+    low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
+    if len(values) == 1 or is_baseline:
+        return f"{median:.3f}"
+    return f"{median:.3f} [{low:.3f}, {high:.3f}]"
+
+
+@exits_with_one_sentence
+def main() -> None:
+    """Print the tables of a folder and write them there."""
+    if len(sys.argv) != 2:
+        raise UserError("write python -m tune_experiments.common.salad.combined FOLDER")
+    folder, console = Path(sys.argv[1]), Console(soft_wrap=True)
+    text = combined(read_kitchens(folder))
+    console.print(text, highlight=False, markup=False)
+    write_atomically(folder / "table.md", text)
+    console.print(f"wrote {folder / 'table.md'}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()
