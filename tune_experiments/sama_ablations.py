@@ -23,8 +23,9 @@ from tune_experiments.common.sama import pictures
 from tune_experiments.common.sama.conditions import test
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.departures import departures
+from tune_experiments.common.sama.fine_tuning import plan
 from tune_experiments.common.sama.tables import tables
-from tune_experiments.common.sama.trials import make_test_rounds, methods_of, plan
+from tune_experiments.common.sama.trials import make_test_rounds, methods_of
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 CAPTION = "SAMA in Overcooked, ablations"

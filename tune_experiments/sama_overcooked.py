@@ -4,6 +4,7 @@
     python tune_experiments/sama_overcooked.py --layouts coordination_ring forced_coordination --methods sama
     python tune_experiments/sama_overcooked.py --planner noisy --reflections 1
     python tune_experiments/sama_overcooked.py --planner openai --model.name NAME     # OPENAI_BASE_URL, OPENAI_API_KEY
+    python tune_experiments/sama_overcooked.py --methods sama --fine-tuning.rounds 2 # learns on in the states it met
     python tune_experiments/sama_overcooked.py --preset smoke                # under 2 minutes, learns nothing
 
 Diverse states are made and sub-goals planned for them; a team learns by PPO to reach its sub-goals, given in words;
@@ -28,8 +29,9 @@ from tune_experiments.common.sama import pictures
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.departures import departures
 from tune_experiments.common.sama.evaluation import test
+from tune_experiments.common.sama.fine_tuning import plan
 from tune_experiments.common.sama.tables import tables
-from tune_experiments.common.sama.trials import make_test_rounds, methods_of, plan
+from tune_experiments.common.sama.trials import make_test_rounds, methods_of
 
 CAPTION = "SAMA in Overcooked"
 LAPTOP = SamaConfig()

@@ -42,6 +42,18 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
+class FineTuningSettings:
+    """Further training on the states that a trained team meets under the planner."""
+
+    rounds: int = 0
+    """How often it plays and learns on; 0: never."""
+    episodes: int = 10
+    """Played to meet states, in each round."""
+    share: float = 0.1
+    """Env steps of a round's training as a share of the budget; they come on top of it."""
+
+
+@dataclass(frozen=True)
 class SamaConfig:
     """One run."""
 
@@ -83,6 +95,8 @@ class SamaConfig:
     """What a chef gets when the other has reached its sub-goal; 1 is a team's reward."""
     states: int = 1_000
     """Diverse states with sub-goals to learn from."""
+    fine_tuning: FineTuningSettings = FineTuningSettings()
+    """Of the rows that learn sub-goals."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=32))
     """Processes and worlds of a trial."""
     round_steps: int = 40
@@ -118,6 +132,9 @@ class SamaConfig:
         check_at_least(0, self, "shots", "encoder.padded_to", "learner.entropy_weight", "learner.final_entropy_weight")
         check_at_least(0, self, "learner.value_weight", "learner.entropy_env_steps")
         check_above(0, self, "learner.learning_rate", "learner.clip", "learner.clip_gradient")
+        check_at_least(0, self, "fine_tuning.rounds")
+        check_at_least(1, self, "fine_tuning.episodes")
+        check_above(0, self, "fine_tuning.share")
         check_workers(self)
         if not self.network.convolutions:
             raise UserError("--network.convolutions must be one or more widths")

@@ -52,13 +52,18 @@ def planned_episodes(config: SamaConfig, team: KitchenTeam, episodes: int, watch
 
 
 def play_under(
-    loop: PlanningLoop, config: SamaConfig, team: KitchenTeam, episodes: int, watch: Watch | None = None
+    loop: PlanningLoop,
+    config: SamaConfig,
+    team: KitchenTeam,
+    episodes: int,
+    watch: Watch | None = None,
+    seed: int = EVALUATION_SEED,
 ) -> Episodes:
-    """Episodes under a loop of one's own; arguments as for `planned_episodes`."""
+    """Episodes under a loop of one's own, with a seed of one's own; other arguments as for `planned_episodes`."""
     world = CommandedKitchen(
         episodes, layout=team.layout, is_told=team.row != BLIND, max_episode_steps=config.max_episode_steps
     )
-    return PlannedPlay(world, team, loop, config.round_steps, config.is_greedy).run(EVALUATION_SEED, watch)
+    return PlannedPlay(world, team, loop, config.round_steps, config.is_greedy).run(seed, watch)
 
 
 def transcript_of(loop: PlanningLoop) -> str:

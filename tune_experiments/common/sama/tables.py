@@ -35,6 +35,6 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
 
 
 def _label(line: Result) -> str:
-    """The row, and under which condition it was tested where there are several."""
-    row, (_, _, condition) = parts_of(line.method)[0], line.world.partition(CONDITION)
-    return f"{row}, {condition}" if condition else row
+    """The row, and under which condition, or after which stage of training, it was tested where there are several."""
+    row, kitchen = parts_of(line.method)
+    return row + line.world.removeprefix(kitchen).replace(CONDITION, ", ", 1)

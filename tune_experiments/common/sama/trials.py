@@ -56,8 +56,7 @@ def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
     row, layout = parts_of(method)
     if row in UNPLANNED:
         return _unplanned(config, row, layout, seed)
-    if row in WRITTEN:
-        config = dataclasses.replace(config, reward_source=WRITTEN[row])
+    config = of_row(config, row)
     return dataclasses.replace(
         overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout, is_told=row != BLIND),
@@ -66,6 +65,11 @@ def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
         chosen_by="completed",
         make_algorithm=functools.partial(_prepared_algorithm, config, layout),
     )
+
+
+def of_row(config: SamaConfig, row: str) -> SamaConfig:
+    """The settings with what a row's name says of its rewards."""
+    return dataclasses.replace(config, reward_source=WRITTEN[row]) if row in WRITTEN else config
 
 
 def make_rounds(

@@ -1,0 +1,132 @@
+"""Fine-tuning on states that a trained team meets under the planner: what is kept, how training goes on."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.text import read_states
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.schedule import Progress
+from tune_experiments import load_policy
+from tune_experiments.common.curriculum import Curriculum
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.results import Result
+from tune_experiments.common.sama.commands import told_sentences
+from tune_experiments.common.sama.config import FineTuningSettings
+from tune_experiments.common.sama.fine_tuning import _read, _written, met_pairs, mixed, plan
+from tune_experiments.common.sama.kitchens import SymbolKitchen
+from tune_experiments.common.sama.planning import offline_planner
+from tune_experiments.common.sama.preparation import prepare_lessons
+from tune_experiments.common.sama.tables import tables
+from tune_experiments.common.trial import Trial
+from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.sama_overcooked import LAPTOP, SMOKE
+
+METHOD = "sama-cramped_room"
+
+
+def fine_tuned(config, **changes):
+    return dataclasses.replace(config, fine_tuning=dataclasses.replace(config.fine_tuning, **changes))
+
+
+def test_without_rounds_training_is_one_stage_as_it_was():
+    assert isinstance(plan(LAPTOP, METHOD, 0), TrialPlan)
+
+
+def test_every_round_is_a_stage_that_goes_on_with_what_learning_had_come_to():
+    course = plan(fine_tuned(LAPTOP, rounds=2, share=0.2), METHOD, 0)
+    assert isinstance(course, Curriculum)
+    assert [stage.name for stage in course.stages] == ["made_up", "met_1", "met_2"]
+    assert [stage.plan.budget_env_steps for stage in course.stages] == [600_000, 120_000, 120_000]
+    first, then = course.stages[0].plan, course.stages[1].plan
+    end, begin = Progress(env_steps=600_000), Progress()
+    before, after = first.objective.entropy_weight, then.objective.entropy_weight
+    assert after.at(begin) == after.at(Progress(env_steps=120_000)) == pytest.approx(before.at(end))
+    assert then.optimiser.learning_rate.at(begin) == pytest.approx(first.optimiser.learning_rate.at(end))
+    assert all(stage.keeps_optimiser for stage in course.stages[1:])
+    assert all(stage.plan.chosen_by == "completed" for stage in course.stages)
+
+
+def test_rows_that_learn_the_game_itself_are_not_fine_tuned():
+    config = fine_tuned(LAPTOP, rounds=2)
+    for row in ("mappo", "selfplay"):
+        assert isinstance(plan(config, f"{row}-cramped_room", 0), TrialPlan)
+    written = plan(dataclasses.replace(config, methods=("predicate",)), "predicate-cramped_room", 0)
+    algorithm = written.stages[1].plan.make_algorithm
+    assert algorithm.args[0].reward_source == "predicate"
+
+
+def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
+    config, team = fine_tuned(SMOKE, episodes=3), plan(SMOKE, METHOD, 0).build_policy()
+    met = met_pairs(config, team, 7)
+    assert len(met) >= 3 and len(set(met)) == len(met)
+    states = read_states(SymbolKitchen().kitchen, [state for state, _ in met])
+    assert len(states["held"]) == len(met)
+    known = set(told_sentences("cramped_room"))
+    assert all(len(told) == 2 and set(told) <= known for _, told in met)
+    made = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 20, "builtin", 0).pairs
+    assert {state for state, _ in met} - {state for state, _ in made}
+    assert met == met_pairs(config, team, 7) != met_pairs(config, team, 8)
+
+
+def test_met_and_made_up_states_come_about_equally_often():
+    made, met = [("made", ("a", "b"))] * 90, [("met", ("a", "b"))] * 20
+    pairs = mixed(made, met)
+    assert [sum(pair[0] == kind for pair in pairs) for kind in ("made", "met")] == [90, 80]
+    assert mixed(made[:5], met).count(met[0]) == 20
+
+
+def test_a_checkpoint_holds_what_was_met_word_by_word():
+    pairs = [("pot 0: ½ full\nclock 3", ("wait at pot 0", "take a dish"))]
+    array = _written(pairs)
+    assert array.dtype == np.uint8 and array.ndim == 1
+    assert _read(array) == pairs
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rounds": -1}, "--fine-tuning.rounds must be at least 0"),
+        ({"episodes": 0}, "--fine-tuning.episodes must be at least 1"),
+        ({"share": 0.0}, "--fine-tuning.share must be larger than 0"),
+    ],
+)
+def test_rounds_that_cannot_be_are_refused(changes, reason):
+    with pytest.raises(UserError, match=reason):
+        fine_tuned(LAPTOP, **changes)
+
+
+def test_a_table_tells_a_team_before_fine_tuning_from_the_same_after_it():
+    lines = [
+        Result("e", "t", METHOD, world, "test", 0, "soups", value, None, None, 10, 100)
+        for world, value in (("cramped_room after made_up", 3.0), ("cramped_room", 4.0))
+    ]
+    (table,) = tables(lines, "C")
+    assert [(label, cells[0].value) for label, cells in table.rows] == [("sama after made_up", 3.0), ("sama", 4.0)]
+
+
+def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ray_session, tmp_path):
+    settings = FineTuningSettings(rounds=1, episodes=2, share=0.4)
+    config = dataclasses.replace(SMOKE, methods=("sama",), fine_tuning=settings, budget_env_steps=800)
+    experiment = find_experiment("sama_overcooked")
+    said = []
+
+    def run(until=None):
+        Trial(experiment, config, METHOD, 0, tmp_path).run(said.append, until)
+        return load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints")).tensors
+
+    broken = run(until=960)
+    assert outcome_of(tmp_path) is None
+    whole = run()
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [row["curriculum/stage"] for row in rows] == [1.0] * 5 + [2.0] * 2
+    assert "fine_tuning/met_states" not in rows[0] and rows[-1]["fine_tuning/met_states"] >= 2
+    np.testing.assert_array_equal(broken["met"]["pairs"], whole["met"]["pairs"])
+    assert len(json.loads(bytes(np.asarray(whole["met"]["pairs"])))) == rows[-1]["fine_tuning/met_states"]
+    assert {line.world for line in outcome_of(tmp_path)} == {"cramped_room after made_up", "cramped_room"}
+    assert load_policy(tmp_path).policy.row == "sama"

@@ -1,0 +1,159 @@
+"""Fine-tuning on what is met: a trained team plays under the planner, and learns on in the states that it came to.
+
+SAMA, section 3.3, trains on made-up states first and then, now and again, on those of play. Here each round of
+fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
+rounds that begin in these or in the made-up states, about equally often. A checkpoint holds the states that its stage
+has met, so a trial that was killed goes on with the same. This file must not know how a test is scored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_envs.core.spec import Array
+from rl_models.planners.subgoal_data import Pair, SubgoalData
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.schedule import Progress
+from tune_experiments.common.curriculum import Curriculum, Stage
+from tune_experiments.common.plan import TrialPlan
+from tune_experiments.common.sama import trials
+from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.evaluation import play_under, test
+from tune_experiments.common.sama.planning import loop_of, planner_of
+from tune_experiments.common.sama.preparation import prepare_lessons
+from tune_experiments.common.sama.teams import KitchenTeam
+
+MEETING_SEED = 600
+"""Added to the stage's own, for the play in which states are met; tests and validation play others."""
+_MET, _PAIRS = "met", "pairs"
+Tensors = dict[str, dict[str, Any]]
+
+
+def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan | Curriculum:
+    """One method with one seed, with its rounds of fine-tuning where there are any.
+
+    Raises:
+        UserError: no method is called so.
+    """
+    first = trials.plan(config, method, seed)
+    row, layout = trials.parts_of(method)
+    if not config.fine_tuning.rounds or row in trials.UNPLANNED:
+        return first
+    config = trials.of_row(config, row)
+    again = dataclasses.replace(
+        trials.plan(settings_of(config), method, seed),
+        make_algorithm=functools.partial(FineTuning, config, layout, seed),
+    )
+    met = (
+        Stage(name=f"met_{number + 1}", plan=again, keeps_optimiser=True) for number in range(config.fine_tuning.rounds)
+    )
+    return Curriculum((Stage(name="made_up", plan=first, test=functools.partial(test, config)), *met))
+
+
+def settings_of(config: SamaConfig) -> SamaConfig:
+    """Of a round of fine-tuning: a share of the budget, with what learning rate and entropy bonus had come to."""
+    share, learner = config.fine_tuning.share, config.learner
+    learned = dataclasses.replace(
+        learner,
+        learning_rate=learner.learning_rate * learner.final_learning_rate_share,
+        final_learning_rate_share=1.0,
+        entropy_weight=learner.final_entropy_weight,
+    )
+    shares = {name: math.ceil(share * getattr(config, name)) for name in ("budget_env_steps", "validations")}
+    return dataclasses.replace(config, learner=learned, checkpoints=math.ceil(share * config.checkpoints), **shares)
+
+
+def met_pairs(config: SamaConfig, team: KitchenTeam, seed: int) -> list[Pair]:
+    """States of play under the planner with what the chefs were told in them.
+
+    Args:
+        config: planner, limits and episodes.
+        team: who plays.
+        seed: of the play.
+    """
+    met = SubgoalData()
+    play_under(loop_of(config, team.layout, seed, met), config, team, config.fine_tuning.episodes, seed=seed)
+    return met.take_out()
+
+
+def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
+    """What rounds begin in: met states as often as need be to make about half."""
+    return [*made, *list(met) * max(1, round(len(made) / len(met)))]
+
+
+class FineTuning:
+    """RLlib's algorithm behind its own calls; its worlds are known only with the weights that it takes over."""
+
+    def __init__(self, config: SamaConfig, layout: str, seed: int, plan: TrialPlan) -> None:
+        """Wait for `restore`.
+
+        Args:
+            config: of the run.
+            layout: the kitchen.
+            seed: of the trial, which made-up states belong to.
+            plan: of this stage.
+        """
+        self._config, self._layout, self._seed, self._plan = config, layout, seed, plan
+        self._met: list[Pair] = []
+        self._algorithm: Any = None
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
+        from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
+
+        self._met = _read(tensors[_MET][_PAIRS]) if _MET in tensors else self._meet(tensors["weights"])
+        config, layout = self._config, self._layout
+        # What a model was asked before, it is not asked again.
+        planner = planner_of(config, layout, self._seed)
+        made = prepare_lessons(planner, layout, config.states, config.reward_source, self._seed)
+        make_world = functools.partial(self._plan.make_world, pairs=mixed(made.pairs, self._met), rewards=made.rewards)
+        self._algorithm = TeamAlgorithm(dataclasses.replace(self._plan, make_world=make_world))
+        self._algorithm.restore(tensors, progress)
+
+    def train(self) -> dict[str, float]:
+        """As the algorithm's."""
+        row: dict[str, float] = self._algorithm.train()
+        return row | {"fine_tuning/met_states": float(len(self._met))}
+
+    def progress(self) -> Progress:
+        """How far this stage has come."""
+        progress: Progress = self._algorithm.progress()
+        return progress
+
+    def policy(self) -> TeamPolicy:
+        """The team with its present weights."""
+        policy: TeamPolicy = self._algorithm.policy()
+        return policy
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """The algorithm's, with the states that were met."""
+        tensors, progress = self._algorithm.checkpoint()
+        return tensors | {_MET: {_PAIRS: _written(self._met)}}, progress
+
+    def close(self) -> None:
+        """Stop the algorithm, if it was started."""
+        if self._algorithm is not None:
+            self._algorithm.close()
+
+    def _meet(self, weights: dict[str, Any]) -> list[Pair]:
+        team = self._plan.build_policy().eval()
+        assert isinstance(team, KitchenTeam)
+        team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        return met_pairs(self._config, team, MEETING_SEED + self._plan.seed)
+
+
+def _written(pairs: Sequence[Pair]) -> Array:
+    """JSON as [K] uint8, for checkpoints hold arrays."""
+    return np.frombuffer(json.dumps(pairs).encode(), np.uint8).copy()
+
+
+def _read(array: Any) -> list[Pair]:
+    return [(state, tuple(told)) for state, told in json.loads(bytes(np.asarray(array)))]
