@@ -3,9 +3,10 @@
     python tune_experiments/overcooked_crossplay.py runs/overcooked_selfplay_laptop
     python tune_experiments/overcooked_crossplay.py runs/selfplay runs/fcp --methods selfplay fcp --out runs/crossplay
 
-Teams are all trained teams of runs of `overcooked_selfplay.py` in one kitchen. A pair is chef 0 of one team and chef 1
-of another; whole episodes with sampled actions, without shaping. It leaves `results.jsonl`, tables in `crossplay.md`
-and heat maps in `plots/`, by default in the folder `crossplay` of the first run. It trains nothing and starts no Ray.
+Teams are all trained teams of runs of `overcooked_selfplay.py` in one kitchen; single trials, such as the best of a
+search, can be named, too. A pair is chef 0 of one team and chef 1 of another; whole episodes with sampled actions,
+without shaping. It leaves `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder
+`crossplay` of the first run. It trains nothing and starts no Ray.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class CrossPlay:
     """Who plays, how long, and where the report goes."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders of overcooked_selfplay.py."""
+    """Run folders of overcooked_selfplay.py, or folders of single trials."""
     methods: tuple[str, ...] = ()
     """Rows whose teams play; all of them by default."""
     episodes: int = 100

@@ -138,6 +138,13 @@ def test_what_cannot_meet_is_refused_in_one_sentence(tmp_path, capsys):
     assert main(["--episodes", "none"]) == 2
 
 
+def test_a_single_trial_such_as_the_best_of_a_search_can_meet_a_run(tmp_path):
+    run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}], config=SHORT)
+    search = write_run(tmp_path / "search", [{5: self_play_team(SHORT, 1)}], config=SHORT)
+    best = (search / "trials/selfplay-seed0").rename(search / "trials/selfplay-setting02-seed0")
+    assert list(teams_of([run, best])) == ["run/selfplay-seed0", "selfplay-setting02-seed0/selfplay-seed0"]
+
+
 def test_only_the_rows_that_are_named_play(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}, {5: self_play_team(SHORT, 1)}], config=SHORT)
     assert list(teams_of([run], ["selfplay"])) == ["selfplay-seed0", "selfplay-seed1"]

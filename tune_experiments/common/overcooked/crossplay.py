@@ -30,6 +30,7 @@ from tune_experiments.common.plan import Episodes
 from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.common.results import Result
 from tune_experiments.common.run_folder import read_config
+from tune_experiments.common.trial import CHECKPOINTS
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
 TEAMS_OF = "overcooked_selfplay"
@@ -67,7 +68,7 @@ def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, Loa
     """Every trained team of some runs, by a name that tells them apart.
 
     Args:
-        runs: run folders of the experiment of self-play.
+        runs: run folders of the experiment of self-play, or folders of single trials, such as the best of a search.
         methods: of which rows; all by default.
 
     Raises:
@@ -92,17 +93,26 @@ def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, Loa
 
 
 def trials_of(run: Path) -> list[tuple[str, int, Path]]:
-    """Row, seed and folder of every trial of a run of self-play.
+    """Row, seed and folder of every trial of a run of self-play; a trial's own folder is a run of its own.
 
     Raises:
         UserError: no run, or one of another experiment.
     """
+    if (run / CHECKPOINTS).is_dir():
+        return [_single(run)]
     name, data = read_config(run)
     if name != TEAMS_OF:
         raise UserError(f"{run} is a run of {name}, and only teams of {TEAMS_OF} act apart; name a run of that")
     experiment: Experiment = find_experiment(name)
     trials = trial_folders(experiment, read_configuration(experiment, data), run)
     return [(method, seed, folder) for method, seeds in trials.items() for seed, folder in sorted(seeds.items())]
+
+
+def _single(trial: Path) -> tuple[str, int, Path]:
+    loaded = load_policy(trial)
+    if loaded.experiment.name != TEAMS_OF:
+        raise UserError(f"{trial} is of {loaded.experiment.name}, and only teams of {TEAMS_OF} act apart")
+    return loaded.method, loaded.seed, trial
 
 
 def play_all(teams: Mapping[str, LoadedPolicy], episodes: int) -> Matrix:
