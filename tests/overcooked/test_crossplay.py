@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from tests.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.overcooked.config import make_world
 from tune_experiments.common.overcooked.crossplay import Matrix, play_all, teams_of
 from tune_experiments.common.overcooked.crossplay_report import in_markdown
@@ -97,7 +98,7 @@ def test_the_script_leaves_lines_tables_and_pictures_of_every_pair(tmp_path, cap
     assert main([str(run), str(other), "--episodes", "3", "--out", str(out)]) == 0
     lines = read(out / "results.jsonl")
     assert len(lines) == 3 * 3 * 2 and {line.n_episodes for line in lines} == {3}
-    assert {"run/selfplay-seed1 with other/selfplay_sparse-seed0", "run/selfplay-seed0 with run/selfplay-seed0"} <= {
+    assert {"selfplay-seed1 with selfplay_sparse-seed0", "selfplay-seed0 with selfplay-seed0"} <= {
         line.method for line in lines
     }
     written = (out / "crossplay.md").read_text()
@@ -142,7 +143,14 @@ def test_a_single_trial_such_as_the_best_of_a_search_can_meet_a_run(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}], config=SHORT)
     search = write_run(tmp_path / "search", [{5: self_play_team(SHORT, 1)}], config=SHORT)
     best = (search / "trials/selfplay-seed0").rename(search / "trials/selfplay-setting02-seed0")
-    assert list(teams_of([run, best])) == ["run/selfplay-seed0", "selfplay-setting02-seed0/selfplay-seed0"]
+    assert list(teams_of([run, best])) == ["selfplay-seed0", "selfplay-setting02-seed0"]
+
+
+def test_teams_that_are_called_alike_are_told_apart_by_their_runs(tmp_path):
+    runs = [write_run(tmp_path / name, [{5: self_play_team(SHORT, 0)}], config=SHORT) for name in ("a", "b", "c/a")]
+    assert list(teams_of(runs[:2])) == ["a/selfplay-seed0", "b/selfplay-seed0"]
+    with pytest.raises(UserError, match="called a/selfplay-seed0 cannot be told apart"):
+        teams_of(runs)
 
 
 def test_only_the_rows_that_are_named_play(tmp_path):

@@ -20,7 +20,6 @@ from tune_experiments.common.experiment import (
     find_experiment,
     read_configuration,
     trial_folders,
-    trial_name,
 )
 from tune_experiments.common.intervals import interval_over_episodes
 from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
@@ -74,13 +73,10 @@ def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, Loa
     Raises:
         UserError: another experiment, several kitchens, or fewer than two teams.
     """
-    found: dict[str, LoadedPolicy] = {}
-    for run in runs:
-        for method, seed, folder in trials_of(run):
-            checkpoint = chosen_checkpoint(folder) if not methods or method in methods else None
-            if checkpoint is not None:
-                name = trial_name(method, seed)
-                found[f"{run.name}/{name}" if len(runs) > 1 else name] = load_policy(checkpoint)
+    trials = [trial for run in runs for trial in trials_of(run) if not methods or trial[0] in methods]
+    checkpoints = {folder: chosen_checkpoint(folder) for _, _, folder in trials}
+    folders = [folder for folder, checkpoint in checkpoints.items() if checkpoint is not None]
+    found = {name: load_policy(folder) for name, folder in zip(_names(folders), folders, strict=True)}
     layouts = {team.config.layout for team in found.values()}
     if len(layouts) > 1:
         raise UserError(f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(layouts))}")
@@ -90,6 +86,23 @@ def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, Loa
             f"train further --seeds, or name further runs"
         )
     return found
+
+
+def _names(trials: Sequence[Path]) -> list[str]:
+    """Of the trials' folders, with their run's name before it where two are called alike.
+
+    Raises:
+        UserError: two are still called alike.
+    """
+    short, long = ([name(trial) for trial in trials] for name in (lambda path: path.name, _with_run))
+    names = short if len(set(short)) == len(short) else long
+    if len(set(names)) < len(names):
+        raise UserError(f"two runs with trials called {max(names, key=names.count)} cannot be told apart: rename one")
+    return names
+
+
+def _with_run(trial: Path) -> str:
+    return f"{trial.resolve().parents[1].name}/{trial.name}"
 
 
 def trials_of(run: Path) -> list[tuple[str, int, Path]]:

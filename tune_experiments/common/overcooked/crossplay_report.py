@@ -58,7 +58,7 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     side = max(count * _CELL, 2.4)
     figure = new_figure(side + names + 1.4, side + names + 1.0)
     panel = figure.subplots()
-    image = panel.imshow(values, cmap="Blues", vmin=0, vmax=max(float(values.max()), 1e-9))
+    image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
     panel.set_xticks(range(count), matrix.names, rotation=90, fontsize=8)
     panel.set_yticks(range(count), matrix.names, fontsize=8)
     panel.set_xlabel("chef 1 from", fontsize=9)
@@ -78,7 +78,7 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
 def _write_numbers(panel: Axes, values: Array) -> None:
     from matplotlib.patches import Rectangle
 
-    dark = 0.6 * max(float(values.max()), 1e-9)
+    dark = 0.6 * float(values.max())
     for row, column in np.ndindex(*values.shape):
         value = values[row, column]
         colour = "white" if value > dark else INK
