@@ -4,6 +4,7 @@
     python tune_experiments/overcooked_selfplay.py --layout coordination_ring --out runs/ring
     python tune_experiments/overcooked_selfplay.py --methods selfplay --seeds 0 1 2 3 --out runs/population
     python tune_experiments/overcooked_selfplay.py --methods fcp --population runs/population --out runs/fcp
+    python tune_experiments/overcooked_selfplay.py --methods selfplay --search 4 --search-by pbt   # PBT
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
@@ -12,7 +13,8 @@ nothing. `selfplay_sparse` is paid for served soups alone. `fcp`, fictitious co-
 one chef beside partners that learn no more: teams of self-play of another run, each untrained, half-way and trained.
 All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions, without
 shaping, beside random play; a soup is 20. A team of `fcp` is tested with itself, as the others are; how it cooks with
-strangers is shown by `overcooked_crossplay.py`.
+strangers is shown by `overcooked_crossplay.py`. Population based training is a search: members train side by side, and
+those that serve least go on from the weights of those that serve most, with constants changed a little.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from tune_experiments.common.overcooked import pictures
 from tune_experiments.common.overcooked.config import LearnerSettings, OvercookedConfig, ShapingSettings, make_world
 from tune_experiments.common.overcooked.departures import departures
 from tune_experiments.common.overcooked.evaluation import test
+from tune_experiments.common.overcooked.search_space import search_space
 from tune_experiments.common.overcooked.tables import tables
 from tune_experiments.common.overcooked.trials import plan
 
@@ -82,6 +85,7 @@ EXPERIMENT = Experiment(
     film=pictures.film,
     make_test_world=make_world,
     make_valid_world=make_world,
+    search_space=search_space,
     columns={"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"},
 )
 

@@ -56,7 +56,7 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     values, count = matrix.values[metric], len(matrix.names)
     names = 0.085 * max(map(len, matrix.names))
     side = max(count * _CELL, 2.4)
-    figure = new_figure(side + names + 1.4, side + names + 1.0)
+    figure = new_figure(side + names + 1.3, side + names + 1.2)
     panel = figure.subplots()
     image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
     panel.set_xticks(range(count), matrix.names, rotation=90, fontsize=8)

@@ -20,8 +20,8 @@ from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_
 from tune_experiments.common.video import write_gif
 
 CURVES = {
-    "valid/completed": "share of rounds in which both chefs reach their sub-goals",
-    "episode/reached": "share of sub-goals reached in training",
+    "valid/completed": "rounds with both sub-goals reached",
+    "episode/reached": "sub-goals reached in training",
     "episode/length": "env steps of a round",
     "policy/entropy": "entropy (nats, both chefs)",
 }
