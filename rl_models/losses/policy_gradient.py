@@ -6,8 +6,14 @@ Sync, agents are summed and steps averaged, so a term keeps its weight whatever 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
+
+OverLearners: TypeAlias = Callable[[Tensor], Tensor]
+"""A learner's mean -> the mean over all learners, each of which has an equal share of the worlds."""
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -24,10 +30,21 @@ def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
     return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
 
 
-def standardise(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Subtract the mean and divide by the standard deviation of the entries that count."""
-    mean = masked_mean(x, mask)
-    return (x - mean) / (masked_mean((x - mean) ** 2, mask).sqrt() + 1e-8)
+def alone(mean: Tensor) -> Tensor:
+    """`OverLearners` where there is one."""
+    return mean
+
+
+def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = alone) -> Tensor:
+    """Subtract the mean and divide by the standard deviation of the entries that count.
+
+    Args:
+        x: of any shape.
+        mask: entries that count; None for all.
+        over_learners: for entries that are shared out; mean and deviation are then those of all learners.
+    """
+    mean = over_learners(masked_mean(x, mask))
+    return (x - mean) / (over_learners(masked_mean((x - mean) ** 2, mask)).sqrt() + 1e-8)
 
 
 def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:

@@ -67,7 +67,8 @@ class TeamLearner(TorchLearner):
     def _create_iterator_if_necessary(self, *, training_data: Any, **kwargs: Any) -> Iterator[MultiAgentBatch]:
         """Prepare the batch once and yield every epoch's minibatches of whole sequences."""
         module_batch = self._make_batch_if_necessary(training_data).policy_batches[DEFAULT_MODULE_ID]
-        batch = self.objective.prepare({key: value.to(self._device) for key, value in module_batch.items()})
+        on_device = {key: value.to(self._device) for key, value in module_batch.items()}
+        batch = self.objective.prepare(on_device, self._mean_over_learners)
         with self._updating:
             count_progress(self.progress, batch, max(1, self.config.num_learners))
             self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
@@ -126,10 +127,16 @@ class TeamLearner(TorchLearner):
         """All learners go on or stop together: each takes the mean of all, as of their gradients."""
         if not self.divergence.has_limit:
             return
-        if self.config.num_learners > 1:
-            torch.distributed.all_reduce(self.divergence.mean)
-            self.divergence.mean = self.divergence.mean / self.config.num_learners
+        self.divergence.mean = self._mean_over_learners(self.divergence.mean)
         self._log_statistics(DEFAULT_MODULE_ID, self.divergence.told())
+
+    def _mean_over_learners(self, mean: torch.Tensor) -> torch.Tensor:
+        """`OverLearners`: all learners ask at the same moments of an update, and wait for each other."""
+        if self.config.num_learners <= 1:
+            return mean
+        summed = mean.clone()
+        torch.distributed.all_reduce(summed)
+        return summed / self.config.num_learners
 
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients and rates follow our own progress."""

@@ -152,16 +152,17 @@ class Ppo(_Objective):
     by_decisions: bool = False
     """Minibatches are of steps at which somebody chooses, shuffled over worlds and time, instead of whole fragments."""
 
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
 
-        The observation after the last step has done its work (its value was recorded) and is dropped.
+        The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
+        standardised by all learners together, so that two of them make the update that one would.
         """
         steps, values = self._steps(batch, batch["values"], batch["last_values"])
         advantages = gae(steps, values, self.lambda_)
         joint = self._advantages(advantages)
         if self.standardises_advantages:
-            joint = pg.standardise(joint, self._mask(batch))
+            joint = pg.standardise(joint, self._mask(batch), over_learners)
         prepared = batch | {"advantages": joint, "value_targets": advantages + values}
         return without_last_observation(prepared)
 
@@ -197,7 +198,7 @@ class Impala(_Objective):
     sums_steps: bool = False
     """Sum over T, mean over B: RTFM's constants mean this."""
 
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
         """Nothing: V-trace depends on the present policy."""
         return batch
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
 
+from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.team_policy import TeamOutput, TeamPolicy
@@ -57,7 +58,7 @@ class Qmix:
         """An empty one for a learner."""
         return Replay(self.capacity)
 
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Put tokens in the place of row numbers, which mean something else in the next fragment.
 
         Raises:

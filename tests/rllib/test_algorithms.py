@@ -153,3 +153,14 @@ def test_two_learners_share_one_update(algorithm):
         assert torch.equal(value, second[name]), name
         assert not torch.equal(value, before[name]), name
     assert one.progress().env_steps == 80
+
+
+def test_two_learners_make_the_update_that_one_makes(algorithm):
+    """To rounding: advantages are standardised and gradients averaged over both. Minibatches are whole passes here."""
+    updated = {}
+    for learners in (1, 2):
+        one = algorithm(Ppo, learners=learners, worlds=8, epochs=2, minibatches=1)
+        one.train()
+        updated[learners] = weights(one)
+    for name, value in updated[1].items():
+        torch.testing.assert_close(updated[2][name], value, atol=1e-6, rtol=0, msg=name)
