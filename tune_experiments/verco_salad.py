@@ -4,7 +4,8 @@
     python tune_experiments/verco_salad.py --task secret_order              # the order that only Alice knows
     python tune_experiments/verco_salad.py --methods verco teacher_messages shuffled
     python tune_experiments/verco_salad.py --model FOLDER                   # any causal language model of Hugging Face
-    OPENAI_API_KEY=... python tune_experiments/verco_salad.py --methods api --test-episodes 4
+    OPENAI_API_KEY=... python tune_experiments/verco_salad.py --methods api --test-episodes 4 --out FOLDER
+    python tune_experiments/verco_salad.py --methods api --test-episodes 4 --replay FOLDER  # again, offline
     python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
     python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
 
@@ -27,7 +28,7 @@ from rl_models.rllib.settings import Workers
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.main import main
 from tune_experiments.common.salad import pictures
-from tune_experiments.common.salad.config import LearnerSettings, LessonSettings, VercoConfig, make_world
+from tune_experiments.common.salad.config import LearnerSettings, LessonSettings, VercoConfig, make_world, placed
 from tune_experiments.common.salad.departures import departures
 from tune_experiments.common.salad.evaluation import test
 from tune_experiments.common.salad.tables import tables
@@ -100,6 +101,7 @@ EXPERIMENT = Experiment(
     tables=lambda results: tables(results, CAPTION),
     draw=pictures.draw,
     film=pictures.film,
+    placed=placed,
     make_test_world=make_world,
     make_valid_world=make_world,
     columns={"success": "episode/success", "return": "valid/return", "served": "valid/success"},

@@ -13,6 +13,7 @@ from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSetting
 from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Budget, Meter
 from rl_models.chat.record import Recorded, Replay
+from rl_models.chat.usage import Prices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,8 @@ class ChatSettings:
     """Name the endpoint knows the model by."""
     record: str = "chat.jsonl"
     """File of all exchanges; a relative path is taken from the run's folder."""
+    prices: Prices = field(default_factory=Prices)
+    """Of tokens, for telling what a run has cost; none by default."""
     endpoint: EndpointSettings = field(default_factory=EndpointSettings)
     budget: Budget = field(default_factory=Budget)
 

@@ -149,7 +149,7 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         checkpoint = load_checkpoint(checkpoint_path)
         state = checkpoint.state
         experiment = find_experiment(state["experiment"])
-        config = read_configuration(experiment, state["config"])
+        config = experiment.placed(read_configuration(experiment, state["config"]), checkpoint_path.parent.parent)
         course = course_behind(experiment.plan(config, state["method"], int(state["seed"])), state)
         policy = course.plan.build_policy()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})

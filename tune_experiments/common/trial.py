@@ -45,7 +45,8 @@ class Trial:
     ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
         self.folder, self.is_tested = folder, is_tested
-        self.course = Course(experiment.plan(config, method, seed))
+        self._placed = experiment.placed(config, folder)
+        self.course = Course(experiment.plan(self._placed, method, seed))
 
     def run(self, report: Report, until_env_steps: int | None = None) -> None:
         """Train to the end of the last stage, then test where that is asked for.
@@ -108,7 +109,7 @@ class Trial:
             stage = course.stages[index]
             if stage.test is not None:
                 results += self._test_of(end.left, stage.plan_at(index), {after_stage(end.name): stage.test})
-        tests = tests_of(self.experiment, self.config, course)
+        tests = tests_of(self.experiment, self._placed, course)
         return results + self._test_of(course.end().left, course.plan, tests)
 
     def _test_of(self, env_steps: int, plan: TrialPlan, tests: dict[str, Test]) -> list[Result]:

@@ -6,7 +6,9 @@ Constants of the published agents are the preset `paper`. How settings become a 
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from rl_envs import make
@@ -102,6 +104,8 @@ class VercoConfig:
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
+    replay: str = ""
+    """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
     learner: LearnerSettings = LearnerSettings()
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=16, fragment_length=32))
@@ -124,6 +128,8 @@ class VercoConfig:
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods")
+        if self.replay:  # trials run, continue and are evaluated in other folders
+            object.__setattr__(self, "replay", os.path.abspath(os.path.expanduser(self.replay)))
         if self.task not in TASKS:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
         check_at_least(1, self, "budget_env_steps", "validations", "checkpoints", "valid_episodes", "test_episodes")
@@ -155,6 +161,20 @@ class VercoConfig:
     def language_team(self) -> LanguageTeamSettings:
         """The team's settings with the model of this run."""
         return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=self.model))
+
+
+def placed(config: VercoConfig, folder: Path) -> VercoConfig:
+    """The same with the place of the exchanges with a chat model: the trial's folder, or its namesake's to be replayed.
+
+    Args:
+        config: of the run.
+        folder: of the trial.
+    """
+    chat, record = config.chat, folder / config.chat.record
+    if config.replay:
+        record = Path(config.replay) / "trials" / folder.name / chat.record
+        chat = dataclasses.replace(chat, backend="replay")
+    return dataclasses.replace(config, chat=dataclasses.replace(chat, record=str(record)))
 
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:

@@ -23,6 +23,7 @@ from rl_models.team_policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common.plan import Episodes
 from tune_experiments.common.salad.config import VercoConfig, make_world
+from tune_experiments.common.salad.prompted import usage
 from tune_experiments.common.salad.taught import taught_world, writer_of
 
 EVALUATION_SEED = 500
@@ -41,7 +42,9 @@ def test(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     own = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
     played = {config.task: own} | ablations | dict(_baselines(config))
-    return {world: by_order(episodes) for world, episodes in played.items()}
+    found = {world: by_order(episodes) for world, episodes in played.items()}
+    found[config.task] |= {name: np.array([number]) for name, number in usage(config.chat).items()}
+    return found
 
 
 def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:

@@ -23,6 +23,7 @@ from rl_models.chat.endpoint import ChatSettingsError
 from rl_models.chat.opening import ChatSettings, open_transport
 from rl_models.chat.record import RecordError
 from rl_models.chat.team_teacher import MOST_WORDS, ChatPlayer, ChatTeacher
+from rl_models.chat.usage import usage_of
 from rl_models.heads.legal_policy import LayeredValueHead
 from rl_models.language_policy.heads import CandidateHead
 from rl_models.language_policy.network import ACTION_SCORES
@@ -46,14 +47,18 @@ def check_endpoint(config: VercoConfig) -> None:
     """Refuse a run that needs an endpoint where none is set up.
 
     Raises:
-        UserError: its environment variable is not set.
+        UserError: its environment variable is not set, or there is no run to replay.
     """
+    if config.replay:
+        if not (Path(config.replay) / "trials").is_dir():
+            raise UserError(f"--replay must be the folder of a run, which {config.replay} is not")
+        return
     variable = config.chat.endpoint.api_key_variable
     if config.chat.backend == "openai" and not os.environ.get(variable):
         raise UserError(
             f"a chat model is asked in this run, but {variable} is not set in the environment: set it (and "
-            f"{config.chat.endpoint.base_url_variable} for a server of your own), replay a record with --chat.backend "
-            "replay, or leave out the row api and the endpoint's teacher"
+            f"{config.chat.endpoint.base_url_variable} for a server of your own), repeat a run from its records with "
+            "--replay FOLDER, or leave out the row api and the endpoint's teacher"
         )
 
 
@@ -63,7 +68,7 @@ class EndpointTeacher:
     def __init__(self, config: VercoConfig) -> None:
         """Open the endpoint."""
         self._narrator = Narrator(make_world(config))
-        self._asker = asker(config.chat)
+        self._asker, self._chat = asker(config.chat), config.chat
         self._teacher = ChatTeacher(self._asker, config.chat.model, AGENT_NAMES)
         self._known: dict[str, tuple[str, ...]] = {}
 
@@ -76,8 +81,9 @@ class EndpointTeacher:
         return [self._known[prompt] for prompt in prompts]
 
     def told(self) -> dict[str, float]:
-        """How the questions ended, for the log."""
-        return {f"teacher/{name}": float(count) for name, count in self._asker.counts.items()}
+        """How the questions ended and what they cost, for the log."""
+        counts = {name: float(count) for name, count in self._asker.counts.items()}
+        return {f"teacher/{name}": number for name, number in (counts | usage(self._chat)).items()}
 
 
 def endpoint_teacher(config: VercoConfig) -> EndpointTeacher:
@@ -96,6 +102,12 @@ def asker(settings: ChatSettings) -> Asker:
         return Asker(open_transport(settings, Path()))
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
+
+
+def usage(settings: ChatSettings) -> dict[str, float]:
+    """What the exchanges of a trial came to, name -> number; empty where nobody was asked."""
+    record = Path(settings.record)
+    return usage_of(record).numbers(settings.prices) if record.is_file() else {}
 
 
 class PromptedNetwork(nn.Module):

@@ -13,7 +13,7 @@ COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table for each task that was tested, and one of its orders if it has several."""
+    """One table for each task that was tested, one of its orders if it has several, one of what chat models cost."""
     found = []
     for task in dict.fromkeys(task_of(line) for line in results):
         mine = [line for line in results if task_of(line) == task]
@@ -21,6 +21,10 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
         served = tuple(dict.fromkeys(line.metric for line in mine if line.metric.startswith(f"success{OF_ORDER}")))
         if served:
             found.append(_table(mine, f"{caption}: {task}, by order", task, served))
+        spent = [line for line in mine if line.metric.startswith("chat_")]
+        if spent:
+            columns = tuple(dict.fromkeys(line.metric for line in spent))
+            found.append(_table(spent, f"{caption}: {task}, chat models", task, columns))
     return found
 
 

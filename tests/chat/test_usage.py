@@ -1,0 +1,38 @@
+"""What a record has cost: counted from the record, whoever asked and however often the run was killed."""
+
+import pytest
+
+from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
+from rl_models.chat.record import Recorded
+from rl_models.chat.usage import Prices, Usage, usage_of
+
+
+class Answers:
+    def complete(self, request):
+        text = request.messages[0].content
+        return ChatFailure("it failed") if text == "bad" else ChatReply(text, 100, 10)
+
+
+def ask(path, *texts):
+    transport = Recorded(path, Answers())
+    for text in texts:
+        transport.complete(ChatRequest(model="m", messages=(Message("user", text),)))
+
+
+def test_a_record_tells_requests_failures_and_tokens_of_all_processes_that_wrote_it(tmp_path):
+    record = tmp_path / "chat.jsonl"
+    ask(record, "a", "b", "a", "bad")  # what is known already is not asked, and costs nothing
+    ask(record, "a", "c")
+    assert usage_of(record) == Usage(requests=4, failures=1, prompt_tokens=300, completion_tokens=30)
+
+
+def test_no_record_is_no_cost(tmp_path):
+    assert usage_of(tmp_path / "chat.jsonl") == Usage()
+
+
+def test_the_cost_is_told_where_prices_are_known():
+    usage = Usage(requests=3, failures=0, prompt_tokens=2_000_000, completion_tokens=500_000)
+    assert "chat_cost" not in usage.numbers(Prices())
+    told = usage.numbers(Prices(prompt=0.15, completion=0.6))
+    assert told["chat_cost"] == pytest.approx(0.3 + 0.3)
+    assert (told["chat_requests"], told["chat_prompt_tokens"]) == (3.0, 2e6)

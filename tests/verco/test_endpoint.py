@@ -1,0 +1,121 @@
+"""An endpoint that is slow, refuses, fails and talks nonsense: a run loses nothing, and repeats without it."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.chat.endpoint import EndpointSettings
+from rl_models.chat.opening import ChatSettings
+from rl_models.chat.usage import Prices, usage_of
+from tests.chat.loopback import Loopback, Step, say
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import trial_name
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.salad import prompted
+from tune_experiments.common.salad.config import placed
+from tune_experiments.common.salad.trials import plan
+from tune_experiments.common.trial import Trial
+from tune_experiments.verco_salad import EXPERIMENT, SMOKE
+
+GOOD = "Alice: Please chop, I bring things.\nBob: Please wait."
+ELEVEN = "Alice: one two three four five six seven eight nine ten eleven\nBob: hi"
+BAD = (
+    lambda: say("late", delay=5),
+    lambda: Step(status=429, headers={"Retry-After": "0"}),
+    lambda: Step(status=500),
+    lambda: Step(body=b"<html>no</html>"),
+    lambda: say('{"action": '),
+    lambda: say(ELEVEN),
+    lambda: say(GOOD, cut=True),
+)
+MOST_LATE = 2
+
+
+class Script:
+    """Each third answer is good, the others are bad in turn; only a few are late, for the test's sake."""
+
+    def __init__(self, good):
+        self.good, self.bad = good, 0
+
+    def __call__(self, body, number):
+        if number % 3 == 2:
+            return say(self.good)
+        self.bad += 1
+        late = self.bad % len(BAD) == 0
+        return say("late") if late and self.bad > MOST_LATE * len(BAD) else BAD[self.bad % len(BAD)]()
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """Point the environment at a server with a script, within `with`; afterwards there is no key."""
+
+    def start(good):
+        server = Loopback(Script(good))
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        return server
+
+    yield start
+    prompted.asker.cache_clear()
+
+
+def settings(**changes):
+    bounds = EndpointSettings(timeout_seconds=0.5, tries=2, first_pause_seconds=0.01, longest_pause_seconds=0.02)
+    chat = ChatSettings(model="m", endpoint=bounds, prices=Prices(prompt=1.0, completion=2.0))
+    return dataclasses.replace(SMOKE, chat=chat, test_episodes=2, valid_episodes=2, **changes)
+
+
+def lessons(config, folder):
+    """One round of the endpoint's lessons in a trial of that run folder: what was told, and the weights."""
+    folder = folder / "trials" / trial_name("verco", 0)
+    folder.mkdir(parents=True, exist_ok=True)
+    stage = plan(placed(config, folder), "verco", 0).stages[0].plan
+    algorithm = stage.make_algorithm(stage)
+    told = algorithm.train()
+    prompted.asker.cache_clear()
+    return told, algorithm.policy().state_dict()
+
+
+def test_lessons_lose_nothing_and_repeat_offline_from_the_record_in_their_folder(endpoint, tmp_path, monkeypatch):
+    config = settings(teacher="endpoint")
+    with endpoint(GOOD) as server:
+        told, weights = lessons(config, tmp_path / "first")
+        assert len(server.requests) > told["teacher/chat_requests"] > 0  # what was sent again counts once
+    assert told["teacher/asked"] == told["teacher/answered"] + told["teacher/fallback"] > 0
+    assert min(told["teacher/answered"], told["teacher/rejected"], told["teacher/failed"]) > 0
+    scripted, _ = lessons(settings(), tmp_path / "scripted")
+    assert told["distillation/pairs"] == scripted["distillation/pairs"]
+    monkeypatch.delenv("OPENAI_API_KEY")
+    again, same = lessons(dataclasses.replace(config, replay=str(tmp_path / "first")), tmp_path / "second")
+    assert again == told
+    for name, value in weights.items():
+        assert torch.equal(value, same[name]), name
+
+
+def results(config, folder):
+    """Of the whole trial of a prompted model in that run folder."""
+    folder = folder / "trials" / trial_name("api", 0)
+    Trial(EXPERIMENT, config, "api", 0, folder).run(lambda row: None)
+    prompted.asker.cache_clear()
+    return outcome_of(folder)
+
+
+def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(endpoint, tmp_path, monkeypatch):
+    config = settings(methods=("api",))
+    with endpoint('{"action": "fetch the tomato"}'):
+        found = results(config, tmp_path / "first")
+    usage = usage_of(tmp_path / "first" / "trials" / trial_name("api", 0) / config.chat.record)
+    assert min(usage.requests, usage.failures, usage.prompt_tokens) > 0
+    spent = {line.metric: line.value for line in found if line.metric.startswith("chat_")}
+    assert spent == usage.numbers(config.chat.prices) and spent["chat_cost"] > 0
+    table = EXPERIMENT.tables(found)[-1]
+    assert table.title.endswith("chat models") and [label for label, _ in table.rows] == ["api"]
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert results(dataclasses.replace(config, replay=str(tmp_path / "first")), tmp_path / "second") == found
+    assert not list((tmp_path / "second").rglob(config.chat.record))
+
+
+def test_a_replay_of_no_run_is_refused(tmp_path):
+    with pytest.raises(UserError, match="--replay must be the folder of a run"):
+        plan(settings(replay=str(tmp_path)), "api", 0)
