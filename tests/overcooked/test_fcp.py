@@ -1,12 +1,14 @@
 """Fictitious co-play: who the partners are, who acts for whom, and that only the learner's decisions teach."""
 
 import dataclasses
+import functools
 import itertools
 import shutil
 
 import numpy as np
 import pytest
 import torch
+from ray import cloudpickle
 
 from rl_models.training.batch import think, to_batch
 from rl_models.training.rollout import Collector
@@ -90,6 +92,21 @@ def test_worlds_play_the_same_whatever_lies_beside_them_and_continue_exactly():
             np.testing.assert_array_equal(seen[key], again[key])
     for name, values in whole.state.items():
         np.testing.assert_array_equal(values, np.concatenate([half.state[name] for half in halves]))
+
+
+def test_partners_travel_with_their_kitchens_to_other_processes(tmp_path):
+    config = dataclasses.replace(SMOKE, population=str(population(tmp_path)))
+    partners = [partner.team for partner in load_population(config)]
+    make_world = functools.partial(plan(config, "fcp", 0).make_world, partners=partners)
+    worlds = [
+        make(num_worlds=5, first_world=0) for make in (make_world, cloudpickle.loads(cloudpickle.dumps(make_world)))
+    ]
+    for world in worlds:
+        world.reset(1)
+        for _ in range(5):
+            world.step(np.full((5, 2), STAY))
+    for name, values in worlds[0].state.items():
+        np.testing.assert_array_equal(values, worlds[1].state[name])
 
 
 def test_a_kitchen_needs_partners():
