@@ -23,6 +23,7 @@ CURVES = {
     "valid/completed": "rounds with both sub-goals reached",
     "episode/reached": "sub-goals reached in training",
     "episode/length": "env steps of a round",
+    "episode/soups": "soups per episode, rows without a planner",
     "policy/entropy": "entropy (nats, both chefs)",
 }
 BINS = 40
