@@ -1,4 +1,4 @@
-"""What comes after training: `python -m tune_experiments evaluate|play|render|table|compare PATH`.
+"""What comes after training: `python -m tune_experiments evaluate|play|render|doctor|table|compare PATH`.
 
 PATH is a run folder, a trial folder or a checkpoint (`table`, `compare`: run folders). No Ray is started.
 """
@@ -12,14 +12,16 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import torch
 import tyro
 from rich.console import Console
 
+from rl_models.training.objective import Impala
 from tune_experiments.common import comparison
 from tune_experiments.common.config_json import config_from_json
+from tune_experiments.common.doctor import diagnose, report
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import find_experiment, trial_name
 from tune_experiments.common.main import show_results
@@ -27,10 +29,11 @@ from tune_experiments.common.outcome import results_of, tests_of
 from tune_experiments.common.policies import find_checkpoint, load_policy
 from tune_experiments.common.recording import SEED, play_aloud, play_decentralised, record_episode
 from tune_experiments.common.run_folder import read_config
+from tune_experiments.common.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.common.video import write_gif
 
 Where = Annotated[Path, tyro.conf.Positional]
-COMMANDS = ("evaluate", "play", "render", "table", "compare")
+COMMANDS = ("evaluate", "play", "render", "doctor", "table", "compare")
 USAGE = f"write python -m tune_experiments {'|'.join(COMMANDS)} PATH"
 
 
@@ -67,6 +70,14 @@ class Render:
 
 
 @dataclass(frozen=True)
+class Doctor:
+    """Say what holds a trial up, and how many runners, worlds and learners to try instead."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint."""
+
+
+@dataclass(frozen=True)
 class Table:
     """Make table and pictures again from what lies in a run folder."""
 
@@ -80,6 +91,9 @@ class Compare:
 
     paths: tuple[Where, ...]
     """Folders of runs or searches; comparison.md and a plot go into the first."""
+
+
+Command: TypeAlias = Evaluate | Play | Render | Doctor | Table | Compare
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -126,6 +140,16 @@ def render(command: Render, console: Console) -> None:
     console.print(f"wrote {written}", highlight=False)
 
 
+def doctor(command: Doctor, console: Console) -> None:
+    """Print where the time of a trial went, and what to try."""
+    checkpoint = find_checkpoint(command.path)
+    plan = load_policy(checkpoint).course.plan
+    rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
+    found = diagnose(rows, plan.workers, takes_turns=not isinstance(plan.objective, Impala))
+    for line in report(found, plan.workers):
+        console.print(line, highlight=False, markup=False)
+
+
 def table(command: Table, console: Console) -> None:
     """Print and write the tables of a run folder again."""
     name, data = read_config(command.path)
@@ -147,12 +171,12 @@ def compare(command: Compare, console: Console) -> None:
         console.print(f"wrote {path}", highlight=False)
 
 
-def _read(words: Sequence[str]) -> Evaluate | Play | Render | Table | Compare:
+def _read(words: Sequence[str]) -> Command:
     """The command with its arguments; whatever tyro refuses is one sentence."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             return tyro.extras.subcommand_cli_from_dict(
-                {"evaluate": Evaluate, "play": Play, "render": Render, "table": Table, "compare": Compare},
+                dict(zip(COMMANDS, (Evaluate, Play, Render, Doctor, Table, Compare), strict=True)),
                 args=words,
                 prog="python -m tune_experiments",
                 description=__doc__,
@@ -175,6 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Evaluate: evaluate,
         Play: play,
         Render: render,
+        Doctor: doctor,
         Table: table,
         Compare: compare,
     }

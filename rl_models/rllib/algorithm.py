@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import torch
 
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.env_runner import episode_means
-from rl_models.rllib.learner import STATISTICS
+from rl_models.rllib.env_runner import episode_means, sampling_speed
+from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
 from rl_models.rllib.settings import Workers
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.objective import Objective
@@ -76,10 +76,12 @@ class TeamAlgorithm:
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
-        lag = results.get("learners", {}).get("policy_lag_updates")
-        healthy = results.get("fault_tolerance", {}).get("num_healthy_workers")
-        extras = {"learner/policy_lag_updates": lag, "learner/healthy_runners": healthy}
-        return row | {name: float(value) for name, value in extras.items() if value is not None}
+        told = {
+            f"learner/{name}": results.get("learners", {}).get(name) for name in (POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH)
+        }
+        told["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
+        told["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
+        return row | {name: float(value) for name, value in told.items() if value is not None}
 
     def progress(self) -> Progress:
         """How far training has come."""

@@ -31,6 +31,9 @@ PLACEHOLDER_SPACE: gym.Space[Any] = gym.spaces.Discrete(1)
 EPISODE = "episode"
 """Metrics of ended episodes: `episode/NAME` is the sum over them, `episode/count` their number."""
 
+SAMPLING = "sampling"
+"""Metrics of playing: `sampling/env_steps` and `sampling/seconds`, summed over runners."""
+
 
 class FragmentEnvRunner(SingleAgentEnvRunner):
     """Plays B worlds natively and returns one fragment of B x T steps a call."""
@@ -74,7 +77,10 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
             restarts = _restarts_offset() if self.worker_index else 0
             self.collector.reset(int(self.config.seed or 0) + self._seed_offset + restarts)
             self._needs_initial_reset = False
+        begins = time.perf_counter()
         fragment = self._collect()
+        self.metrics.log_value((SAMPLING, "seconds"), time.perf_counter() - begins, reduce="sum")
+        self.metrics.log_value((SAMPLING, "env_steps"), fragment.env_steps(), reduce="sum")
         self._log(fragment, self.collector.pop_episodes())
         return [fragment]
 
@@ -158,3 +164,9 @@ def episode_means(results: dict[str, Any]) -> dict[str, float]:
     sums = {name: float(np.asarray(value)) for name, value in results.get(EPISODE, {}).items()}
     count = sums.pop("count", 0.0)
     return {f"{EPISODE}/{name}": value / count for name, value in sums.items()} if count else {}
+
+
+def sampling_speed(results: dict[str, Any]) -> float | None:
+    """Env steps a second of one runner while it plays, a mean over the runners; None if nobody played."""
+    played = {name: float(np.asarray(value)) for name, value in results.get(SAMPLING, {}).items()}
+    return played["env_steps"] / played["seconds"] if played.get("seconds") else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
+POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
+"""Of a learner: updates since the weights that acted; its share of the time that it learned; batches that wait."""
 _LOOKS_AFTER_SECONDS = 1.0
 
 
@@ -51,6 +54,7 @@ class TeamLearner(TorchLearner):
         self.divergence = Divergence(self.objective)
         # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
         self._updating = threading.Lock()
+        self._rests_since = time.perf_counter()
         super().build()
         for extra in self.objective.extra_losses:
             extra.to(self._device)
@@ -66,19 +70,32 @@ class TeamLearner(TorchLearner):
 
     def _create_iterator_if_necessary(self, *, training_data: Any, **kwargs: Any) -> Iterator[MultiAgentBatch]:
         """Prepare the batch once and yield every epoch's minibatches of whole sequences."""
+        begins = time.perf_counter()
         module_batch = self._make_batch_if_necessary(training_data).policy_batches[DEFAULT_MODULE_ID]
         on_device = {key: value.to(self._device) for key, value in module_batch.items()}
         batch = self.objective.prepare(on_device, self._mean_over_learners)
         with self._updating:
             count_progress(self.progress, batch, max(1, self.config.num_learners))
-            self.metrics.log_value("policy_lag_updates", self._policy_lag(batch), window=1)
+            self.metrics.log_value(POLICY_LAG, self._policy_lag(batch), window=1)
             for minibatch in minibatches(self.objective, batch, self.progress.updates, self.replay):
                 # RLlib's update of what is yielded runs before the generator goes on.
                 for part in parts(self.objective, minibatch):
                     self._part = part
                     yield _of_rllib(part.batch)
                 if self.divergence.is_too_large:
-                    return
+                    break
+        self._log_load(begins)
+
+    def _log_load(self, begins: float) -> None:
+        """How much of the time since the last update went into this one, and how many batches wait meanwhile."""
+        ends = time.perf_counter()
+        self.metrics.log_value(BUSY_SHARE, (ends - begins) / max(ends - self._rests_since, 1e-9), window=1)
+        self.metrics.log_value(QUEUE_LENGTH, self._queue_length(), window=1)
+        self._rests_since = ends
+
+    def _queue_length(self) -> int:
+        """Batches that wait for this learner: none where playing and learning take turns."""
+        return 0
 
     def compute_loss_for_module(self, *, module_id: str, config: Any, batch: Any, fwd_out: Any) -> torch.Tensor:
         """The objective's loss."""
@@ -197,6 +214,9 @@ class TeamImpalaLearner(TeamLearner, IMPALATorchLearner):
 
     def before_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients follow our own progress."""
+
+    def _queue_length(self) -> int:
+        return int(self._learner_thread_in_queue.qsize())
 
 
 class _UpdatesDone(threading.Event):

@@ -31,6 +31,9 @@ LOGGED = (
     "learner/gradient_norm",
     "learner/skipped_update",
     "learner/policy_lag_updates",
+    "learner/busy_share",
+    "learner/queue_length",
+    "speed/env_steps_per_second_of_a_runner",
 )
 
 

@@ -1,0 +1,56 @@
+"""What holds a trial up: by hand where playing and learning take turns, and where they go on side by side."""
+
+import pytest
+
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, proposals, report
+from tune_experiments.common.errors import UserError
+
+ALONE = Workers(worlds_per_runner=64)
+
+
+def rows(speed, runner_speed, busy, count=3):
+    return [{SPEED: speed, RUNNER_SPEED: runner_speed, BUSY: busy}] * count
+
+
+def test_times_of_those_who_take_turns_add_up():
+    found = diagnose(rows(speed=100, runner_speed=125, busy=0.1), ALONE, takes_turns=True)
+    assert (found.whole, found.playing, found.learning) == pytest.approx((10, 8, 1))
+    assert found.other == pytest.approx(1)
+    assert found.bottleneck == "playing"
+
+
+def test_side_by_side_the_slower_one_decides():
+    workers = Workers(runners=4, worlds_per_runner=16)
+    found = diagnose(rows(speed=100, runner_speed=50, busy=0.9), workers, takes_turns=False)
+    assert (found.playing, found.learning) == pytest.approx((5, 9))
+    assert found.other == pytest.approx(1)
+    assert found.bottleneck == "learning"
+
+
+def test_runners_are_proposed_until_playing_takes_a_quarter_of_learning_and_worlds_stay_as_many():
+    found = diagnose(rows(speed=100, runner_speed=125, busy=0.2), ALONE, takes_turns=True)
+    (told,) = proposals(found, ALONE)
+    assert "--workers.runners 4 --workers.worlds-per-runner 16" in told, "16 runners would have 4 worlds each"
+    assert found.expected(runners=4, learners=1) == pytest.approx(1000 / (8 / 4 + 2))
+    assert "250 env steps/s, 2.5 times" in told
+
+
+def test_where_learning_takes_the_time_no_runner_is_proposed():
+    found = diagnose(rows(speed=100, runner_speed=10_000, busy=0.95), ALONE, takes_turns=True)
+    told = proposals(found, ALONE)
+    assert any("--workers.learners 2" in each for each in told)
+    assert any("--workers.gpus-per-learner 1" in each for each in told)
+    assert not any("--workers.runners" in each for each in told)
+
+
+def test_where_neither_takes_the_time_nothing_is_proposed():
+    found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), ALONE, takes_turns=True)
+    assert found.bottleneck == "neither"
+    assert proposals(found, ALONE) == []
+    assert "give the CPUs to more trials" in report(found, ALONE)[-1]
+
+
+def test_a_log_without_those_numbers_is_refused_in_one_sentence():
+    with pytest.raises(UserError, match="no row of this trial's"):
+        diagnose([{SPEED: 10.0}], ALONE, takes_turns=True)

@@ -1,0 +1,144 @@
+"""What a trial spent its time on, what holds it up, and how many runners, worlds and learners to try instead.
+
+Everything is read from the trial's log: how fast one runner plays, which share of the time the learner learned, how
+fast the trial was. Where playing and learning take turns (PPO) their times add up; where they go on side by side
+(IMPALA) the slower one decides. This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_models.rllib.settings import Workers
+from tune_experiments.common.errors import UserError
+
+SPEED, RUNNER_SPEED, BUSY = "speed/env_steps_per_second", "speed/env_steps_per_second_of_a_runner", "learner/busy_share"
+LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
+_ROWS = 50
+_FEWEST_WORLDS = 16
+"""A runner with fewer worlds spends its time on Python and not on networks."""
+_WORTH_IT = 1.15
+"""Factor below which no change of processes is proposed."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Where the time of a trial went.
+
+    Attributes:
+        speed: env steps a second.
+        playing: seconds of all runners together, side by side, for 1,000 env steps.
+        learning: seconds of the learner for 1,000 env steps.
+        takes_turns: playing and learning wait for each other.
+        lag: updates between the weights that acted and those that learn.
+        queue: batches that wait for the learner.
+    """
+
+    speed: float
+    playing: float
+    learning: float
+    takes_turns: bool
+    lag: float
+    queue: float
+
+    @property
+    def whole(self) -> float:
+        """Seconds for 1,000 env steps."""
+        return 1000 / self.speed
+
+    @property
+    def other(self) -> float:
+        """Seconds for 1,000 env steps in which nobody played or learned: tests, checkpoints, weights on their way."""
+        used = self.playing + self.learning if self.takes_turns else max(self.playing, self.learning)
+        return max(0.0, self.whole - used)
+
+    @property
+    def bottleneck(self) -> str:
+        """The largest of the three parts."""
+        parts = {"playing": self.playing, "learning": self.learning, "neither": self.other}
+        return max(parts, key=lambda name: parts[name])
+
+    def expected(self, runners: float, learners: float) -> float:
+        """Env steps a second with so many times the runners and learners, if each had a core of its own."""
+        playing, learning = self.playing / runners, self.learning / learners
+        used = playing + learning if self.takes_turns else max(playing, learning)
+        return 1000 / (used + self.other)
+
+
+def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
+    """From the newest rows of a trial's log.
+
+    Args:
+        rows: of `metrics.jsonl`.
+        workers: with which it ran.
+        takes_turns: its algorithm plays and learns in turns.
+
+    Raises:
+        UserError: the log does not tell.
+    """
+    measured = [row for row in rows if SPEED in row and RUNNER_SPEED in row and BUSY in row][-_ROWS:]
+    if not measured:
+        raise UserError(
+            f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
+            f"updates with this version (a trial without RLlib has no runners and learners to choose)"
+        )
+
+    def middle(name: str) -> float:
+        return float(np.median([row[name] for row in measured if name in row] or [0.0]))
+
+    speed, runners = middle(SPEED), max(1, workers.runners)
+    return Diagnosis(
+        speed=speed,
+        playing=1000 / (middle(RUNNER_SPEED) * runners),
+        learning=1000 * middle(BUSY) / speed,
+        takes_turns=takes_turns,
+        lag=middle(LAG),
+        queue=middle(QUEUE),
+    )
+
+
+def proposals(found: Diagnosis, workers: Workers) -> list[str]:
+    """Sentences with flags and the speed to expect of them, the best first; the number of worlds stays the same."""
+    worlds = max(1, workers.runners) * workers.worlds_per_runner
+    most_runners = max(1, worlds // _FEWEST_WORLDS)
+    told: list[tuple[float, str]] = []
+    factor = found.playing / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
+    runners = min(most_runners, max(1, math.ceil(factor * max(1, workers.runners))))
+    if runners > max(1, workers.runners):
+        share = math.ceil(worlds / runners)
+        speed = found.expected(runners / max(1, workers.runners), 1)
+        flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
+        told.append((speed, f"{flags}: {runners + 1 + workers.learners} CPUs"))
+    learners = 2 * max(1, workers.learners)
+    if found.learning > found.playing:
+        told.append((found.expected(1, 2), f"--workers.learners {learners}: {1 + workers.runners + learners} CPUs"))
+        if not workers.gpus_per_learner:
+            told.append((found.expected(1, 1e9), "--workers.gpus-per-learner 1, if learning then took no time at all"))
+    ranked = sorted((each for each in told if each[0] > _WORTH_IT * found.speed), reverse=True)
+    return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
+
+
+def report(found: Diagnosis, workers: Workers) -> list[str]:
+    """What to tell: where the time goes, what holds the trial up, what to try."""
+    shape = f"{workers.runners} runners x {workers.worlds_per_runner} worlds, {workers.learners} learners"
+    how = "in turns" if found.takes_turns else "side by side"
+    lines = [
+        f"{shape}: {found.speed:,.0f} env steps/s, {found.whole:.2f} s for 1,000",
+        f"playing {found.playing:.2f} s, learning {found.learning:.2f} s ({how}), neither {found.other:.2f} s",
+        f"policy lag {found.lag:.1f} updates, {found.queue:.1f} batches wait for the learner",
+        f"bottleneck: {_MEANINGS[found.bottleneck]}",
+    ]
+    told = proposals(found, workers)
+    return lines + ([f"try {text}" for text in told] if told else [_NOTHING])
+
+
+_MEANINGS = {
+    "playing": "playing; more runners help",
+    "learning": "learning; a GPU, more learners, fewer passes or a smaller network help, runners do not",
+    "neither": "what is neither playing nor learning: validation, checkpoints, weights on their way, a busy machine",
+}
+_NOTHING = "no other number of runners or learners promises much: give the CPUs to more trials (--seeds, methods)"
