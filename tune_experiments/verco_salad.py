@@ -62,6 +62,7 @@ PAPER = dataclasses.replace(
         language=LanguageModelSettings(gradient_checkpointing=True), normalisation="word", critic_base="frozen"
     ),
     distillation=DistillationSettings(learning_rate=2e-4),
+    lessons_by="policy",
     rounds=4,
     lessons=LessonSettings(worlds=16, env_steps=100),
     learner=LearnerSettings(

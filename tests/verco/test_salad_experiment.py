@@ -20,6 +20,7 @@ from tune_experiments.common.salad import prompted
 from tune_experiments.common.salad.config import make_world
 from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
 from tune_experiments.common.salad.evaluation import test as evaluate
+from tune_experiments.common.salad.lessons import lesson, lesson_of_policy
 from tune_experiments.common.salad.replay import Episode, Moment, transcript
 from tune_experiments.common.salad.stage import Lessons
 from tune_experiments.common.salad.taught import make_taught_world, writer_of
@@ -57,6 +58,40 @@ def test_lessons_change_the_message_adapter_alone_and_can_be_repeated():
     assert one.progress() == again.progress() and one.progress().env_steps == stage.budget_env_steps
     for name, value in one.checkpoint()[0]["weights"].items():
         torch.testing.assert_close(value, again.checkpoint()[0]["weights"][name], atol=0, rtol=0)
+
+
+def test_lessons_can_be_about_the_teams_own_play_before_it_learns_to_act():
+    config = dataclasses.replace(SMOKE, rounds=2, lessons_by="policy")
+    stage = plan(config, "verco", 0).stages[0].plan
+    one, again = stage.make_algorithm(stage), stage.make_algorithm(stage)
+    before = {name: value.clone() for name, value in one.policy().state_dict().items()}
+    told = [one.train(), one.train()]
+    changed = {name for name, value in one.policy().state_dict().items() if not torch.equal(value, before[name])}
+    assert changed and all(name.startswith("network.language.message.") for name in changed)
+    assert told[1]["distillation/pairs"] > told[0]["distillation/pairs"] > 0
+    again.restore(*one.checkpoint())
+    for name, value in one.policy().state_dict().items():
+        torch.testing.assert_close(value, again.policy().state_dict()[name], atol=0, rtol=0)
+
+
+def test_the_team_plays_the_lessons_that_are_about_its_play():
+    config = dataclasses.replace(SMOKE, task="lettuce_tomato_a")
+    policy = cooking("verco", config).build_policy()
+    own = lesson_of_policy(config, policy, 0, 0)
+    assert set(own) != set(lesson(config, 0, 0)) and own == lesson_of_policy(config, policy, 0, 0)
+    chance = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in policy.network.language.action.values():
+            weight.add_(20 * torch.randn(weight.shape, generator=chance))
+    assert own != lesson_of_policy(config, policy, 0, 0)
+    asked = []
+
+    def teacher(codes, scripted):
+        asked.append(codes.shape[:2])
+        return [["Please wait."] * 2 for _ in codes]
+
+    assert {message for _, message in lesson_of_policy(config, policy, 0, 0, teacher)} == {"Please wait."}
+    assert asked == [(config.lessons.worlds, 2)] * config.lessons.env_steps
 
 
 def test_rounds_of_lessons_bring_new_play():

@@ -96,6 +96,8 @@ class VercoConfig:
     """What the small model reads, from all tasks."""
     lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
     """What each round of the teacher's messages is about."""
+    lessons_by: Literal["cooks", "policy"] = "cooks"
+    """Whose play that is: of scripted cooks that err, or of the team itself before it learns to act."""
     rounds: int = 2
     """Of lessons."""
     distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=3))

@@ -23,7 +23,11 @@ _COMPARED = {
 
 def departures(config: VercoConfig, published: VercoConfig) -> list[str]:
     """Compare with the preset that has the base method's constants; the paper states none of its own."""
-    notes = ["the teacher's lessons are about play of scripted cooks that err, the paper's about its initial policy"]
+    notes = []
+    if config.lessons_by != published.lessons_by:
+        notes.append(
+            "the teacher's lessons are about play of scripted cooks that err, the paper's about its initial policy"
+        )
     if config.teacher == "scripted":
         notes.append("the teacher is scripted, the paper's is GPT-4")
     if "drawing" in TASKS[config.task] or TASKS[config.task]["layout"] not in ("A", "B"):

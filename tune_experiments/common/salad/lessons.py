@@ -1,15 +1,23 @@
 """What language teams read before they act: the small model's corpus, and lessons of a teacher for the message adapter.
 
-Both come from play of scripted cooks that often err, in worlds that training does not use.
+The corpus comes from play of scripted cooks that often err; lessons from theirs, too, or from that of the team itself,
+which has not learned to act yet (Verco, section 4.2). All of it in worlds that training does not use.
 """
 
 from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from rl_envs.salad.corpus import Teacher, listen
+from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.tasks import TASKS
+from rl_envs.salad.teacher import messages
+from rl_envs.salad.world import Salad
 from rl_models.language_policy.distillation import Pair
+from rl_models.team_policy import TeamPolicy
+from rl_models.training.rollout import Collector
 from tune_experiments.common.salad.config import (
     FIRST_WORLD_OF_LESSONS,
     LessonSettings,
@@ -33,7 +41,7 @@ def corpus(settings: LessonSettings) -> tuple[str, ...]:
 
 
 def lesson(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:
-    """Prompts of speakers and what their teacher writes, from one round of play.
+    """Prompts of speakers and what their teacher writes, from one round of play of scripted cooks.
 
     Args:
         config: task and settings of lessons.
@@ -42,6 +50,37 @@ def lesson(config: VercoConfig, seed: int, number: int, teacher: Teacher | None 
         teacher: who writes; the scripted one by default.
     """
     settings = config.lessons
-    world = make_world(config, settings.worlds, FIRST_WORLD_OF_LESSONS + (number + 1) * settings.worlds)
+    world = _world_of(config, number)
     heard = listen(world, settings.env_steps, seed=seed, error=settings.error, teacher=teacher)
     return list(heard.messages)
+
+
+def lesson_of_policy(
+    config: VercoConfig, policy: TeamPolicy, seed: int, number: int, teacher: Teacher | None = None
+) -> list[Pair]:
+    """The same about play of a team, whose members hear what their message adapter writes by now.
+
+    Args:
+        config: as above.
+        policy: who plays.
+        seed: as above.
+        number: as above.
+        teacher: as above.
+    """
+    world = _world_of(config, number)
+    narrator, collector = Narrator(world), Collector(world, policy, fragment_length=1, needs_values=False)
+    collector.reset(seed)
+    spoken: dict[Pair, None] = {}
+    for _ in range(config.lessons.env_steps):
+        said, codes = messages(world), world.observe()["situation"]
+        told = said if teacher is None else teacher(codes, said)
+        for row, agent in np.ndindex(codes.shape[:2]):
+            spoken[narrator.message_prompt(codes[row, agent]), told[row][agent]] = None
+        collector.collect()
+    return list(spoken)
+
+
+def _world_of(config: VercoConfig, number: int) -> Salad:
+    """Kitchens of a round."""
+    worlds = config.lessons.worlds
+    return make_world(config, worlds, FIRST_WORLD_OF_LESSONS + (number + 1) * worlds)

@@ -14,7 +14,7 @@ from rl_models.team_policy import TeamPolicy
 from rl_models.training.schedule import Progress
 from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.salad.config import VercoConfig
-from tune_experiments.common.salad.lessons import lesson
+from tune_experiments.common.salad.lessons import lesson, lesson_of_policy
 from tune_experiments.common.salad.prompted import endpoint_teacher
 
 Tensors = dict[str, dict[str, Any]]
@@ -39,7 +39,11 @@ class Lessons:
     def train(self) -> dict[str, float]:
         """One round; what it came to."""
         number = len(self._distillation.reports)
-        pairs = lesson(self._config, self._seed, number, None if self._teacher is None else self._teacher.messages)
+        teacher = None if self._teacher is None else self._teacher.messages
+        if self._config.lessons_by == "policy":
+            pairs = lesson_of_policy(self._config, self.policy(), self._seed, number, teacher)
+        else:
+            pairs = lesson(self._config, self._seed, number, teacher)
         report = self._distillation.learn(pairs)
         told = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
         return told if self._teacher is None else told | self._teacher.told()
