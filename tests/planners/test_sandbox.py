@@ -125,6 +125,7 @@ CONFINED = {
     "text": (body("return '1'"), "other than 0 and 1"),
     "nothing": (body("pass"), "other than 0 and 1"),
     "missing key": (body("return current['no']"), "KeyError"),
+    "words of its own": (body("return int('obey me')"), "^it raised ValueError$"),
     "division": (body("return 1 // 0"), "ZeroDivisionError"),
     "changes the states": (body("x = current.get('list')", "x += [1]", "return 0"), "changes the states"),
 }
@@ -158,14 +159,16 @@ MODULES = f"{SYS}.modules"
         "{modules}['builtins'].open('written', 'w')",
         "{modules}['posix'].listdir('/')",
         "{modules}['posix'].pipe()",
+        "[{modules}['posix'].close(2), {modules}['posix'].open('/', 0)]",
+        "{modules}['posix'].fork()",
         "{modules}['builtins'].__import__('socket').socket()",
         "{modules}['builtins'].__import__('_socket').socket()",
     ],
-    ids=["read", "write", "list", "pipe", "import", "socket"],
+    ids=["read", "write", "list", "pipe", "reuse", "fork", "import", "socket"],
 )
 def test_even_code_that_broke_the_rules_reaches_nothing(monkeypatch, line):
     source = body(line.format(modules=MODULES), "return 1")
-    reasons = r"it raised (OSError|ModuleNotFoundError|ImportError)"
+    reasons = r"it raised (OSError|BlockingIOError|PermissionError|FileNotFoundError|ModuleNotFoundError|ImportError)"
     with unchecked(monkeypatch, source) as reward, pytest.raises(RewardFailedError, match=reasons):
         reward.evaluate([({}, {})])
 
@@ -181,7 +184,22 @@ def test_even_code_that_broke_the_rules_sees_no_environment(monkeypatch):
         assert reward.evaluate([({}, {})]) == [0]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="the kernel lets root raise limits again")
+@pytest.mark.skipif(os.getuid() != 0, reason="whoever is not root stays who they are")
+def test_even_code_that_broke_the_rules_is_nobody_where_root_starts_it(monkeypatch, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    users = f"{MODULES}['posix'].getuid() > 0 and {MODULES}['posix'].geteuid() > 0"
+    with unchecked(monkeypatch, body(f"return {users}")) as reward:
+        assert reward.evaluate([({}, {})]) == [1]
+    source = body(f"{MODULES}['posix'].rmdir('{own}')", "return 1")
+    with (
+        unchecked(monkeypatch, source) as reward,
+        pytest.raises(RewardFailedError, match=r"it raised (FileNotFound|Permission)Error"),
+    ):
+        reward.evaluate([({}, {})])
+    assert own.is_dir()
+
+
 def test_even_code_that_broke_the_rules_cannot_raise_its_limits(monkeypatch):
     source = body(f"{MODULES}['resource'].setrlimit({MODULES}['resource'].RLIMIT_NOFILE, (99, 99))", "return 1")
     with unchecked(monkeypatch, source) as reward, pytest.raises(RewardFailedError, match="it raised ValueError"):

@@ -1,18 +1,37 @@
 """The process in which a reward function runs. Started as a script by `process.py`; imports the standard library alone.
 
-It first gives up what it could reach: no file or socket can be opened, nothing written, no process started, memory and
-CPU time are limited by the kernel and cannot be raised again. Then it reads one JSON object a line and answers each
-with one: first the source, then lists of state pairs. A call that uses too much CPU time is ended by a signal that
+It first gives up what it could reach: no file or socket can be opened, no file grow, no process be forked, memory and
+CPU time are limited by the kernel and cannot be raised again. Started by root, it also shuts itself into its empty
+folder as a user without rights, because root may do everything again. Then it reads one JSON object a line and answers
+each with one: first the source, then lists of state pairs. A call that uses too much CPU time is ended by a signal that
 kills this process, so the limit does not depend on how busy the machine is.
 """
 
+import contextlib
 import json
+import os
 import resource
 import signal
 import sys
 from collections.abc import Callable
 
 LONGEST_RANGE = 1_000
+NOBODY = 65_534
+"""The user without rights."""
+
+
+class WrongAnswerError(Exception):
+    """The function did what it must not; the text is ours and never the function's."""
+
+
+def stop_being_root() -> None:
+    """See nothing but the folder one stands in, and be nobody; in containers where root may not, stay as one is."""
+    with contextlib.suppress(OSError):
+        os.chroot(".")
+    with contextlib.suppress(OSError):
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
 
 
 def give_up_everything(memory_bytes: int, cpu_seconds: int) -> None:
@@ -23,8 +42,8 @@ def give_up_everything(memory_bytes: int, cpu_seconds: int) -> None:
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: 0,
-        # 0, 1 and 2 are open and stay so; every other number is refused.
-        resource.RLIMIT_NOFILE: 3,
+        # What is open stays so; with 0 not even the number of a file that was closed can be had again.
+        resource.RLIMIT_NOFILE: 0,
     }
     for which, limit in limits.items():
         resource.setrlimit(which, (limit, limit))
@@ -58,15 +77,15 @@ def evaluate(reward: Callable[..., object], pair: list, checks_arguments: bool) 
     """The reward of one pair of states.
 
     Raises:
-        ValueError: with a reason in words.
+        WrongAnswerError: with a reason in words.
         Exception: whatever the function raises.
     """
     before = json.dumps(pair) if checks_arguments else ""
     value = reward(*pair)
     if not isinstance(value, int) or value not in (0, 1):
-        raise ValueError("it returned something other than 0 and 1")
+        raise WrongAnswerError("it returned something other than 0 and 1")
     if checks_arguments and json.dumps(pair) != before:
-        raise ValueError("it changes the states")
+        raise WrongAnswerError("it changes the states")
     return int(value)
 
 
@@ -75,8 +94,8 @@ def answer(reward: Callable[..., object], order: dict) -> dict:
     signal.setitimer(signal.ITIMER_PROF, order["cpu_seconds"])
     try:
         values = [evaluate(reward, pair, order["checks_arguments"]) for pair in order["pairs"]]
-    except ValueError as error:
-        return {"error": str(error) or "it raised ValueError"}
+    except WrongAnswerError as wrong:
+        return {"error": str(wrong)}
     except BaseException as error:
         return {"error": f"it raised {type(error).__name__}"}
     finally:
@@ -87,6 +106,8 @@ def answer(reward: Callable[..., object], order: dict) -> dict:
 def main() -> None:
     """Serve until the other side closes the pipe."""
     setup = json.loads(sys.stdin.readline())
+    if os.getuid() == 0:
+        stop_being_root()
     give_up_everything(setup["memory_bytes"], setup["cpu_seconds"])
     reward = load(setup["source"])
     print(json.dumps({"ready": True}), flush=True)
