@@ -80,8 +80,8 @@ class Domain(Protocol):
     final_facts: frozenset[str]
     """What the skills lead to in the end."""
 
-    def check(self, state: str) -> None:
-        """Refuse a text that is no state of the world.
+    def check(self, state: str) -> str:
+        """A state as the world writes it; a text that is none is refused.
 
         Raises:
             StateTextError: with the reason.

@@ -108,12 +108,11 @@ def _states_call(
 
 
 def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """States that the world can be in, and why the others are none."""
+    """States that the world can be in, as it writes them, and why the others are none."""
     legal, reasons = list[str](), list[str]()
     for state in states:
         try:
-            domain.check(state)
-            legal.append(state.strip())
+            legal.append(domain.check(state))
         except StateTextError as error:
             reasons.append(str(error))
     return tuple(legal), tuple(reasons)

@@ -78,6 +78,7 @@ Chef 1 at row 2, column 3 faces north and holds an onion."""
         ("Step 7", "Step seven", "a line about the step"),
         ("2 onions", "4 onions", "a pot cannot hold"),
         ("2 onions", "a soup that has cooked for 20 of 20 steps", "a pot cannot hold"),
+        ("2 onions", "1 onions", "a pot cannot hold"),
         ("Pot 0", "Pot 1", "pot 0 is wanted"),
         ("Pot 0 at row 0, column 2", "Pot 0 at row 0, column 1", "not where this kitchen has them"),
         ("counters: nothing", "counters: a knife at row 0, column 0", "no thing of a kitchen"),
@@ -97,6 +98,23 @@ def test_a_text_that_is_no_state_is_refused_with_a_reason(old, new, reason):
     assert old in STATE
     with pytest.raises(StateTextError, match=reason):
         domain.check(STATE.replace(old, new))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_passes_as_a_state_is_written_as_the_world_reads_it(layout):
+    kitchen, domain = open_kitchen(layout).kitchen, KitchenDomain(LAYOUTS[layout])
+    passed = 0
+    for state in domain.diverse_states(4, seed=2):
+        for at in range(len(state)):
+            head, sign, tail = state[:at], state[at], state[at + 1 :]
+            for changed in (head + tail, f"{head}s{sign}{tail}", f"{head}{sign * 2}{tail}", f"{head}1{tail}"):
+                try:
+                    written = domain.check(changed)
+                except StateTextError:
+                    continue
+                read_states(kitchen, [written])
+                passed += 1
+    assert passed > 50
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -50,9 +50,11 @@ class KitchenDomain:
         rules = files("rl_models.planners.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.manual = f"{rules}\n{wording.describe_map(self._layout)}"
 
-    def check(self, state: str) -> None:
+    def check(self, state: str) -> str:
         """As `Domain.check`."""
-        self._layout.check(read_state(state))
+        found = read_state(state)
+        self._layout.check(found)
+        return write_state(found)
 
     def situation(self, state: str) -> str:
         """As `Domain.situation`."""

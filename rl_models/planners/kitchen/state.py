@@ -19,6 +19,7 @@ FULL_POT, COOK_STEPS = 3, 20
 HEADINGS: dict[str, Cell] = {"north": (-1, 0), "south": (1, 0), "east": (0, 1), "west": (0, -1)}
 _ARTICLES = {"nothing": "nothing", "onion": "an onion", "dish": "a dish", "soup": "a soup"}
 _THING_OF = {words: thing for thing, words in _ARTICLES.items()}
+_RAW = ("empty", "1 onion", "2 onions", "3 onions")
 _AT = r"at row (\d{1,3}), column (\d{1,3})"
 _FORMS = {
     "step": re.compile(r"Step (\d{1,9}), soups served: (\d{1,9})\."),
@@ -26,7 +27,6 @@ _FORMS = {
     "counters": re.compile(r"On the counters: (.+)\."),
     "thing": re.compile(rf"(.+) {_AT}"),
     "chef": re.compile(rf"Chef (\d) {_AT} faces (\w+) and holds (.+)\."),
-    "raw": re.compile(r"(\d) onions?"),
     "cooking": re.compile(rf"a soup that has cooked for (\d+) of {COOK_STEPS} steps"),
 }
 
@@ -127,7 +127,7 @@ def pot_in_words(pot: Pot) -> str:
         return "a soup that is done"
     if pot.cooked:
         return f"a soup that has cooked for {pot.cooked} of {COOK_STEPS} steps"
-    return ("empty", "1 onion", "2 onions", "3 onions")[pot.onions]
+    return _RAW[pot.onions]
 
 
 def with_article(thing: str) -> str:
@@ -147,12 +147,10 @@ def _read_pot(number: int, line: str) -> Pot:
     if int(found[1]) != number:
         raise StateTextError(f"pot {number} is wanted where {line.strip()[:60]!r} stands")
     cell, words = (int(found[2]), int(found[3])), found[4]
-    if words == "empty":
-        return Pot(cell, 0)
+    if words in _RAW:
+        return Pot(cell, _RAW.index(words))
     if words == "a soup that is done":
         return Pot(cell, FULL_POT, COOK_STEPS)
-    if (raw := _FORMS["raw"].fullmatch(words)) and 1 <= int(raw[1]) <= FULL_POT:
-        return Pot(cell, int(raw[1]))
     if (cooking := _FORMS["cooking"].fullmatch(words)) and 1 <= int(cooking[1]) < COOK_STEPS:
         return Pot(cell, FULL_POT, int(cooking[1]))
     raise StateTextError(f"a pot cannot hold {words[:60]!r}")
