@@ -1,10 +1,12 @@
 """A transcript in Markdown: each call, goal and reflection of a run, readable in order.
 
-What a model wrote stands indented, so that it cannot become markup. This file must not know what the calls are for.
+What a model wrote stands indented, so that it cannot become markup, and without signs that steer a terminal or turn the
+direction of reading. This file must not know what the calls are for.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any
 
 from rl_models.chat.asker import Answer
 from rl_models.chat.exchange import ChatRequest
+
+_STEERING = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class Transcript:
@@ -81,10 +85,10 @@ class Transcript:
 
 def quoted(text: str) -> str:
     """Text that shows as it is."""
-    return "\n".join(f"    {line}" for line in text.splitlines())
+    return "\n".join(f"    {line}" for line in _STEERING.sub("\N{REPLACEMENT CHARACTER}", text).splitlines())
 
 
 def one_line(text: str) -> str:
     """Text that stays within its line and shows as it is."""
-    plain = " ".join(text.split())
+    plain = " ".join(_STEERING.sub("\N{REPLACEMENT CHARACTER}", text).split())
     return "".join(f"\\{sign}" if sign in "\\`*_<>[]#|" else sign for sign in plain)

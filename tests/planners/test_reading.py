@@ -221,6 +221,21 @@ def test_a_transcript_shows_what_a_model_wrote_and_lets_none_of_it_become_markup
     assert "Answered by rule instead:" in lines
 
 
+def test_a_transcript_lets_nothing_steer_the_terminal_that_shows_it():
+    steering = "\x1b\x07\x00\x9b\u202e"
+
+    class Steering:
+        def complete(self, request):
+            return ChatReply(f"a reply{steering}")
+
+    transcript = Transcript()
+    transcript.add_note(f"a title{steering}", [f"a line{steering}"])
+    extract_objects(Caller(Asker(Steering(), concurrency=1), "m", transcript), DOMAIN, DOMAIN.manual)
+    for told in ("a title", "a line", "a reply"):
+        assert f"{told}\N{REPLACEMENT CHARACTER}" in transcript.text
+    assert not set(steering) & set(transcript.text)
+
+
 def test_a_transcript_ends_where_it_is_told_to():
     transcript = Transcript(most_entries=2)
     for number in range(5):
