@@ -25,7 +25,7 @@ from tune_experiments.common.sama.conditions import conditions
 from tune_experiments.common.sama.config import ModelSettings, SamaConfig
 from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
 from tune_experiments.common.sama.kitchens import CommandedKitchen, SubgoalKitchen
-from tune_experiments.common.sama.planning import loop_of, offline_planner
+from tune_experiments.common.sama.planning import loop_of, offline_planner, planner_of
 from tune_experiments.common.sama.preparation import prepare_lessons
 from tune_experiments.common.sama.tables import tables
 from tune_experiments.common.sama.trials import make_rounds, methods_of, plan
@@ -327,6 +327,24 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
     monkeypatch.delenv("OPENAI_API_KEY")
     again = planned_episodes(dataclasses.replace(config, planner="replay"), team_of(config), 1)
     assert {name: value.tolist() for name, value in again.items()} == {n: v.tolist() for n, v in found.items()}
+
+
+def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
+    chat = ChatSettings(
+        endpoint=EndpointSettings(timeout_seconds=5.0, tries=1),
+        budget=Budget(most_calls=3, calls_per_minute=1e9),
+    )
+    model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
+    with Loopback(lambda body, number: say(f"nonsense {number}")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
+        config = dataclasses.replace(SMOKE, planner="openai", model=model)
+        planners = [planner_of(config, "cramped_room", seed) for seed in range(3)]
+    assert len(server.requests) == 3
+    assert [planner.caller.counts.get("failed", 0) for planner in planners] == [0, 1, 1]
+    texts = [planner.caller.transcript.text for planner in planners]
+    assert [text.count("# Transcript of the planner") for text in texts] == [1, 1, 1]
+    assert ["nonsense" in text for text in texts] == [True, False, False]
 
 
 def test_a_replay_without_a_record_is_one_sentence(tmp_path):

@@ -38,7 +38,7 @@ class ModelSettings:
     concurrency: int = 4
     """Questions under way at the same time."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """Bounds of a call and budget of a process; its model and record are not read."""
+    """Bounds of a call, and budget of each process for each kitchen; its model and record are not read."""
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,17 @@ policy.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import os
+import tempfile
+import time
 from pathlib import Path
 
 from rl_models.chat.asker import Asker
 from rl_models.chat.endpoint import ChatSettingsError
+from rl_models.chat.exchange import Transport
+from rl_models.chat.opening import open_transport
 from rl_models.chat.record import RecordError
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
@@ -25,7 +32,7 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.sama.commands import domain_of
-from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.config import ModelSettings, SamaConfig
 
 
 def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
@@ -77,17 +84,39 @@ def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
     if config.planner == "noisy":
         noisy = NoisyBackend(domain, NOISES[config.noise], seed)
         return Caller(Asker(noisy, 1), noisy.model)
-    settings = PlannerSettings(
-        backend=config.planner,
-        model=config.model.name,
-        seed=seed,
-        concurrency=config.model.concurrency,
-        chat=config.model.chat,
-    )
+    folder = _folder(config) / domain.name
     try:
-        return open_caller(settings, domain, _folder(config) / domain.name)
+        settings = PlannerSettings(
+            backend=config.planner,
+            model=config.model.name,
+            seed=seed,
+            concurrency=config.model.concurrency,
+            transcript=_new_transcript(folder),
+            chat=config.model.chat,
+        )
+        transport = _endpoint(config.model, folder) if config.planner == "openai" else None
+        return open_caller(settings, domain, folder, transport)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written ({error.strerror}): choose another folder with --model.folder"
+        ) from error
+
+
+@functools.cache
+def _endpoint(model: ModelSettings, folder: Path) -> Transport:
+    """One for all planners of a process, which share its budget and its rate, and write one record."""
+    chat = dataclasses.replace(model.chat, backend="openai", model=model.name, record=PlannerSettings().record)
+    return open_transport(chat, folder)
+
+
+def _new_transcript(folder: Path) -> str:
+    """Name of a file of its own: trials plan at the same time, and what one was told must not be lost to another."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
+    os.close(file)
+    return Path(path).name
 
 
 def _folder(config: SamaConfig) -> Path:
