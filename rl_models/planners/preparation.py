@@ -31,6 +31,8 @@ STATES = Stage("states", StatesReply, most_tokens=3_000)
 GROUPS = Stage("groups", GroupsReply)
 _STATES_A_CALL = 8
 _MOST_OBJECTS = 30
+_NUMBERS_OF_A_SEED = 1_000_000
+"""Portions of states are numbered; those of one seed must be no other's, or teams of different seeds share states."""
 
 
 def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, ...]:
@@ -41,7 +43,7 @@ def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, .
 
     def read(reply: LinesReply) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(" ".join(line.lower().split()) for line in reply.lines))
-        strange = [thing for thing in found if thing not in manual.lower()]
+        strange = [thing for thing in found if not thing or thing not in manual.lower()]
         if strange or not 0 < len(found) <= _MOST_OBJECTS:
             raise RejectedReplyError(f"each object must be named in the manual, and at most {_MOST_OBJECTS} of them")
         return found
@@ -84,8 +86,9 @@ def generate_states(
         count: states wanted; fewer may be new.
         seed: of backends by rule.
     """
+    first = seed * _NUMBERS_OF_A_SEED
     calls = [
-        _states_call(domain, manual, examples, min(_STATES_A_CALL, count - start), seed + start)
+        _states_call(domain, manual, examples, min(_STATES_A_CALL, count - start), first + start)
         for start in range(0, count, _STATES_A_CALL)
     ]
     found = (state for answer in caller.call(STATES, calls) for state in answer.value)
@@ -93,7 +96,7 @@ def generate_states(
 
 
 def _states_call(
-    domain: Domain, manual: str, examples: Sequence[str], count: int, seed: int
+    domain: Domain, manual: str, examples: Sequence[str], count: int, number: int
 ) -> Call[StatesReply, tuple[str, ...]]:
     def read(reply: StatesReply) -> tuple[str, ...]:
         legal, reasons = _legal(domain, reply.states)
@@ -103,8 +106,8 @@ def _states_call(
 
     shown_examples = "\n\n".join(examples[:3])
     # The number of the portion is told, or equal questions would share one answer.
-    values = {"manual": manual, "examples": shown_examples, "count": str(count), "portion": str(seed)}
-    return Call(values, AskStates(count, seed), read, lambda: tuple(domain.diverse_states(count, seed)))
+    values = {"manual": manual, "examples": shown_examples, "count": str(count), "portion": str(number)}
+    return Call(values, AskStates(count, number), read, lambda: tuple(domain.diverse_states(count, number)))
 
 
 def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
