@@ -6,6 +6,7 @@ the built-in predicate for good. This file must not know how rewards were design
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from rl_models.planners.sandbox.process import RewardFailedError, SandboxedRewar
 
 Describe: TypeAlias = Callable[[Any], Sequence[str]]
 """States of B worlds to their texts; needed for rewards that are Python."""
+logger = logging.getLogger(__name__)
 
 
 class RewardBook:
@@ -91,6 +93,7 @@ class RewardBook:
                 return self._run(self._processes[text], wanted, moment)
             except RewardFailedError as failure:
                 self.failures[text] = str(failure)
+                logger.warning("the reward in Python for %r is given up for the built-in one: %s", text, failure)
                 self._processes.pop(text).close()
         tests: Mapping[str, Predicate] = self._predicates if text in self._predicates else self._spare
         return np.broadcast_to(tests[text](moment.previous, moment.current), wanted.shape)

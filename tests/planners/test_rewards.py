@@ -122,7 +122,7 @@ def test_code_and_predicates_give_the_same_rewards():
     assert (found[0] == found[2]).all()
 
 
-def test_code_that_fails_in_play_is_replaced_for_good():
+def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     kitchen, domain, play = roll("cramped_room")
     failing = FUNCTION + "return 1 // (current['served'] - previous['served'])"
     designed = [DesignedReward(SERVE, "code", failing)]
@@ -132,3 +132,6 @@ def test_code_that_fails_in_play_is_replaced_for_good():
         for _ in range(2):
             assert (book.reached(subgoals, play.previous, play.current) == truth).all()
         assert book.failures == {SERVE: "it raised ZeroDivisionError"}
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the reward in Python for {SERVE!r} is given up for the built-in one: it raised ZeroDivisionError"
+    ]
