@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rl_models.training.batch import decides, think, to_batch
+from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tune_experiments.common.sama import conditions
@@ -85,6 +86,18 @@ def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experim
         assert set(episodes) == {"soups", "reward", "shaped_return", "length"}
         assert (episodes["length"] == SMOKE.max_episode_steps).all()
     assert set(trial.validate(team)) >= {"soups", "reward"}
+
+
+@pytest.mark.parametrize("row", UNPLANNED)
+def test_likeliest_actions_are_taken_in_tests_of_every_row_or_of_none(row, monkeypatch):
+    team, taken = plan(SMOKE, f"{row}-cramped_room", 0).build_policy(), []
+    run = Evaluation.run
+    monkeypatch.setattr(Evaluation, "run", lambda self, seed: (taken.append(self._is_greedy), run(self, seed))[1])
+    for is_greedy in (False, True):
+        config = dataclasses.replace(SMOKE, is_greedy=is_greedy, max_episode_steps=5)
+        evaluate(config, team)
+        plan(config, f"{row}-cramped_room", 0).validate(team)
+    assert taken == [False, False, True, True]
 
 
 def test_a_told_kitchen_shows_what_a_kitchen_of_symbols_shows_and_what_is_told():

@@ -30,12 +30,17 @@ def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
     return episodes_of(make_world(config, config.valid_episodes), policy)
 
 
-def episodes_of(world: World, policy: TeamPolicy) -> Episodes:
-    """One episode of each world, played by any team that moves both chefs.
+def episodes_of(world: World, policy: TeamPolicy, is_greedy: bool = False) -> Episodes:
+    """One episode of each world.
+
+    Args:
+        world: kitchens.
+        policy: any team that moves both chefs.
+        is_greedy: take the likeliest actions instead of sampling.
 
     Returns:
         `soups`, `reward`, `shaped_return` and `length`, [B] each.
     """
-    played = Evaluation(world, policy).run(EVALUATION_SEED)
+    played = Evaluation(world, policy, is_greedy=is_greedy).run(EVALUATION_SEED)
     reward = played.pop("return")[:, 0]  # the same for both
     return played | {"reward": reward}

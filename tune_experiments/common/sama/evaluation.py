@@ -30,7 +30,8 @@ def test(config: SamaConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     assert isinstance(policy, KitchenTeam)
     if policy.row in UNPLANNED:
         settings = OvercookedConfig(layout=policy.layout, max_episode_steps=config.max_episode_steps)
-        return {policy.layout: play_unplanned(policy.row, settings, config.test_episodes, policy)}
+        played = play_unplanned(policy.row, settings, config.test_episodes, config.is_greedy, policy)
+        return {policy.layout: played}
     return {policy.layout: planned_episodes(config, policy, config.test_episodes)}
 
 

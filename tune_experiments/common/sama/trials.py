@@ -125,9 +125,11 @@ UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_w
 """Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
 
 
-def play_unplanned(row: str, settings: OvercookedConfig, episodes: int, policy: TeamPolicy) -> Episodes:
+def play_unplanned(
+    row: str, settings: OvercookedConfig, episodes: int, is_greedy: bool, policy: TeamPolicy
+) -> Episodes:
     """Whole episodes of such a row's team, paid for soups alone."""
-    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy)
+    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy)
 
 
 def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
@@ -138,7 +140,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
     return dataclasses.replace(
         overcooked.plan_of(settings, UNPLANNED[row], seed),
         build_policy=build,
-        validate=functools.partial(play_unplanned, row, settings, settings.valid_episodes),
+        validate=functools.partial(play_unplanned, row, settings, settings.valid_episodes, config.is_greedy),
     )
 
 
