@@ -31,7 +31,7 @@ from tune_experiments.common.sama.departures import departures
 from tune_experiments.common.sama.evaluation import test
 from tune_experiments.common.sama.fine_tuning import plan
 from tune_experiments.common.sama.tables import tables
-from tune_experiments.common.sama.trials import make_test_rounds, methods_of
+from tune_experiments.common.sama.trials import check, make_test_rounds, methods_of
 
 CAPTION = "SAMA in Overcooked"
 LAPTOP = SamaConfig()
@@ -85,6 +85,7 @@ EXPERIMENT = Experiment(
     caption=CAPTION,
     presets=PRESETS,
     methods=methods_of,
+    check=check,
     plan=plan,
     test=test,
     departures=lambda config: departures(config, PAPER),

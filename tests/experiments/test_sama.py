@@ -17,8 +17,9 @@ from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tests.chat.loopback import Loopback, say
 from tests.planners.kitchens import WalkingCooks
-from tune_experiments.common.errors import UserError
+from tune_experiments.common.errors import EXIT_CODE, UserError
 from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.main import main
 from tune_experiments.common.results import Result
 from tune_experiments.common.sama.commands import DONE, domain_of, told_sentences
 from tune_experiments.common.sama.conditions import conditions
@@ -351,6 +352,18 @@ def test_a_replay_without_a_record_is_one_sentence(tmp_path):
     model = dataclasses.replace(LAPTOP.model, folder=str(tmp_path))
     with pytest.raises(UserError, match="record"):
         loop_of(dataclasses.replace(LAPTOP, planner="replay", model=model), "cramped_room", 0)
+
+
+@pytest.mark.parametrize(("planner", "reason"), [("openai", "set OPENAI_API_KEY"), ("replay", "check the path")])
+def test_a_run_whose_planner_cannot_answer_is_refused_at_once(planner, reason, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ["--preset", "smoke", "--planner", planner, "--model.folder", str(tmp_path / "none")]
+    words += ["--out", str(tmp_path / "run")]
+    experiment = find_experiment("sama_overcooked")
+    assert main(experiment, [*words, "--methods", "mappo", "sama"]) == EXIT_CODE
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    experiment.check(dataclasses.replace(SMOKE, planner=planner, methods=("mappo", "selfplay")))
 
 
 def test_the_paper_preset_has_what_the_paper_says():

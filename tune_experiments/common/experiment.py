@@ -45,6 +45,7 @@ class Experiment:
         draws_noise: `(config) -> bool`: whether networks that draw something themselves, as EnDi's draw masks, do so
             after training, or take what is likeliest.
         columns: what the live line of a trial shows, heading -> key of the log.
+        check: `(config)`, refuses before a run starts what it alone needs and has not got, such as an endpoint's key.
         placed: `(config, trial folder) -> config` in which paths of what a trial writes beside its checkpoints are
             whole; what is stored stays as it was.
         search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
@@ -67,6 +68,7 @@ class Experiment:
     split: str = "test"
     is_greedy: bool = False
     draws_noise: Callable[[Any], bool] = lambda config: True
+    check: Callable[[Any], None] = lambda config: None
     placed: Callable[[Any, Path], Any] = lambda config, folder: config
     search_space: Callable[[], SearchSpace] | None = None
     columns: Mapping[str, str] = field(

@@ -58,6 +58,7 @@ def _check(experiment: Experiment, config: Any, options: RunOptions) -> None:
         UserError: a room, name or number that a world refuses, or too many processes.
     """
     try:
+        experiment.check(config)
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0])
             check_this_machine(plan.workers.cpus)

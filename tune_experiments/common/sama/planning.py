@@ -14,10 +14,11 @@ import time
 from pathlib import Path
 
 from rl_models.chat.asker import Asker
-from rl_models.chat.endpoint import ChatSettingsError
+from rl_models.chat.endpoint import ChatSettingsError, Endpoint
 from rl_models.chat.exchange import Transport
+from rl_models.chat.meter import Meter
 from rl_models.chat.opening import open_transport
-from rl_models.chat.record import RecordError
+from rl_models.chat.record import RecordError, Replay
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
@@ -50,6 +51,22 @@ def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
     caller = _caller(config, domain, seed)
     objects = extract_objects(caller, domain, domain.manual) if config.extracts_objects else ()
     return Planner(caller, domain, Briefing(domain.manual, objects, config.shots))
+
+
+def check_planner(config: SamaConfig) -> None:
+    """Refuse a planner that could not answer; nobody is asked.
+
+    Raises:
+        UserError: the endpoint's package or key is missing, or there is no record to replay.
+    """
+    try:
+        if config.planner == "openai":
+            Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
+        elif config.planner == "replay":
+            for layout in config.layouts:
+                Replay(_folder(config) / layout / PlannerSettings().record)
+    except (ChatSettingsError, RecordError) as error:
+        raise UserError(str(error)) from error
 
 
 def offline_planner(layout: str) -> Planner:

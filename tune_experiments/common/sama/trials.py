@@ -22,7 +22,7 @@ from tune_experiments.common.overcooked.evaluation import episodes_of
 from tune_experiments.common.plan import Episodes, TrialPlan
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.kitchens import SubgoalKitchen, SymbolKitchen
-from tune_experiments.common.sama.planning import offline_planner, planner_of
+from tune_experiments.common.sama.planning import check_planner, offline_planner, planner_of
 from tune_experiments.common.sama.preparation import prepare_lessons
 from tune_experiments.common.sama.teams import KitchenTeam, commanded_team
 
@@ -123,6 +123,16 @@ def make_symbol_kitchen(
 
 UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
 """Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
+
+
+def check(config: SamaConfig) -> None:
+    """Refuse a run whose planner could not answer.
+
+    Raises:
+        UserError: what is missing.
+    """
+    if set(config.methods) - set(UNPLANNED):
+        check_planner(config)
 
 
 def play_unplanned(
