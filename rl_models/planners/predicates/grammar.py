@@ -127,7 +127,7 @@ class _Reader:
             return Number(_bounded(token))
         if token in ("before", "change"):
             self._want("(")
-            return Operation(token, (self._closed(self.predicate(depth + 1)),))
+            return Operation(token, (_at_one_step(self._closed(self.predicate(depth + 1))),))
         if token in KEYWORDS or not token[:1].isalpha():
             raise PredicateError(f"a feature or a number is wanted instead of {token or 'the end'!r}")
         return Feature(token, self._arguments())
@@ -165,6 +165,16 @@ class _Reader:
         token = self.ahead
         self._at += 1
         return token
+
+
+def _at_one_step(tree: Tree) -> Tree:
+    """Refuse a part that looks back by itself; in eight layers of `change` a test would look 256 times."""
+    if isinstance(tree, Operation):
+        if tree.operator in ("before", "change"):
+            raise PredicateError("before and change cannot stand within each other: there is one earlier step")
+        for part in tree.parts:
+            _at_one_step(part)
+    return tree
 
 
 def _bounded(digits: str) -> int:
