@@ -10,5 +10,6 @@
 
 Everything is a number, true is 1. A feature is looked up in the table that a world offers and is seen at the moment
 between two states, so it can be a deed ("put") as well as a fact ("hold"); `before(x)` is x at the earlier state, and
-`change(x)` is x less `before(x)`; neither stands within the other or itself. For example `put(onion, pot_0) or change(amount(onion, pot_0)) >= 1`.
+`change(x)` is x less `before(x)`; neither stands within the other or itself. For example
+`put(onion, pot_0) or change(amount(onion, pot_0)) >= 1`.
 """
