@@ -89,7 +89,7 @@ class Table:
 class Compare:
     """Means, interquartile means and probabilities of improvement from the results of runs and searches."""
 
-    paths: tuple[Where, ...]
+    paths: tyro.conf.Positional[tuple[Path, ...]]
     """Folders of runs or searches; comparison.md and a plot go into the first."""
 
 

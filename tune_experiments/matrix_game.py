@@ -52,6 +52,7 @@ from rl_models.training.schedule import Progress, Schedule
 from tune_experiments.common import plots
 from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
 from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
+from tune_experiments.common.files import read_arrays
 from tune_experiments.common.main import main
 from tune_experiments.common.results import Result
 from tune_experiments.common.tables import PaperTable, make_table
@@ -201,7 +202,7 @@ def draw(out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
     for method, seeds in trials.items():
         for seed, folder in seeds.items():
             if (pictures := folder / f"{GAME}_pictures.npz").exists():
-                policies[f"{method}, seed {seed}"] = np.load(pictures)["_joint_policy"]
+                policies[f"{method}, seed {seed}"] = read_arrays(pictures)["_joint_policy"]
     if runs := logs_of(trials):
         written.append(plots.learning_curves(runs, out / "plots/curves.png", CURVES))
     if policies:

@@ -1,6 +1,10 @@
 """Every script's smoke preset, from command line to table, in one Ray session."""
 
+import io
 import json
+import os
+import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +12,7 @@ import pytest
 from PIL import Image
 
 from tune_experiments import load_policy
+from tune_experiments.__main__ import main as after_training
 from tune_experiments.common.experiment import find_experiment, trial_name
 from tune_experiments.common.main import main
 from tune_experiments.common.results import read
@@ -88,3 +93,48 @@ def test_a_finished_run_is_not_trained_again(runs, capsys):
 def test_an_episode_is_a_moving_picture(runs):
     with Image.open(runs("furnmove_sync") / "videos" / "sync_13_cordial.gif") as video:
         assert video.n_frames > 1
+
+
+class Bomb:
+    """Whoever unpickles it makes a folder."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.makedirs, (self.path,)
+
+
+def bomb_like(path, mark):
+    """What a stranger could put in a file's place: a pickle, or arrays with one inside."""
+    if path.suffix != ".npz":
+        return pickle.dumps(Bomb(mark))
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=True, **{name: np.array([Bomb(mark)], object) for name in np.load(path).files})
+    return file.getvalue()
+
+
+KINDS = (
+    ("config.json",),
+    ("manifest.json", "texts/*", "events.out.*"),
+    ("results.jsonl", "metrics.jsonl"),
+    ("*.npz",),
+    ("outcome.json", "weights.safetensors", "optimizer.safetensors", "runner_*.safetensors"),
+    ("state.json",),
+)
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
+def test_a_pickle_in_the_place_of_any_file_of_a_run_is_never_opened(runs, kinds, tmp_path, capsys):
+    out, mark = tmp_path / "run", tmp_path / "exploded"
+    shutil.copytree(runs("furnmove_sync"), out)
+    for kind in kinds:
+        files = [path for path in out.rglob(kind) if path.relative_to(out).parts[0] != "tune"]
+        assert files, f"a run has no {kind} any more"
+        for path in files:
+            path.write_bytes(bomb_like(path, mark))
+    for command in ("evaluate", "doctor", "table", "compare"):
+        assert after_training([command, str(out)]) in (0, 2), command
+    assert main(find_experiment("furnmove_sync"), ["--preset", "smoke", "--out", str(out), "--seeds", "0"]) in (0, 1, 2)
+    assert not mark.exists()
+    assert "Traceback" not in capsys.readouterr().err

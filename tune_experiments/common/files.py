@@ -1,4 +1,4 @@
-"""Small files written whole: into a temporary neighbour, flushed, then renamed over the old one.
+"""Small files written whole (into a temporary neighbour, flushed, renamed over the old one), and files read back.
 
 This file must not know what the files mean.
 """
@@ -8,10 +8,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_atomically", "write_json"]
+import numpy as np
+
+from tune_experiments.common.errors import UserError
+
+__all__ = ["read_arrays", "read_json", "write_atomically", "write_json"]
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -37,6 +42,34 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """`write_atomically` of indented JSON with a final newline."""
     write_atomically(path, json.dumps(value, indent=2) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object that a run wrote; whoever gave us the folder may have put something else there.
+
+    Raises:
+        UserError: it is no JSON object.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is no JSON ({error}); restore it or give --out another folder") from error
+    if not isinstance(document, dict):
+        raise UserError(f"{path} is no JSON object; restore it or give --out another folder")
+    return document
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of an `.npz` that a trial wrote, never pickled objects.
+
+    Raises:
+        UserError: it holds anything else.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} holds no arrays ({error}); delete it and draw without what was in it") from error
 
 
 def _current_umask() -> int:

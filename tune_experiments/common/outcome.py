@@ -7,15 +7,15 @@ experiment's test, one of an earlier stage its stage's own, so that a stage may 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_models.team_policy import TeamPolicy
 from tune_experiments.common.course import Course
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.files import write_json
+from tune_experiments.common.files import read_json, write_json
 from tune_experiments.common.intervals import interval_over_episodes
 from tune_experiments.common.plan import Episodes
 from tune_experiments.common.results import Result
@@ -80,8 +80,15 @@ def write_outcome(folder: Path, results: Sequence[Result]) -> None:
 
 
 def outcome_of(folder: Path) -> list[Result] | None:
-    """Test results of a trial that has finished (an empty list if it was not to be tested), else None."""
+    """Test results of a trial that has finished (an empty list if it was not to be tested), else None.
+
+    Raises:
+        UserError: what lies there is no outcome.
+    """
     path = folder / OUTCOME
     if not path.exists():
         return None
-    return [Result(**row) for row in json.loads(path.read_text())["results"]]
+    try:
+        return [Result(**row) for row in read_json(path)["results"]]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{path} holds no results ({error!r}); delete it and the trial is tested again") from error

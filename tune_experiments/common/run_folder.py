@@ -21,7 +21,7 @@ from typing import Any
 
 from tune_experiments.common.config_json import first_differences
 from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_json
+from tune_experiments.common.files import read_json, write_json
 from tune_experiments.common.manifest import describe_session
 
 __all__ = ["RunFolder", "read_config"]
@@ -120,7 +120,7 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
     path = Path(out) / CONFIG_FILE
     if not path.is_file():
         raise UserError(f"{out} is no run folder, for it has no {CONFIG_FILE}; give the --out of a run")
-    document = _read_object(path)
+    document = read_json(path)
     experiment, config = document.get("experiment"), document.get("config")
     if document.get("schema_version") != SCHEMA_VERSION:
         raise UserError(
@@ -158,23 +158,13 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
 
 def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> None:
     path = out / MANIFEST_FILE
-    sessions = _read_object(path).get("sessions", []) if path.exists() else []
+    sessions = read_json(path).get("sessions", []) if path.exists() else []
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
         "sessions": [*sessions, describe_session(seeds)],
     }
     write_json(path, document)
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is no JSON ({error}); restore it or give --out another folder") from error
-    if not isinstance(document, dict):
-        raise UserError(f"{path} is no JSON object; restore it or give --out another folder")
-    return document
 
 
 def _take_lock(out: Path) -> int:

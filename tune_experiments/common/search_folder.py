@@ -22,7 +22,7 @@ import numpy as np
 
 from tune_experiments.common.config_json import first_differences
 from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_atomically, write_json
+from tune_experiments.common.files import read_json, write_atomically, write_json
 from tune_experiments.common.search import Setting
 from tune_experiments.common.trial_log import read_metrics
 
@@ -76,7 +76,7 @@ def claim_for_search(out: Path, settings: Settings, seed: int, objective: str, b
     document = {"objective": objective, "search_seed": seed, "settings": json.loads(json.dumps(drawn))}
     document |= {} if by == "random" else {"by": by}
     if path.exists():
-        before = json.loads(path.read_text())
+        before = read_json(path)
         # Rungs and populations depend on how many compete, so such a search cannot become longer.
         count = min(_length(before), _length(document)) if by in ("random", "grid") else _length(document)
         changed = first_differences(_shortened(before, count), _shortened(document, count), limit=1)

@@ -11,14 +11,13 @@ stop early unless asked to.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common.files import write_json
+from tune_experiments.common.files import read_json, write_json
 from tune_experiments.common.search import Setting
 from tune_experiments.common.search_agenda import Reached, Request, RequestOf, value_between
 
@@ -104,7 +103,7 @@ class Halving:
             for number in {*best, *({0} & scores.keys())}:
                 self._promoted[number] = max(self._promoted[number], rung + 1)
         if self._promoted != before:
-            others = json.loads(self._file.read_text()) if self._file.exists() else {}
+            others = read_json(self._file) if self._file.exists() else {}
             write_json(self._file, others | {self._method: self._promoted})
 
     def _missing(self, number: int, rung: int) -> Request | None:
@@ -129,5 +128,5 @@ class Halving:
         return float(np.mean([value_between(folder, self._objective, since, end) for folder in folders]))
 
     def _written(self) -> dict[int, int]:
-        document = json.loads(self._file.read_text()) if self._file.exists() else {}
+        document = read_json(self._file) if self._file.exists() else {}
         return {int(number): rung for number, rung in document.get(self._method, {}).items()}

@@ -10,7 +10,6 @@ Every decision is written down before it is carried out, and carrying it out twi
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoi
 from tune_experiments.common.config_json import config_from_json, config_to_json
 from tune_experiments.common.config_path import replaced
 from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_json
+from tune_experiments.common.files import read_json, write_json
 from tune_experiments.common.search import SearchSpace, Setting, sampled
 from tune_experiments.common.search_agenda import Reached, Request, RequestOf, value_between
 
@@ -197,7 +196,7 @@ class Population:
         return f"{self.method}-seed{self.seed}"
 
     def _document(self) -> dict[str, list[dict[str, Any]]]:
-        return json.loads(self._file.read_text()) if self._file.exists() else {}
+        return read_json(self._file) if self._file.exists() else {}
 
     def _written(self) -> list[dict[str, Any]]:
         return self._document().get(self._name, [])

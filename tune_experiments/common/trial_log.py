@@ -158,7 +158,7 @@ class TrialLog:
             events.add_png(tag, path.read_bytes(), int(path.stem), path.stat().st_mtime)
         for path in sorted((self.folder / "texts").rglob("*.md")):
             tag = path.relative_to(self.folder / "texts").with_suffix("").as_posix()
-            events.add_text(tag, path.read_text(), path.stat().st_mtime)
+            events.add_text(tag, path.read_text(errors="replace"), path.stat().st_mtime)
         events.publish()
         for path in old[:-1]:
             path.unlink()

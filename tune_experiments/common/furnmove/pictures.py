@@ -9,6 +9,7 @@ import numpy as np
 
 from rl_envs.furnmove.actions import ACTION_NAMES
 from tune_experiments.common import plots
+from tune_experiments.common.files import read_arrays
 from tune_experiments.common.furnmove.trajectory import draw_trajectory
 from tune_experiments.common.recording import record_episode
 from tune_experiments.common.run_folder import read_config
@@ -82,5 +83,5 @@ def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
 
 
 def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:
-    found = [np.load(path)["_joint_policy"] for folder in seeds.values() for path in folder.glob("*_pictures.npz")]
+    found = [read_arrays(path)["_joint_policy"] for folder in seeds.values() for path in folder.glob("*_pictures.npz")]
     return np.mean(found, axis=0) if found else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
-from tune_experiments.common.files import write_atomically
+from tune_experiments.common.files import read_arrays, write_atomically
 from tune_experiments.common.overcooked.config import OvercookedConfig
 from tune_experiments.common.policies import LoadedPolicy
 from tune_experiments.common.recording import SEED
@@ -67,8 +67,7 @@ def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
     for method, seeds in trials.items():
         for seed, folder in sorted(seeds.items()):
             for path in sorted(folder.glob("*_pictures.npz")):
-                with np.load(path, allow_pickle=False) as arrays:
-                    text = str(arrays[TRANSCRIPT]) if TRANSCRIPT in arrays else ""
+                text = str(read_arrays(path).get(TRANSCRIPT, ""))
                 if text:
                     name = path.name.removesuffix("_pictures.npz").replace(",", "").replace(": ", "_").replace(" ", "_")
                     written = out / f"transcripts/{method}-seed{seed}/{name}.md"
