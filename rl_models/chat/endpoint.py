@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from rl_models.chat.deadline import Deadline
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 from rl_models.chat.meter import Meter, OverBudgetError
 
@@ -32,7 +34,7 @@ class EndpointSettings:
     base_url_variable: str = "OPENAI_BASE_URL"
     api_key_variable: str = "OPENAI_API_KEY"
     timeout_seconds: float = 60.0
-    """Of one try, from sending to the last byte."""
+    """Of one try, from connecting to the last byte, however slowly bytes come."""
     tries: int = 5
     """Sendings of one request before it counts as failed."""
     first_pause_seconds: float = 1.0
@@ -65,7 +67,8 @@ class Endpoint:
             ChatSettingsError: the library or the key is missing.
         """
         self._settings, self._meter, self._sleep = settings, meter, sleep
-        self._client = _open_client(settings)
+        self._here = threading.local()
+        self._client = _open_client(settings, self._watch)
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Try until a body of the protocol's form has come, the tries are used up or trying is of no use."""
@@ -91,13 +94,26 @@ class Endpoint:
         return reply
 
     def _fetch(self, request: ChatRequest) -> bytes:
+        with Deadline(self._settings.timeout_seconds) as deadline:
+            self._here.deadline = deadline
+            try:
+                return self._send(request)
+            except TryFailedError:
+                if deadline.is_over:
+                    raise TryFailedError("the answer did not end in time") from None
+                raise
+
+    def _watch(self, request: Any) -> None:
+        """Tell this thread's deadline which connection its request takes."""
+        request.extensions["trace"] = self._here.deadline.trace
+
+    def _send(self, request: ChatRequest) -> bytes:
         import openai
 
-        deadline = time.monotonic() + self._settings.timeout_seconds
         try:
             create = self._client.chat.completions.with_streaming_response.create
             with create(**_arguments(request)) as response:
-                return self._read_body(response.iter_bytes(), deadline)
+                return self._read_body(response.iter_bytes())
         except openai.APITimeoutError:
             raise TryFailedError("no answer came in time") from None
         except openai.APIStatusError as error:
@@ -110,14 +126,12 @@ class Endpoint:
             # A body that stops short raises an error of the HTTP library underneath, whichever that is.
             raise TryFailedError(f"the answer broke off ({type(error).__name__})") from None
 
-    def _read_body(self, pieces: Iterable[bytes], deadline: float) -> bytes:
+    def _read_body(self, pieces: Iterable[bytes]) -> bytes:
         body = bytearray()
         for piece in pieces:
             body += piece
             if len(body) > self._settings.most_body_bytes:
                 raise TryFailedError(f"the answer is longer than {self._settings.most_body_bytes} bytes", is_final=True)
-            if time.monotonic() > deadline:
-                raise TryFailedError("the answer did not end in time")
         return bytes(body)
 
     def _pause(self, number: int, wanted: float | None) -> float:
@@ -125,7 +139,7 @@ class Endpoint:
         return min(max(pause, 0.0), self._settings.longest_pause_seconds)
 
 
-def _open_client(settings: EndpointSettings) -> Any:
+def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> Any:
     try:
         import openai
     except ImportError:
@@ -138,15 +152,19 @@ def _open_client(settings: EndpointSettings) -> Any:
             f"an endpoint needs its key in the environment: set {settings.api_key_variable} (any word for a server "
             "that asks for none), or choose another backend"
         )
-    # Error bodies are closed unread, and nobody is sent elsewhere: both would leave the bounds of this file.
-    http = openai.DefaultHttpxClient(follow_redirects=False, event_hooks={"response": [_close_what_is_no_answer]})
+    # Error bodies are closed unread, and nobody is sent elsewhere: both would leave the bounds of this file. No
+    # connection is used twice, so each try sees its own being opened and can shut it.
+    http = openai.DefaultHttpxClient(
+        follow_redirects=False,
+        event_hooks={"request": [watch], "response": [_close_what_is_no_answer]},
+    )
     return openai.OpenAI(
         api_key=key,
         base_url=os.environ.get(settings.base_url_variable) or None,
         timeout=settings.timeout_seconds,
         max_retries=0,
         http_client=http,
-        default_headers={"Accept-Encoding": "identity"},
+        default_headers={"Accept-Encoding": "identity", "Connection": "close"},
     )
 
 

@@ -2,19 +2,24 @@
 
 One JSON object a line: `key` (SHA-256 of what was sent), `stage`, `request`, and `reply` or `failure`. A line is
 appended as soon as its answer is there, so a run that is killed loses only calls in flight; half a line at the end is
-cut off when the file is opened again. A long text that comes again, such as an instruction, stands there once and then
-as its SHA-256: the key is what answers. This file must not know who answers.
+cut off when the file is opened again. Several processes may write one record: each line is written, and half a line
+cut off, while the file is locked, so what is cut off is nobody's who still writes. A long text that comes again, such
+as an instruction, stands there once and then as its SHA-256: the key is what answers. This file must not know who
+answers.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import threading
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome, Transport, outcome_from_json
 
@@ -46,7 +51,7 @@ class Recorded:
         self.hits = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a", encoding="utf-8")
+            self._file = path.open("ab", buffering=0)
         except OSError as error:
             raise RecordError(f"the record {path} cannot be written ({error.strerror}): choose another path") from None
 
@@ -70,8 +75,7 @@ class Recorded:
             line["failure"] = outcome.reason
         with self._lock:
             line["request"] = self._shortened(request.sent())
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
+            _append_line(self._file, json.dumps(line).encode() + b"\n")
             if isinstance(outcome, ChatReply):
                 self._replies[request.key] = outcome
 
@@ -120,13 +124,42 @@ def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
         RecordError: it cannot be read, or a whole line is not of a record.
     """
     try:
-        raw = path.read_bytes()
-        whole = raw[: raw.rfind(b"\n") + 1]
-        if drops_torn_end and len(whole) < len(raw):
-            os.truncate(path, len(whole))
+        whole = _whole_lines(path) if drops_torn_end else _until_last_end(path.read_bytes())
     except OSError as error:
         raise RecordError(f"the record {path} cannot be read ({error.strerror}): check the path") from None
     return [_read_line(path, number, line) for number, line in enumerate(whole.splitlines(), start=1)]
+
+
+def _whole_lines(path: Path) -> bytes:
+    """What a file holds once half a line at its end is gone; whoever is writing one has ended before."""
+    with path.open("r+b") as file, _locked(file):
+        raw = file.read()
+        whole = _until_last_end(raw)
+        if len(whole) < len(raw):
+            file.truncate(len(whole))
+    return whole
+
+
+def _until_last_end(raw: bytes) -> bytes:
+    return raw[: raw.rfind(b"\n") + 1]
+
+
+def _append_line(file: IO[bytes], line: bytes) -> None:
+    """Add a whole line to an unbuffered file, or nothing: a full disk takes part of a line and then fails."""
+    with _locked(file):
+        size = os.fstat(file.fileno()).st_size
+        if file.write(line) != len(line):
+            file.truncate(size)
+            raise OSError(f"the record {file.name} takes no more: free its disk")
+
+
+@contextlib.contextmanager
+def _locked(file: IO[bytes]) -> Iterator[None]:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome]:

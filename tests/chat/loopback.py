@@ -28,9 +28,9 @@ def completion(text, prompt_tokens=7, completion_tokens=3):
 class Step:
     """One answer: status, body, headers, and how it is sent."""
 
-    def __init__(self, body=b"{}", status=200, headers=(), delay=0.0, cut=False, drip=None):
+    def __init__(self, body=b"{}", status=200, headers=(), delay=0.0, cut=False, drip=None, drips_head=False):
         self.body, self.status, self.headers = body, status, dict(headers)
-        self.delay, self.cut, self.drip = delay, cut, drip
+        self.delay, self.cut, self.drip, self.drips_head = delay, cut, drip, drips_head
 
 
 def say(text, **how):
@@ -62,15 +62,21 @@ class Loopback:
                     self.send_header(name, value)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(step.body)))
+                if step.drips_head:
+                    self.flush_headers()
+                    self._drip(b"X-More: yes\r\n", step.drip)
                 self.end_headers()
                 if step.drip is not None:
-                    while not outer.stopping.is_set():
-                        self.wfile.write(b" ")
-                        self.wfile.flush()
-                        time.sleep(step.drip)
+                    self._drip(b" ", step.drip)
                 self.wfile.write(step.body[: len(step.body) // 2] if step.cut else step.body)
                 if step.cut:
                     self.close_connection = True
+
+            def _drip(self, piece, pause):
+                while not outer.stopping.is_set():
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                    time.sleep(pause)
 
             def log_message(self, *arguments):
                 pass

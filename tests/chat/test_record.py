@@ -1,6 +1,11 @@
 """Every exchange is on disk: asked once, replayed without a network, not lost by whatever kills the run."""
 
+import contextlib
+import fcntl
 import json
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -68,6 +73,76 @@ def test_half_a_line_at_the_end_is_cut_off(tmp_path):
     assert again.complete(request("b")) == ChatReply("two")
     assert path.read_bytes().startswith(whole)
     assert Replay(path).complete(request("b")) == ChatReply("two")
+
+
+def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path):
+    path, opened = tmp_path / "chat.jsonl", threading.Event()
+    Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
+    line = path.read_bytes().replace(request("a").key.encode(), request("b").key.encode())
+
+    def open_it():
+        Recorded(path, Scripted())
+        opened.set()
+
+    with path.open("ab", buffering=0) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        other.write(line[:9])
+        thread = threading.Thread(target=open_it)
+        thread.start()
+        assert not opened.wait(0.2)
+        other.write(line[9:])
+    thread.join()
+    assert Replay(path).complete(request("b")) == ChatReply("one")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from rl_models.chat.exchange import ChatReply, ChatRequest, Message
+from rl_models.chat.record import Recorded
+
+class Long:
+    def complete(self, request):
+        return ChatReply("word " * 40_000)
+
+for number in range(20):
+    record = Recorded(Path(sys.argv[1]), Long())
+    record.complete(ChatRequest(model=sys.argv[2], messages=(Message("user", str(number)),)))
+"""
+
+
+def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("one", "two")]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted((line["request"]["model"], line["request"]["messages"][0]["content"]) for line in lines) == sorted(
+        (name, str(number)) for name in ("one", "two") for number in range(20)
+    )
+
+
+def test_a_full_disk_leaves_no_half_a_line(tmp_path, monkeypatch):
+    path = tmp_path / "chat.jsonl"
+    record = Recorded(path, Scripted(ChatReply("one"), ChatReply("two"), ChatReply("two")))
+    record.complete(request("a"))
+    whole = path.read_bytes()
+    unbuffered = record._file
+
+    class Full:
+        """Takes a few bytes and no more."""
+
+        name = unbuffered.name
+
+        def __getattr__(self, name):
+            return getattr(unbuffered, name)
+
+        def write(self, line):
+            return unbuffered.write(line[:5])
+
+    monkeypatch.setattr(record, "_file", Full())
+    with contextlib.suppress(OSError):
+        record.complete(request("b"))
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
