@@ -24,6 +24,7 @@ from tune_experiments.common.sama.conditions import test
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.departures import departures
 from tune_experiments.common.sama.fine_tuning import plan
+from tune_experiments.common.sama.manuals import placed
 from tune_experiments.common.sama.tables import tables
 from tune_experiments.common.sama.trials import check, make_test_rounds, methods_of
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
@@ -41,6 +42,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     methods=methods_of,
     check=check,
+    placed=placed,
     plan=plan,
     test=test,
     departures=lambda config: departures(config, PRESETS["paper"]),

@@ -4,6 +4,7 @@
     python tune_experiments/sama_overcooked.py --layouts coordination_ring forced_coordination --methods sama
     python tune_experiments/sama_overcooked.py --planner noisy --reflections 1
     python tune_experiments/sama_overcooked.py --planner openai --model.name NAME     # OPENAI_BASE_URL, OPENAI_API_KEY
+    python tune_experiments/sama_overcooked.py --manual PAPER.tex            # rules from a paper about the game
     python tune_experiments/sama_overcooked.py --methods sama --fine-tuning.rounds 2 # learns on in the states it met
     python tune_experiments/sama_overcooked.py --preset smoke                # under 2 minutes, learns nothing
 
@@ -30,6 +31,7 @@ from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.departures import departures
 from tune_experiments.common.sama.evaluation import test
 from tune_experiments.common.sama.fine_tuning import plan
+from tune_experiments.common.sama.manuals import placed
 from tune_experiments.common.sama.tables import tables
 from tune_experiments.common.sama.trials import check, make_test_rounds, methods_of
 
@@ -86,6 +88,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     methods=methods_of,
     check=check,
+    placed=placed,
     plan=plan,
     test=test,
     departures=lambda config: departures(config, PAPER),

@@ -62,6 +62,11 @@ class Planner:
         """Whoever carries the calls; holds their counts and transcript."""
         return self._caller
 
+    @property
+    def manual(self) -> str:
+        """What prompts say about the game."""
+        return self._briefing.manual
+
     def plan(
         self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
     ) -> list[Plan]:

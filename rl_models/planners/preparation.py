@@ -1,4 +1,4 @@
-"""What is made once before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3).
+"""What is made before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3).
 
 This file must not know the world, or how rewards are made.
 """
@@ -12,7 +12,6 @@ from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, shown
 from rl_models.planners.domain import Domain, StateTextError
 from rl_models.planners.offline_reading import groups
-from rl_models.planners.planner import Planner
 from rl_models.planners.replies import (
     AskGroups,
     AskObjects,
@@ -23,7 +22,6 @@ from rl_models.planners.replies import (
     SentenceReply,
     StatesReply,
 )
-from rl_models.planners.subgoal_data import SubgoalData
 
 OBJECTS = Stage("objects", LinesReply, most_tokens=200)
 TRANSLATION = Stage("translation", SentenceReply, most_tokens=300)
@@ -119,13 +117,6 @@ def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tupl
         except StateTextError as error:
             reasons.append(str(error))
     return tuple(legal), tuple(reasons)
-
-
-def generate_subgoals(planner: Planner, states: Sequence[str]) -> SubgoalData:
-    """D_subgoal: every state with the sub-goals that are planned for it."""
-    data = SubgoalData(max(1, len(states)))
-    data.add((plan.state, plan.told) for plan in planner.plan(states))
-    return data
 
 
 def without_doubles(caller: Caller, texts: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from rl_models.planners.briefing import Briefing
 from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.manual import write_manual
 from rl_models.planners.planner import Planner
-from rl_models.planners.preparation import extract_objects, generate_states, generate_subgoals, without_doubles
+from rl_models.planners.preparation import extract_objects, generate_states, without_doubles
 from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
@@ -75,14 +75,14 @@ def run(settings, folder):
     objects = extract_objects(caller, domain, manual)
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
-    data = generate_subgoals(planner, states)
-    subgoals = without_doubles(caller, [text for _, told in data.pairs for text in told])
+    plans = planner.plan(states)
+    subgoals = without_doubles(caller, [text for plan in plans for text in plan.told])
     kitchen, _, transitions = roll(LAYOUT)
     designer = RewardDesigner(caller, domain, features(kitchen), transitions, manual)
     designed = designer.design("code", [valid.text for valid in domain.subgoals])
     loop = PlanningLoop(planner, most_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
-    return (manual, objects, data.pairs, subgoals, designed, soups, loop.counts), caller
+    return (manual, objects, plans, subgoals, designed, soups, loop.counts), caller
 
 
 def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, monkeypatch):

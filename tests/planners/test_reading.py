@@ -19,7 +19,6 @@ from rl_models.planners.preparation import (
     Translator,
     extract_objects,
     generate_states,
-    generate_subgoals,
     without_doubles,
 )
 from rl_models.planners.transcript import Transcript
@@ -188,12 +187,9 @@ def test_seeds_share_no_states():
     assert not (some[0] & some[1] or some[1] & some[2] or some[0] & some[2])
 
 
-def test_subgoals_are_generated_for_states_and_doubles_removed():
+def test_sub_goals_that_differ_are_no_doubles():
     planner = Planner(caller(), DOMAIN)
-    states = DOMAIN.diverse_states(60, seed=1)
-    data = generate_subgoals(planner, states)
-    assert [state for state, _ in data.pairs] == states
-    told = [text for _, texts in data.pairs for text in texts]
+    told = [text for plan in planner.plan(DOMAIN.diverse_states(60, seed=1)) for text in plan.told]
     assert set(without_doubles(caller(), told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
 
 

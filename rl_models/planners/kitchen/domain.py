@@ -35,7 +35,7 @@ class KitchenDomain:
     final_facts = frozenset({"a soup is served"})
 
     def __init__(self, rows: Sequence[str], name: str = "kitchen") -> None:
-        """Take the drawing of a kitchen; `kinds` are its sub-goals with their parts.
+        """Take the drawing of a kitchen; `kinds` are its sub-goals with their parts, `map` tells where things are.
 
         Args:
             rows: as the world draws it.
@@ -48,7 +48,8 @@ class KitchenDomain:
         self.subgoals = tuple(ValidSubgoal(one.text, one.predicate) for one in self.kinds)
         self.agents = tuple(f"Chef {number}" for number in range(len(self._layout.starts)))
         rules = files("rl_models.planners.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
-        self.manual = f"{rules}\n{wording.describe_map(self._layout)}"
+        self.map = wording.describe_map(self._layout)
+        self.manual = f"{rules}\n{self.map}"
 
     def check(self, state: str) -> str:
         """As `Domain.check`."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import rl_envs.overcooked
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.kitchen.features import kitchen_features
 from rl_models.planners.predicates.table import FeatureTable
@@ -33,9 +36,15 @@ def told_sentences(layout: str) -> tuple[str, ...]:
     return (*(valid.text for valid in domain_of(layout).subgoals), DONE)
 
 
-def manual_sentences(layout: str) -> tuple[str, ...]:
+def manual_sentences(manual: str) -> tuple[str, ...]:
     """What the policy reads about the game: the lines of the manual."""
-    return tuple(line.strip() for line in domain_of(layout).manual.splitlines() if line.strip())
+    return tuple(line.strip() for line in manual.splitlines() if line.strip())
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)
 
 
 def features_of(kitchen: Kitchen) -> FeatureTable:

@@ -73,6 +73,11 @@ class SamaConfig:
     """After a round that failed, at most."""
     random_share: float = 0.0
     """Of the commands that are replaced by random ones in the test."""
+    manual: str = ""
+    """LaTeX of a paper about the game, from which the planner's model writes the rules that prompts and policies have;
+    by default they are the kitchen's own."""
+    translates_states: bool = False
+    """Whether the planner's model puts states into sentences, with the game's source at hand."""
     extracts_objects: bool = True
     """Whether prompts name the objects and list the valid sub-goals."""
     shots: int = 1
@@ -148,8 +153,9 @@ class SamaConfig:
             self.encoder, name=_absolute(name) if is_folder else name, folder=_absolute(folder)
         )
         object.__setattr__(self, "encoder", encoder)
+        object.__setattr__(self, "manual", _absolute(self.manual))
         object.__setattr__(self, "model", dataclasses.replace(self.model, folder=_absolute(self.model.folder)))
 
 
-def _absolute(folder: str) -> str:
-    return os.path.abspath(os.path.expanduser(folder)) if folder else ""
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path)) if path else ""

@@ -114,8 +114,8 @@ class FineTuning:
         # What a model was asked before, it is not asked again.
         planner = planner_of(config, layout, self._seed)
         made = prepare_lessons(planner, layout, config.states, config.reward_source, self._seed)
-        make_world = functools.partial(self._plan.make_world, pairs=mixed(made.pairs, self._met), rewards=made.rewards)
-        self._algorithm = TeamAlgorithm(dataclasses.replace(self._plan, make_world=make_world))
+        pairs = mixed(made.pairs, self._met)
+        self._algorithm = TeamAlgorithm(trials.with_lessons(self._plan, planner.manual, pairs, made.rewards))
         self._algorithm.restore(tensors, progress)
 
     def train(self) -> dict[str, float]:

@@ -28,12 +28,13 @@ from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4Mc
 from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.preparation import extract_objects
+from rl_models.planners.preparation import Translator, extract_objects
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
 from tune_experiments.common.errors import UserError
-from tune_experiments.common.sama.commands import domain_of
+from tune_experiments.common.sama.commands import domain_of, game_code
 from tune_experiments.common.sama.config import ModelSettings, SamaConfig
+from tune_experiments.common.sama.manuals import manual_of, paragraphs_of, prepare_manual
 
 
 def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
@@ -49,16 +50,21 @@ def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
     """
     domain = domain_of(layout)
     caller = _caller(config, domain, seed)
-    objects = extract_objects(caller, domain, domain.manual) if config.extracts_objects else ()
-    return Planner(caller, domain, Briefing(domain.manual, objects, config.shots))
+    prepare_manual(config, caller)
+    manual = manual_of(config, layout)
+    objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
+    translate = Translator(caller, domain, manual, game_code()) if config.translates_states else None
+    return Planner(caller, domain, Briefing(manual, objects, config.shots), translate)
 
 
 def check_planner(config: SamaConfig) -> None:
     """Refuse a planner that could not answer; nobody is asked.
 
     Raises:
-        UserError: the endpoint's package or key is missing, or there is no record to replay.
+        UserError: the endpoint's package or key is missing, or there is no record to replay, or no paper to read.
     """
+    if config.manual:
+        paragraphs_of(config)
     try:
         if config.planner == "openai":
             Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))

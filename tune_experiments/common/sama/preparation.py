@@ -15,10 +15,10 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
-from rl_models.planners.preparation import generate_states
+from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.common.sama.commands import builtin_rewards, domain_of, features_of
+from tune_experiments.common.sama.commands import builtin_rewards, domain_of, features_of, game_code
 from tune_experiments.common.sama.kitchens import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
@@ -51,9 +51,10 @@ def prepare_lessons(planner: Planner, layout: str, states: int, source: RewardSo
     domain = domain_of(layout)
     kitchen = CommandedKitchen(layout=layout)
     kitchen.reset(seed)
-    found = generate_states(planner.caller, domain, domain.manual, [kitchen.in_words(0)], states, seed)
-    rewards = builtin_rewards(layout) if source == "builtin" else _designed(planner, layout, source, seed)
-    return Lessons(tuple(_pairs(planner, found)), tuple(rewards))
+    found = generate_states(planner.caller, domain, planner.manual, [kitchen.in_words(0)], states, seed)
+    pairs = _pairs(planner, found)
+    rewards = builtin_rewards(layout) if source == "builtin" else _designed(planner, layout, source, seed, pairs)
+    return Lessons(tuple(pairs), tuple(rewards))
 
 
 def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
@@ -67,10 +68,16 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
     return [(plan.state, plan.told) for plan in (*first, *second)]
 
 
-def _designed(planner: Planner, layout: str, source: RewardSource, seed: int) -> list[DesignedReward]:
-    domain, kitchen = domain_of(layout), Kitchen(LAYOUTS[layout])
-    designer = RewardDesigner(planner.caller, domain, features_of(kitchen), random_play(layout, seed))
-    return designer.design(source, [valid.text for valid in domain.subgoals])
+def _designed(
+    planner: Planner, layout: str, source: RewardSource, seed: int, pairs: Sequence[Pair]
+) -> list[DesignedReward]:
+    """Tests by the model for the sub-goals that are planned, without doubles; the domain's own for the others."""
+    table = features_of(Kitchen(LAYOUTS[layout]))
+    play = random_play(layout, seed)
+    designer = RewardDesigner(planner.caller, domain_of(layout), table, play, planner.manual, game_code())
+    planned = without_doubles(planner.caller, [text for _, told in pairs for text in told])
+    written = {one.subgoal: one for one in designer.design(source, planned)}
+    return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]
 
 
 def random_play(layout: str, seed: int) -> Transitions:

@@ -12,6 +12,7 @@ from rl_models.team_policy import TeamPolicy
 from tune_experiments.common.sama.commands import manual_sentences, told_sentences
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.kitchens import NUM_CHEFS
+from tune_experiments.common.sama.manuals import manual_of
 
 
 class KitchenTeam(TeamPolicy):
@@ -23,10 +24,10 @@ class KitchenTeam(TeamPolicy):
         self.row, self.layout = row, layout
 
 
-def commanded_team(config: SamaConfig, row: str, layout: str, seed: int) -> KitchenTeam:
-    """Chefs who read what they are told."""
+def commanded_team(config: SamaConfig, row: str, layout: str, seed: int, manual: str | None = None) -> KitchenTeam:
+    """Chefs who read what they are told and a manual: the trial's own, unless it is handed to them."""
     told, kitchen = told_sentences(layout), Kitchen(LAYOUTS[layout])
     sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(told))
-    sentences = (*told, *manual_sentences(layout))
+    sentences = (*told, *manual_sentences(manual or manual_of(config, layout)))
     team = sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)
     return KitchenTeam(team, row, layout)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from rl_models.planners.rewards import RewardSource
+from rl_models.planners.rewards import DesignedReward, RewardSource
 from rl_models.planners.subgoal_data import Pair
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
@@ -20,6 +20,7 @@ from tune_experiments.common.overcooked import trials as overcooked
 from tune_experiments.common.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.common.overcooked.evaluation import episodes_of
 from tune_experiments.common.plan import Episodes, TrialPlan
+from tune_experiments.common.sama.commands import domain_of
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.kitchens import SubgoalKitchen, SymbolKitchen
 from tune_experiments.common.sama.planning import check_planner, offline_planner, planner_of
@@ -110,8 +111,17 @@ def _prepared_algorithm(config: SamaConfig, layout: str, trial: TrialPlan) -> An
 
     planner = planner_of(config, layout, trial.seed)
     lessons = prepare_lessons(planner, layout, config.states, config.reward_source, trial.seed)
-    make_world = functools.partial(trial.make_world, pairs=lessons.pairs, rewards=lessons.rewards)
-    return TeamAlgorithm(dataclasses.replace(trial, make_world=make_world))
+    return TeamAlgorithm(with_lessons(trial, planner.manual, lessons.pairs, lessons.rewards))
+
+
+def with_lessons(trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]) -> TrialPlan:
+    """The plan with all that was asked for before: its processes need neither a planner nor the trial's folder."""
+    build_policy: Callable[..., TeamPolicy] = trial.build_policy
+    return dataclasses.replace(
+        trial,
+        make_world=functools.partial(trial.make_world, pairs=pairs, rewards=rewards),
+        build_policy=functools.partial(build_policy, manual=manual),
+    )
 
 
 def make_symbol_kitchen(
@@ -144,7 +154,7 @@ def play_unplanned(
 
 def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
     settings = _as_overcooked(config, layout)
-    build = functools.partial(commanded_team, config, row, layout, seed)
+    build = functools.partial(commanded_team, config, row, layout, seed, domain_of(layout).manual)
     if row == SELF_PLAY:
         build = functools.partial(_self_play_team, settings, seed)
     return dataclasses.replace(

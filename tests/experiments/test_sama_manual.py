@@ -1,0 +1,143 @@
+"""SAMA's manual from a paper: written once a trial, read by prompts and policies, and by whoever loads the team."""
+
+import dataclasses
+
+import pytest
+
+from rl_models.chat.exchange import ChatReply
+from rl_models.planners.offline import OfflineBackend
+from tune_experiments.common.errors import EXIT_CODE, UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.main import main
+from tune_experiments.common.sama.commands import domain_of
+from tune_experiments.common.sama.manuals import FILE, placed
+from tune_experiments.common.sama.planning import planner_of
+from tune_experiments.common.sama.preparation import prepare_lessons
+from tune_experiments.common.sama.trials import plan, with_lessons
+from tune_experiments.sama_overcooked import SMOKE
+
+LAYOUT = "cramped_room"
+PAPER = r"""
+\begin{document}
+Deep networks have been applied to a great many hard problems in the course of the last ten years.
+
+Two chefs cook \emph{soup}. Each chef must put three onions into the pot, which then cooks for 20 steps \cite{x}.
+When the soup is ready a chef needs a dish for it, and delivers it to the hatch.
+\end{document}
+"""
+WEATHER = "It will rain in the morning, and the afternoon is going to be sunny and warm."
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """A trial's settings, `trial(text, **changes)`; its folder is `tmp_path / "trial"`."""
+
+    def settings(text=PAPER, **changes):
+        (tmp_path / "paper.tex").write_text(text)
+        (tmp_path / "trial").mkdir(exist_ok=True)
+        config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"), **changes)
+        return placed(config, tmp_path / "trial")
+
+    return settings
+
+
+def counted(monkeypatch):
+    """Stages of all questions that rules answer from now on."""
+    stages, complete = [], OfflineBackend.complete
+    monkeypatch.setattr(
+        OfflineBackend, "complete", lambda self, one: (stages.append(one.stage), complete(self, one))[1]
+    )
+    return stages
+
+
+def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, monkeypatch):
+    stages = counted(monkeypatch)
+    planner = planner_of(trial(), LAYOUT, 0)
+    assert {"relevance", "facts", "summary", "objects"} == set(stages)
+    written = (tmp_path / "trial" / FILE).read_text().strip()
+    assert "three onions into the pot" in written
+    assert "Deep networks" not in written
+    assert planner.manual == f"{written}\n{domain_of(LAYOUT).map}"
+    planner.plan(domain_of(LAYOUT).diverse_states(1, 0))
+    prompt = planner.caller.transcript.text.partition("### Call: decomposition")[2]
+    assert "three onions into the pot" in prompt
+    assert domain_of(LAYOUT).manual.splitlines()[0] not in planner.caller.transcript.text
+
+
+def test_it_is_written_once_and_then_read(trial, tmp_path, monkeypatch):
+    planner_of(trial(), LAYOUT, 0)
+    (tmp_path / "trial" / FILE).write_text("A chef puts an onion into a pot.\n")
+    (tmp_path / "paper.tex").unlink()
+    stages = counted(monkeypatch)
+    config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"))
+    assert planner_of(placed(config, tmp_path / "trial"), LAYOUT, 1).manual.startswith("A chef puts an onion")
+    assert stages == ["objects"]
+
+
+def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
+    config = trial()
+    manual = planner_of(config, LAYOUT, 0).manual
+    method = f"sama-{LAYOUT}"
+    shapes = {name: value.shape for name, value in plan(config, method, 0).build_policy().state_dict().items()}
+    own = {name: value.shape for name, value in plan(SMOKE, method, 0).build_policy().state_dict().items()}
+    assert shapes != own  # other sentences have other words
+    elsewhere = with_lessons(plan(config, method, 0), manual, (), ())
+    (tmp_path / "trial" / FILE).unlink()
+    assert {name: value.shape for name, value in elsewhere.build_policy().state_dict().items()} == shapes
+    with pytest.raises(UserError, match="copy it along with the checkpoints"):
+        plan(config, method, 0).build_policy()
+    plan(config, f"mappo-{LAYOUT}", 0).build_policy()  # has no planner, and the kitchen's own manual
+
+
+def test_a_paper_about_something_else_ends_the_trial_with_a_sentence(trial):
+    with pytest.raises(UserError, match=r"paper.tex: none of 1 paragraphs tells how Overcooked is played"):
+        planner_of(trial(WEATHER), LAYOUT, 0)
+
+
+@pytest.mark.parametrize(("text", "reason"), [(None, "cannot be read"), ("too short", "no paragraph of prose")])
+def test_a_run_without_a_paper_to_read_is_refused_at_once(text, reason, tmp_path, capsys):
+    if text:
+        (tmp_path / "paper.tex").write_text(text)
+    words = ["--preset", "smoke", "--manual", str(tmp_path / "paper.tex"), "--out", str(tmp_path / "run")]
+    assert main(find_experiment("sama_overcooked"), words) == EXIT_CODE
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
+    prompts, complete = [], OfflineBackend.complete
+
+    def wordy(self, one):
+        if one.stage != "translation":
+            return complete(self, one)
+        prompts.append(one.messages[-1].content)
+        return ChatReply('{"sentence": "All pots wait."}')
+
+    monkeypatch.setattr(OfflineBackend, "complete", wordy)
+    planner = planner_of(dataclasses.replace(SMOKE, translates_states=True), LAYOUT, 0)
+    (state,) = domain_of(LAYOUT).diverse_states(1, 0)
+    planner.plan([state])
+    assert "Situation: All pots wait." in planner.caller.transcript.text
+    assert "def " in prompts[0]
+    assert ".py: " in prompts[0]
+
+
+def test_rewards_are_written_for_what_is_planned_and_for_what_says_the_same_once(monkeypatch):
+    def rewards():
+        return prepare_lessons(planner_of(SMOKE, LAYOUT, 0), LAYOUT, 6, "predicate", 0)
+
+    lessons = rewards()
+    planned = {text for _, told in lessons.pairs for text in told}
+    assert {one.subgoal for one in lessons.rewards if one.source == "predicate"} == planned
+    assert [one.subgoal for one in lessons.rewards] == [valid.text for valid in domain_of(LAYOUT).subgoals]
+    assert 1 < len(planned) < len(lessons.rewards)
+
+    complete = OfflineBackend.complete
+
+    def all_the_same(self, one):
+        if one.stage != "groups":
+            return complete(self, one)
+        return ChatReply(f'{{"groups": [{list(range(1, len(planned) + 1))}]}}')
+
+    monkeypatch.setattr(OfflineBackend, "complete", all_the_same)
+    assert [one.source for one in rewards().rewards].count("predicate") == 1

@@ -1,0 +1,89 @@
+"""The manual of prompts and policies: the kitchen's own, or one that the planner's model writes from a paper's LaTeX.
+
+A written one tells the rules; the map is always the kitchen's own. It is written when a trial begins, into the trial's
+folder, and whoever tests or shows the team reads it there: nobody is asked for it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rl_models.planners.calling import Caller
+from rl_models.planners.latex import LatexError, read_paragraphs
+from rl_models.planners.manual import write_manual
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.files import write_atomically
+from tune_experiments.common.sama.commands import domain_of
+from tune_experiments.common.sama.config import SamaConfig
+
+GAME = "Overcooked"
+FILE = "manual.txt"
+_LARGEST = 100_000
+
+
+@dataclass(frozen=True)
+class PlacedConfig(SamaConfig):
+    """Settings of a trial that has a folder."""
+
+    trial_folder: str = ""
+
+
+def placed(config: SamaConfig, folder: Path) -> SamaConfig:
+    """The settings with a trial's folder, in which its written manual lies."""
+    return PlacedConfig(**vars(config) | {"trial_folder": str(folder)}) if config.manual else config
+
+
+def paragraphs_of(config: SamaConfig) -> list[str]:
+    """What the paper says.
+
+    Raises:
+        UserError: it cannot be read, or holds no prose.
+    """
+    try:
+        found = read_paragraphs(Path(config.manual))
+    except LatexError as error:
+        raise UserError(str(error)) from error
+    if not found:
+        raise UserError(f"{config.manual} holds no paragraph of prose: give --manual the LaTeX of a paper's text")
+    return found
+
+
+def prepare_manual(config: SamaConfig, caller: Caller) -> None:
+    """Have the manual written where one is wanted that is not there yet.
+
+    Raises:
+        UserError: the paper does not tell how the game is played.
+    """
+    if not config.manual or _path(config).exists():
+        return
+    try:
+        text = write_manual(caller, GAME, paragraphs_of(config))
+    except ValueError as error:
+        raise UserError(f"{config.manual}: {error}") from error
+    write_atomically(_path(config), f"{text}\n")
+
+
+def manual_of(config: SamaConfig, layout: str) -> str:
+    """Rules and map of a kitchen.
+
+    Raises:
+        UserError: the manual was to be written and is not there.
+    """
+    domain = domain_of(layout)
+    if not config.manual:
+        return domain.manual
+    path = _path(config)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return f"{file.read(_LARGEST).strip()}\n{domain.map}"
+    except OSError as error:
+        raise UserError(
+            f"the trial's manual {path} cannot be read ({error.strerror}): copy it along with the checkpoints"
+        ) from error
+
+
+def _path(config: SamaConfig) -> Path:
+    if not isinstance(config, PlacedConfig):
+        raise UserError("a written manual lies in a trial's folder, and this trial has none")
+    return Path(config.trial_folder) / FILE
