@@ -28,7 +28,14 @@ from rl_models.rllib.settings import Workers
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.main import main
 from tune_experiments.common.salad import pictures
-from tune_experiments.common.salad.config import LearnerSettings, LessonSettings, VercoConfig, make_world, placed
+from tune_experiments.common.salad.config import (
+    CorpusSettings,
+    LearnerSettings,
+    LessonSettings,
+    VercoConfig,
+    make_world,
+    placed,
+)
 from tune_experiments.common.salad.departures import departures
 from tune_experiments.common.salad.evaluation import test
 from tune_experiments.common.salad.tables import tables
@@ -43,7 +50,7 @@ SMOKE = dataclasses.replace(
     LAPTOP,
     team=LanguageTeamSettings(language=LanguageModelSettings(small=_TINY), value_hidden=(16,)),
     symbolic=VectorConfig(dense=(16,)),
-    corpus=LessonSettings(worlds=2, env_steps=10),
+    corpus=CorpusSettings(worlds=2, env_steps=10),
     lessons=LessonSettings(worlds=2, env_steps=8),
     distillation=DistillationSettings(epochs=1, batch=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),

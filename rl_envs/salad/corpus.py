@@ -1,8 +1,9 @@
 """What is said in kitchens: prompts with the teacher's messages and with actions, from play of cooks that often err.
 
 Messages are what a message model learns from; both together are a small language model's first reading. Actions are
-legal ones at random unless told otherwise, so that reading them teaches words and not how to cook. This file must not
-know about language models.
+legal ones at random, or to some share those of a cook who heeds no message: as much sense as a language model brings
+along that has read about kitchens, and nothing about what messages are good for. This file must not know about
+language models.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def listen(
     *,
     seed: int = 0,
     error: float = 0.4,
-    tells_how: bool = False,
+    sense: float = 0.0,
     teacher: Teacher | None = None,
 ) -> Corpus:
     """Play and write down what is said.
@@ -56,10 +57,11 @@ def listen(
         env_steps: how long to play.
         seed: of the games and errors.
         error: share of decisions that are random instead of the scripted cooks'.
-        tells_how: write down the action that was taken, not any legal one.
+        sense: share of written-down actions that a deaf cook would take; the others are any legal ones.
         teacher: who says what is written down, in place of the scripted teacher, whom the cooks hear in any case.
     """
-    narrator, cooks, random = Narrator(world), ScriptedCooks(world), np.random.default_rng(seed)
+    narrator, random = Narrator(world), np.random.default_rng(seed)
+    cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
     spoken: dict[tuple[str, str], None] = {}
     done: dict[tuple[str, str], None] = {}
     observations = world.reset(seed)
@@ -69,12 +71,13 @@ def listen(
         legal = observations["legal"]
         any_legal = (random.random(legal.shape) * legal).argmax(-1)
         actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
+        written = np.where(random.random(scripted.shape) < sense, deaf_cooks.act(), any_legal) if sense else any_legal
         told = said if teacher is None else teacher(observations["situation"], said)
         for row, agent in np.ndindex(actions.shape):
             code = observations["situation"][row, agent]
             spoken[narrator.message_prompt(code), told[row][agent]] = None
             if observations["decides"][row, agent]:
-                act = (actions if tells_how else any_legal)[row, agent]
-                done[narrator.action_prompt(code, [told[row][1 - agent]]), narrator.actions(code)[act]] = None
+                act = narrator.actions(code)[written[row, agent]]
+                done[narrator.action_prompt(code, [told[row][1 - agent]]), act] = None
         observations = world.step(actions)[0]
     return Corpus(tuple(spoken), tuple(done))

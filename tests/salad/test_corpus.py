@@ -33,5 +33,5 @@ def test_actions_teach_how_to_cook_only_when_asked_to():
             answers.setdefault(prompt, set()).add(phrase)
         return np.mean([len(phrases) for phrases in answers.values()])
 
-    shown, any_legal = (listen(kitchens(), 60, error=0.0, tells_how=tells) for tells in (True, False))
+    shown, any_legal = (listen(kitchens(), 60, error=0.0, sense=sense) for sense in (1.0, 0.0))
     assert spread(shown) < 1.2 < spread(any_legal)

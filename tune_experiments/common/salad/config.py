@@ -39,6 +39,15 @@ class LessonSettings:
 
 
 @dataclass(frozen=True)
+class CorpusSettings(LessonSettings):
+    """What the small model reads: the teacher's messages, and actions with or without sense."""
+
+    sense: float = 0.5
+    """Share of the actions that a scripted cook who heeds no message would take; the others are any legal ones. A large
+    model knows from its own reading what a salad takes; without sense it has to be found out by cooking."""
+
+
+@dataclass(frozen=True)
 class LearnerSettings:
     """PPO by decisions."""
 
@@ -92,7 +101,7 @@ class VercoConfig:
     """Adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
-    corpus: LessonSettings = LessonSettings()
+    corpus: CorpusSettings = CorpusSettings()
     """What the small model reads, from all tasks."""
     lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
     """What each round of the teacher's messages is about."""
@@ -145,7 +154,7 @@ class VercoConfig:
         check_above(0, self, "learner.learning_rate", "learner.symbolic_learning_rate", "learner.clip")
         check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")
         check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
-        check_between(0, 1, self, "lessons.error", "corpus.error", "distillation.held_out")
+        check_between(0, 1, self, "lessons.error", "corpus.error", "corpus.sense", "distillation.held_out")
         if not self.symbolic.dense or min(self.symbolic.dense) < 1:
             raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
 

@@ -20,7 +20,7 @@ from rl_models.team_policy import TeamPolicy
 from rl_models.training.rollout import Collector
 from tune_experiments.common.salad.config import (
     FIRST_WORLD_OF_LESSONS,
-    LessonSettings,
+    CorpusSettings,
     VercoConfig,
     make_kitchens,
     make_world,
@@ -31,12 +31,13 @@ _CORPUS_SEED = 0
 
 
 @functools.lru_cache(4)
-def corpus(settings: LessonSettings) -> tuple[str, ...]:
+def corpus(settings: CorpusSettings) -> tuple[str, ...]:
     """Texts of all tasks, the same in every process."""
     texts: list[str] = []
     for task in TASKS:
         world = make_kitchens(task, settings.worlds, FIRST_WORLD_OF_LESSONS)
-        texts += listen(world, settings.env_steps, seed=_CORPUS_SEED, error=settings.error).texts()
+        heard = listen(world, settings.env_steps, seed=_CORPUS_SEED, error=settings.error, sense=settings.sense)
+        texts += heard.texts()
     return tuple(texts)
 
 
