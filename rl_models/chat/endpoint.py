@@ -19,6 +19,8 @@ from rl_models.chat.deadline import Deadline
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 from rl_models.chat.meter import Meter, OverBudgetError
 
+BASE_URL_VARIABLE, API_KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
+"""Where address and key are read from, and from nowhere else."""
 _WORTH_ANOTHER_TRY = {408, 409, 425, 429}
 _MOST_TOKENS_COUNTED = 10_000_000
 
@@ -29,10 +31,11 @@ class ChatSettingsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointSettings:
-    """Bounds of a call. Address and key are read from the environment and stand in no file."""
+    """Bounds of a call.
 
-    base_url_variable: str = "OPENAI_BASE_URL"
-    api_key_variable: str = "OPENAI_API_KEY"
+    Address and key are no settings: somebody else's run folder must not choose what is sent as a key, or where to.
+    """
+
     timeout_seconds: float = 60.0
     """Of one try, from connecting to the last byte, however slowly bytes come."""
     tries: int = 5
@@ -146,10 +149,10 @@ def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> An
         raise ChatSettingsError(
             "an endpoint needs the package `openai`: pip install 'concord-marl[planner]', or choose another backend"
         ) from None
-    key = os.environ.get(settings.api_key_variable)
+    key = os.environ.get(API_KEY_VARIABLE)
     if not key:
         raise ChatSettingsError(
-            f"an endpoint needs its key in the environment: set {settings.api_key_variable} (any word for a server "
+            f"an endpoint needs its key in the environment: set {API_KEY_VARIABLE} (any word for a server "
             "that asks for none), or choose another backend"
         )
     # Error bodies are closed unread, and nobody is sent elsewhere: both would leave the bounds of this file. No
@@ -160,7 +163,7 @@ def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> An
     )
     return openai.OpenAI(
         api_key=key,
-        base_url=os.environ.get(settings.base_url_variable) or None,
+        base_url=os.environ.get(BASE_URL_VARIABLE) or None,
         timeout=settings.timeout_seconds,
         max_retries=0,
         http_client=http,

@@ -17,6 +17,7 @@ from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
 from tests.chat.loopback import Loopback, say
 from tests.planners.kitchens import WalkingCooks
+from tune_experiments.common.config_json import config_from_json, config_to_json
 from tune_experiments.common.errors import EXIT_CODE, UserError
 from tune_experiments.common.experiment import find_experiment
 from tune_experiments.common.main import main
@@ -294,6 +295,14 @@ def test_a_table_shows_one_kitchen_with_its_conditions():
 def test_settings_that_no_run_can_have_are_refused(changes, reason):
     with pytest.raises(UserError, match=reason):
         SamaConfig(**changes)
+
+
+@pytest.mark.parametrize("name", ["api_key_variable", "base_url_variable"])
+def test_a_run_folder_cannot_choose_what_is_sent_as_a_key_or_where_to(name):
+    data = config_to_json(dataclasses.replace(LAPTOP, planner="openai"))
+    data["model"]["chat"]["endpoint"][name] = "AWS_SECRET_ACCESS_KEY"
+    with pytest.raises(UserError, match=f"unknown {name}"):
+        config_from_json(SamaConfig, data)
 
 
 def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from rl_envs.core.spec import Array
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES
 from rl_models.chat.asker import Asker
-from rl_models.chat.endpoint import ChatSettingsError
+from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError
 from rl_models.chat.opening import ChatSettings, open_transport
 from rl_models.chat.record import RecordError
 from rl_models.chat.team_teacher import MOST_WORDS, ChatPlayer, ChatTeacher
@@ -53,11 +53,10 @@ def check_endpoint(config: VercoConfig) -> None:
         if not (Path(config.replay) / "trials").is_dir():
             raise UserError(f"--replay must be the folder of a run, which {config.replay} is not")
         return
-    variable = config.chat.endpoint.api_key_variable
-    if config.chat.backend == "openai" and not os.environ.get(variable):
+    if config.chat.backend == "openai" and not os.environ.get(API_KEY_VARIABLE):
         raise UserError(
-            f"a chat model is asked in this run, but {variable} is not set in the environment: set it (and "
-            f"{config.chat.endpoint.base_url_variable} for a server of your own), repeat a run from its records with "
+            f"a chat model is asked in this run, but {API_KEY_VARIABLE} is not set in the environment: set it (and "
+            f"{BASE_URL_VARIABLE} for a server of your own), repeat a run from its records with "
             "--replay FOLDER, or leave out the row api and the endpoint's teacher"
         )
 
