@@ -6,10 +6,12 @@ does. This file must not know what is asked.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rl_models.chat.exchange import ChatRequest, Outcome
 from rl_models.chat.meter import Cost, Meter
@@ -41,24 +43,45 @@ class RemoteTransport:
         self._actor = actor
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """Wait for the actor's answer."""
-        return ray.get(self._actor.complete.remote(request))
+        """Wait for the actor's answer; it needs nothing that is not sent."""
+        return ray.get(self._actor.complete.remote(dataclasses.replace(request, context=None)))
 
     def cost(self) -> Cost:
         """What the actor has spent so far."""
         return ray.get(self._actor.cost.remote())
 
+    def stop(self) -> None:
+        """End the actor; nobody is answered any more."""
+        ray.kill(self._actor)
+
 
 def start_chat_service(
-    settings: ChatSettings, folder: Path, concurrency: int = 8, runtime_env: dict[str, Any] | None = None
+    settings: ChatSettings,
+    folder: Path,
+    concurrency: int = 8,
+    runtime_env: dict[str, Any] | None = None,
+    name: str | None = None,
 ) -> RemoteTransport:
-    """Start the actor of a run, which occupies no CPU.
+    """Start the actor of a run, which occupies no CPU, on this node, where its folder is. It ends with this process.
 
     Args:
         settings: which backend, its bounds and its budget.
         folder: of the run, for the record.
         concurrency: requests that the actor has under way at the same time.
         runtime_env: Ray's description of the actor's environment, where its key is not in everybody's.
+        name: by which other processes of the run find it.
     """
-    options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env}
-    return RemoteTransport(ray.remote(ChatService).options(**options).remote(settings, str(folder)))
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env, "name": name}
+    actor = ray.remote(ChatService).options(scheduling_strategy=here, **options)
+    return RemoteTransport(actor.remote(settings, str(folder)))
+
+
+def find_chat_service(name: str) -> RemoteTransport | None:
+    """The run's actor of that name; none where Ray does not run, or nobody has started it."""
+    if not ray.is_initialized():
+        return None
+    try:
+        return RemoteTransport(ray.get_actor(name))
+    except ValueError:
+        return None

@@ -68,10 +68,7 @@ def run(settings, folder):
     domain = KitchenDomain(LAYOUTS[LAYOUT], LAYOUT)
     caller = open_caller(settings, domain, folder)
     paragraphs = ["The chef carries an onion to the pot. The soup goes to the hatch with a dish."]
-    try:
-        manual = write_manual(caller, "Overcooked", paragraphs)
-    except ValueError:
-        manual = domain.manual
+    manual = write_manual(caller, "Overcooked", paragraphs, domain.objects)
     objects = extract_objects(caller, domain, manual)
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)

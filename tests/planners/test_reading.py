@@ -6,7 +6,7 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
-from rl_models.chat.exchange import ChatReply
+from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
 from rl_models.planners.code_index import CodeIndex, Document, split_source
 from rl_models.planners.kitchen.domain import KitchenDomain
@@ -64,8 +64,8 @@ def test_paragraphs_are_the_papers_prose():
 def test_a_manual_holds_what_the_relevant_paragraphs_tell():
     asked = caller()
     found = paragraphs(PAPER)
-    assert relevant_paragraphs(asked, "Overcooked", found) == found[1:3]
-    manual = write_manual(asked, "Overcooked", found)
+    assert relevant_paragraphs(asked, "Overcooked", found, ()) == found[1:3]
+    manual = write_manual(asked, "Overcooked", found, ())
     assert "three onions into a pot" in manual
     assert "dish store" in manual
     assert "gradient descent" not in manual
@@ -75,7 +75,7 @@ def test_a_manual_holds_what_the_relevant_paragraphs_tell():
 
 def test_papers_about_something_else_are_an_error():
     with pytest.raises(ValueError, match="none of 1 paragraphs tells how Overcooked is played"):
-        write_manual(caller(), "Overcooked", ["This paragraph is about the weather and nothing else at all."])
+        write_manual(caller(), "Overcooked", ["This paragraph is about the weather and nothing else at all."], ())
 
 
 class Saying:
@@ -95,7 +95,17 @@ def test_one_yes_keeps_a_paragraph_and_each_question_is_asked():
             is_second = RELEVANCE_QUESTIONS[1] in request.messages[-1].content
             return ChatReply(json.dumps({"relevant": is_second and "soup" in request.messages[-1].content}))
 
-    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"]) == ["soup soup"]
+    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"], ()) == ["soup soup"]
+
+
+def test_rules_read_what_no_model_reads():
+    class Silent:
+        def complete(self, request):
+            return ChatFailure("no answer")
+
+    manual = write_manual(caller(Silent()), "Overcooked", paragraphs(PAPER), DOMAIN.objects)
+    assert manual == write_manual(caller(), "Overcooked", paragraphs(PAPER), ())
+    assert "three onions" in manual
 
 
 def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):

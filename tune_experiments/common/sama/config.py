@@ -33,12 +33,12 @@ class ModelSettings:
     name: str = "gpt-4o-mini"
     """Name the endpoint knows the model by."""
     folder: str = ""
-    """Of all exchanges with it, a folder within for each kitchen: what was asked once is not asked again, and `replay`
-    reads from there. By default one in the user's cache."""
+    """Of the record of all exchanges with it, and of transcripts, a folder within for each kitchen: what was asked once
+    is not asked again, and `replay` reads from there. By default one in the user's cache."""
     concurrency: int = 4
-    """Questions under way at the same time."""
+    """Questions under way at the same time, of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """Bounds of a call, and budget of each process for each kitchen; its model and record are not read."""
+    """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""
 
 
 @dataclass(frozen=True)

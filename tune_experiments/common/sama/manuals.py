@@ -6,6 +6,7 @@ folder, and whoever tests or shows the team reads it there: nobody is asked for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,31 +50,31 @@ def paragraphs_of(config: SamaConfig) -> list[str]:
     return found
 
 
-def prepare_manual(config: SamaConfig, caller: Caller) -> None:
+def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str]) -> None:
     """Have the manual written where one is wanted that is not there yet.
 
     Raises:
         UserError: the paper does not tell how the game is played.
     """
-    if not config.manual or _path(config).exists():
+    path = _path(config)
+    if path is None or path.exists():
         return
     try:
-        text = write_manual(caller, GAME, paragraphs_of(config))
+        text = write_manual(caller, GAME, paragraphs_of(config), objects)
     except ValueError as error:
         raise UserError(f"{config.manual}: {error}") from error
-    write_atomically(_path(config), f"{text}\n")
+    write_atomically(path, f"{text}\n")
 
 
 def manual_of(config: SamaConfig, layout: str) -> str:
-    """Rules and map of a kitchen.
+    """Rules and map of a kitchen; its own where there is no trial yet, as when weights are counted.
 
     Raises:
         UserError: the manual was to be written and is not there.
     """
-    domain = domain_of(layout)
-    if not config.manual:
+    domain, path = domain_of(layout), _path(config)
+    if path is None:
         return domain.manual
-    path = _path(config)
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return f"{file.read(_LARGEST).strip()}\n{domain.map}"
@@ -83,7 +84,6 @@ def manual_of(config: SamaConfig, layout: str) -> str:
         ) from error
 
 
-def _path(config: SamaConfig) -> Path:
-    if not isinstance(config, PlacedConfig):
-        raise UserError("a written manual lies in a trial's folder, and this trial has none")
-    return Path(config.trial_folder) / FILE
+def _path(config: SamaConfig) -> Path | None:
+    """Of a trial's written manual."""
+    return Path(config.trial_folder) / FILE if isinstance(config, PlacedConfig) else None

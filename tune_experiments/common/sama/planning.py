@@ -6,8 +6,6 @@ policy.
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import os
 import tempfile
 import time
@@ -15,9 +13,7 @@ from pathlib import Path
 
 from rl_models.chat.asker import Asker
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint
-from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Meter
-from rl_models.chat.opening import open_transport
 from rl_models.chat.record import RecordError, Replay
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
@@ -33,7 +29,8 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.sama.commands import domain_of, game_code
-from tune_experiments.common.sama.config import ModelSettings, SamaConfig
+from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.common.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.common.sama.manuals import manual_of, paragraphs_of, prepare_manual
 
 
@@ -50,7 +47,7 @@ def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
     """
     domain = domain_of(layout)
     caller = _caller(config, domain, seed)
-    prepare_manual(config, caller)
+    prepare_manual(config, caller, domain.objects)
     manual = manual_of(config, layout)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     translate = Translator(caller, domain, manual, game_code()) if config.translates_states else None
@@ -69,8 +66,7 @@ def check_planner(config: SamaConfig) -> None:
         if config.planner == "openai":
             Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
         elif config.planner == "replay":
-            for layout in config.layouts:
-                Replay(_folder(config) / layout / PlannerSettings().record)
+            Replay(folder_of(config.model) / RECORD)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
 
@@ -107,17 +103,17 @@ def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
     if config.planner == "noisy":
         noisy = NoisyBackend(domain, NOISES[config.noise], seed)
         return Caller(Asker(noisy, 1), noisy.model)
-    folder = _folder(config) / domain.name
+    folder = folder_of(config.model) / domain.name
     try:
         settings = PlannerSettings(
             backend=config.planner,
             model=config.model.name,
             seed=seed,
             concurrency=config.model.concurrency,
+            record=str(folder_of(config.model) / RECORD),
             transcript=_new_transcript(folder),
-            chat=config.model.chat,
         )
-        transport = _endpoint(config.model, folder) if config.planner == "openai" else None
+        transport = endpoint_of(config.model) if config.planner == "openai" else None
         return open_caller(settings, domain, folder, transport)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
@@ -127,21 +123,9 @@ def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
         ) from error
 
 
-@functools.cache
-def _endpoint(model: ModelSettings, folder: Path) -> Transport:
-    """One for all planners of a process, which share its budget and its rate, and write one record."""
-    chat = dataclasses.replace(model.chat, backend="openai", model=model.name, record=PlannerSettings().record)
-    return open_transport(chat, folder)
-
-
 def _new_transcript(folder: Path) -> str:
     """Name of a file of its own: trials plan at the same time, and what one was told must not be lost to another."""
     folder.mkdir(parents=True, exist_ok=True)
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)
     return Path(path).name
-
-
-def _folder(config: SamaConfig) -> Path:
-    """Of the exchanges with a language model."""
-    return Path(config.model.folder) if config.model.folder else Path.home() / ".cache/concord/planner"

@@ -1,0 +1,87 @@
+"""The language model of a run: one endpoint for all its trials, and one record of what was asked.
+
+While a run trains, an actor beside the trials holds cache, budget and rate limit for all of them; a process without
+one, as that of a test afterwards, has an endpoint of its own. This file must not know what is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rl_models.chat.exchange import Transport
+from rl_models.chat.opening import ChatSettings, open_transport
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.sama.config import ModelSettings, SamaConfig
+
+RECORD = "planner.jsonl"
+
+
+def folder_of(model: ModelSettings) -> Path:
+    """Of the exchanges with a language model."""
+    return Path(model.folder) if model.folder else Path.home() / ".cache/concord/planner"
+
+
+@contextlib.contextmanager
+def shared_endpoint(config: SamaConfig) -> Iterator[None]:
+    """Within it the trials of a run have one endpoint together; Ray must run.
+
+    Raises:
+        UserError: it cannot be opened in a process of the cluster.
+    """
+    if config.planner != "openai":
+        yield
+        return
+    import ray  # only where a run trains
+
+    from rl_models.rllib.chat_service import start_chat_service
+
+    model = config.model
+    service = start_chat_service(_chat(model), folder_of(model), model.concurrency, name=_name(model))
+    try:
+        service.cost()
+    except ray.exceptions.RayActorError as error:
+        raise UserError(
+            "the cluster cannot open the planner's endpoint: its processes need the package and the key, too"
+        ) from error
+    try:
+        yield
+    finally:
+        service.stop()
+
+
+def endpoint_of(model: ModelSettings) -> Transport:
+    """The run's, where this process is a trial of one; else this process's own.
+
+    Raises:
+        ChatSettingsError: it cannot be used as it is set up.
+        RecordError: the record cannot be read or written.
+    """
+    return _shared(model) or _own(model)
+
+
+def _shared(model: ModelSettings) -> Transport | None:
+    if "ray" not in sys.modules:
+        return None
+    from rl_models.rllib.chat_service import find_chat_service
+
+    return find_chat_service(_name(model))
+
+
+@functools.cache
+def _own(model: ModelSettings) -> Transport:
+    """One for all planners of a process, which share its budget and its rate."""
+    return open_transport(_chat(model), folder_of(model))
+
+
+def _chat(model: ModelSettings) -> ChatSettings:
+    return dataclasses.replace(model.chat, backend="openai", model=model.name, record=RECORD)
+
+
+def _name(model: ModelSettings) -> str:
+    """Of the actor, within the run's own name space."""
+    return f"planner {model.name} {folder_of(model)}"
