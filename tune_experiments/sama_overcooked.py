@@ -29,6 +29,7 @@ from tune_experiments.common.main import main
 from tune_experiments.common.sama import pictures
 from tune_experiments.common.sama.config import SamaConfig
 from tune_experiments.common.sama.departures import departures
+from tune_experiments.common.sama.endpoint import shared_endpoint
 from tune_experiments.common.sama.evaluation import test
 from tune_experiments.common.sama.fine_tuning import plan
 from tune_experiments.common.sama.manuals import placed
@@ -89,6 +90,7 @@ EXPERIMENT = Experiment(
     methods=methods_of,
     check=check,
     placed=placed,
+    shared=shared_endpoint,
     plan=plan,
     test=test,
     departures=lambda config: departures(config, PAPER),

@@ -6,6 +6,7 @@ process boundary is a name and JSON: a worker imports the experiment's module ag
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ class Experiment:
         check: `(config)`, refuses before a run starts what it alone needs and has not got, such as an endpoint's key.
         placed: `(config, trial folder) -> config` in which paths of what a trial writes beside its checkpoints are
             whole; what is stored stays as it was.
+        shared: `(config) -> context` that is open while trials train, in the process that leads the run: what they have
+            in common, such as one endpoint.
         search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
             only where it is used.
     """
@@ -70,6 +73,7 @@ class Experiment:
     draws_noise: Callable[[Any], bool] = lambda config: True
     check: Callable[[Any], None] = lambda config: None
     placed: Callable[[Any, Path], Any] = lambda config, folder: config
+    shared: Callable[[Any], contextlib.AbstractContextManager[None]] = lambda config: contextlib.nullcontext()
     search_space: Callable[[], SearchSpace] | None = None
     columns: Mapping[str, str] = field(
         default_factory=lambda: {

@@ -168,7 +168,7 @@ def _train(
     stage = {"stage": "stage"} if any(isinstance(plan, Curriculum) for plan in plans.values()) else {}
     columns = stage | dict(experiment.columns)
     budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
-    with ray_cluster() as ray:
+    with ray_cluster() as ray, experiment.shared(config):
         concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
         console.print(cost(list(plans.values()), concurrent), highlight=False)
         uri = mirror.uri if mirror else None

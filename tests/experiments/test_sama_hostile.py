@@ -1,0 +1,89 @@
+"""SAMA's script with an endpoint: one that is late and hostile is survived, and processes of a run share one budget."""
+
+import dataclasses
+import functools
+from pathlib import Path
+
+import pytest
+
+from rl_models.chat.endpoint import EndpointSettings
+from rl_models.chat.meter import Budget
+from rl_models.chat.opening import ChatSettings
+from tests.chat.loopback import Loopback, say
+from tests.experiments.test_sama_manual import PAPER
+from tests.planners.test_hostile_endpoint import Script
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import find_experiment
+from tune_experiments.common.main import main
+from tune_experiments.common.results import read
+from tune_experiments.common.sama.commands import domain_of
+from tune_experiments.common.sama.config import ModelSettings
+from tune_experiments.common.sama.endpoint import shared_endpoint
+from tune_experiments.common.sama.planning import planner_of
+from tune_experiments.sama_overcooked import SMOKE
+
+FLAGS = """
+    --preset smoke --planner openai --methods code --translates-states --states 4 --budget-env-steps 320
+    --max-episode-steps 40 --test-episodes 1 --model.name m --model.chat.endpoint.timeout-seconds 0.5
+    --model.chat.endpoint.tries 1 --model.chat.budget.calls-per-minute 1e9 --validations 1 --checkpoints 1
+"""
+
+
+def test_a_whole_run_against_a_hostile_endpoint_ends_with_results(ray_session, tmp_path, monkeypatch):
+    """The key is in the leading process and in the actor; trials do without."""
+    from rl_models.rllib import chat_service
+
+    start = chat_service.start_chat_service
+    (tmp_path / "paper.tex").write_text(PAPER)
+    words = [*FLAGS.split(), "--manual", str(tmp_path / "paper.tex"), "--model.folder", str(tmp_path / "asked")]
+    with Loopback(Script()) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "a-secret-key"}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        here = functools.partial(start, runtime_env={"env_vars": environment})
+        monkeypatch.setattr(chat_service, "start_chat_service", here)
+        words += ["--out", str(tmp_path / "run")]
+        assert main(find_experiment("sama_overcooked"), words) == 0
+    results = read(tmp_path / "run/results.jsonl")
+    assert {one.method for one in results if one.metric == "soups"} == {"code-cramped_room"}
+    told = "".join(path.read_text() for path in (tmp_path / "asked/cramped_room").glob("*.md"))
+    for reason in ("the code is refused: While is not allowed", "in time", "with status 500", "no JSON object"):
+        assert reason in told
+    files = [path for folder in ("run", "asked") for path in (tmp_path / folder).rglob("*") if path.is_file()]
+    assert not any(b"a-secret-key" in path.read_bytes() for path in files)
+    assert not Path("/tmp/written-by-a-model").exists()
+
+
+def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path, monkeypatch):
+    from rl_models.rllib import chat_service
+
+    chat = ChatSettings(endpoint=EndpointSettings(tries=1), budget=Budget(most_calls=8, calls_per_minute=1e9))
+    model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
+    config = dataclasses.replace(SMOKE, planner="openai", model=model)
+
+    @ray_session.remote(num_cpus=0)
+    def plan(seed, states):
+        planner = planner_of(config, "cramped_room", seed)
+        planner.plan(states)
+        return planner.caller.counts
+
+    states = domain_of("cramped_room").diverse_states(4, 0)
+    start = chat_service.start_chat_service
+    with Loopback(lambda body, number: say("nonsense")) as server:
+        environment = {"env_vars": {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}}
+        monkeypatch.setattr(chat_service, "start_chat_service", functools.partial(start, runtime_env=environment))
+        with shared_endpoint(config):
+            counts = ray_session.get([plan.remote(seed, states) for seed in (0, 0, 1)])
+    assert len(server.requests) == 8
+    assert [one["asked"] for one in counts] == [9, 9, 9]  # objects, then a goal and an allocation for each state
+    assert sum(one["failed"] for one in counts) > 0
+    assert "the budget of 8 calls is used up" in (tmp_path / "planner.jsonl").read_text()
+
+
+def test_a_process_without_a_key_is_one_sentence(ray_session, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = dataclasses.replace(SMOKE, planner="openai", model=ModelSettings(folder=str(tmp_path)))
+    with pytest.raises(UserError, match="the cluster cannot open the planner's endpoint"), shared_endpoint(config):
+        pass
+    with shared_endpoint(SMOKE):
+        pass
