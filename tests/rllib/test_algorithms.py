@@ -31,7 +31,7 @@ LOGGED = (
     "learner/gradient_norm",
     "learner/skipped_update",
     "learner/policy_lag_updates",
-    "learner/busy_share",
+    "speed/learner_busy_share",
     "learner/queue_length",
     "speed/env_steps_per_second_of_a_runner",
 )

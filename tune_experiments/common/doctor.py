@@ -16,7 +16,8 @@ import numpy as np
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.errors import UserError
 
-SPEED, RUNNER_SPEED, BUSY = "speed/env_steps_per_second", "speed/env_steps_per_second_of_a_runner", "learner/busy_share"
+SPEED, RUNNER_SPEED = "speed/env_steps_per_second", "speed/env_steps_per_second_of_a_runner"
+BUSY = "speed/learner_busy_share"
 LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50
 _FEWEST_WORLDS = 16
