@@ -76,9 +76,9 @@ class TeamAlgorithm:
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
-        told = {
-            f"learner/{name}": results.get("learners", {}).get(name) for name in (POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH)
-        }
+        learners = results.get("learners", {})
+        told = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
+        told["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
         told["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
         told["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
         return row | {name: float(value) for name, value in told.items() if value is not None}
