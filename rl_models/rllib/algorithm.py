@@ -70,13 +70,12 @@ class TeamAlgorithm:
         """One training step of RLlib; what was logged, name -> number."""
         results = self._algorithm.train()
         row = episode_means(results.get("env_runners", {}))
-        learned = results.get("learners", {}).get("default_policy", {})
-        for group, values in learned.get(STATISTICS, {}).items():
+        learners = results.get("learners", {})
+        for group, values in learners.get("default_policy", {}).get(STATISTICS, {}).items():
             row |= {f"{group}/{name}": float(value) for name, value in values.items()}
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
-        learners = results.get("learners", {})
         told = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
         told["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
         told["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")

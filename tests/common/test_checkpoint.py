@@ -18,6 +18,7 @@ from rl_models.training.checkpoint import (
     prune,
     save_checkpoint,
 )
+from tests.bomb import Bomb
 
 ARRAYS = {
     "empty": np.zeros((0, 3), np.float32),
@@ -93,17 +94,9 @@ def test_a_missing_file_is_named(tmp_path):
         load_checkpoint(tmp_path / "nowhere")
 
 
-class Bomb:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (os.mkdir, (self.path,))
-
-
 def test_a_pickle_in_a_checkpoint_is_refused_and_never_opened(tmp_path):
     path = save(tmp_path, 1)
-    bomb = pickle.dumps(Bomb(str(tmp_path / "exploded")))
+    bomb = pickle.dumps(Bomb(tmp_path / "exploded"))
     (path / "state.json").write_bytes(bomb)
     with pytest.raises(CheckpointError, match="JSON"):
         load_checkpoint(path)

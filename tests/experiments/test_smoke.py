@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import pickle
 import shutil
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.bomb import Bomb
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.common.experiment import find_experiment, trial_name
@@ -93,16 +93,6 @@ def test_a_finished_run_is_not_trained_again(runs, capsys):
 def test_an_episode_is_a_moving_picture(runs):
     with Image.open(runs("furnmove_sync") / "videos" / "sync_13_cordial.gif") as video:
         assert video.n_frames > 1
-
-
-class Bomb:
-    """Whoever unpickles it makes a folder."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return os.makedirs, (self.path,)
 
 
 def bomb_like(path, mark):

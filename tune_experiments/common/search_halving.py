@@ -103,8 +103,7 @@ class Halving:
             for number in {*best, *({0} & scores.keys())}:
                 self._promoted[number] = max(self._promoted[number], rung + 1)
         if self._promoted != before:
-            others = read_json(self._file) if self._file.exists() else {}
-            write_json(self._file, others | {self._method: self._promoted})
+            write_json(self._file, self._document() | {self._method: self._promoted})
 
     def _missing(self, number: int, rung: int) -> Request | None:
         """The first seed that has not come to the rung and is not on its way."""
@@ -127,6 +126,8 @@ class Halving:
         since = (1 - _JUDGED_SHARE) * end
         return float(np.mean([value_between(folder, self._objective, since, end) for folder in folders]))
 
+    def _document(self) -> dict[str, dict[str, int]]:
+        return read_json(self._file) if self._file.exists() else {}
+
     def _written(self) -> dict[int, int]:
-        document = read_json(self._file) if self._file.exists() else {}
-        return {int(number): rung for number, rung in document.get(self._method, {}).items()}
+        return {int(number): rung for number, rung in self._document().get(self._method, {}).items()}
