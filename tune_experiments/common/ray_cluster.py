@@ -22,8 +22,11 @@ _CONNECT_SECONDS = 5.0
 
 
 @contextmanager
-def ray_cluster() -> Iterator[Any]:
+def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     """The `ray` module, connected; disconnected afterwards, unless the caller had connected it before.
+
+    Args:
+        num_cpus: that a cluster started here is told of; this machine's where it is None.
 
     Raises:
         UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in, or none can start here.
@@ -41,7 +44,7 @@ def ray_cluster() -> Iterator[Any]:
     if address:
         _join(ray, address, quiet)
     else:
-        _start(ray, quiet)
+        _start(ray, num_cpus or os.cpu_count(), quiet)
     try:
         yield ray
     finally:
@@ -74,9 +77,9 @@ def _keep_to_this_machine() -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")
 
 
-def _start(ray: Any, quiet: dict[str, Any]) -> None:
+def _start(ray: Any, num_cpus: int | None, quiet: dict[str, Any]) -> None:
     try:
-        ray.init(include_dashboard=False, num_cpus=os.cpu_count(), **quiet)
+        ray.init(include_dashboard=False, num_cpus=num_cpus, **quiet)
     except Exception as error:
         raise UserError(
             f"Ray did not start on this machine ({_first_line(error)}); "
