@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from tune_experiments.common.endi.division import MEASURES
+from tune_experiments.common.outcome import after_stage
 from tune_experiments.common.results import Result
 from tune_experiments.common.tables import PaperTable, make_table
 
@@ -21,16 +22,17 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
     """One table, or none where nobody divides.
 
     Args:
-        results: lines of a run.
+        results: lines of a run, of all stages that were tested.
         caption: which of them.
-        worlds: their names in the results -> in the table.
+        worlds: their names in the results (without the stage that one was tested after) -> in the table.
     """
     title = f"{caption}: how entities are divided"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
+    named = [(line, worlds.get(line.world.partition(after_stage(""))[0])) for line in results if line.table == caption]
     cells = [
-        dataclasses.replace(line, table=title, world=worlds[line.world])
-        for line in results
-        if line.table == caption and line.world in worlds and line.metric in columns
+        dataclasses.replace(line, table=title, world=world)
+        for line, world in named
+        if world is not None and line.metric in columns
     ]
     if not cells:
         return []
