@@ -128,10 +128,12 @@ def seen_by_layer(outputs: list[Tensor], layers: int) -> Tensor:
 
 
 def check_channels(channels: tuple[int, ...]) -> None:
-    """Refuse layers whose sum cannot be formed.
+    """Refuse layers whose sum cannot be formed, and none at all.
 
     Raises:
         ValueError: one sentence.
     """
+    if not channels:
+        raise ValueError("a stack needs at least one layer: give the channels of each")
     if len(channels) > 2 and channels[-2] != channels[-3]:
         raise ValueError(f"the last layer sees the sum of the two before it: make them as wide in channels {channels}")

@@ -345,6 +345,8 @@ def test_departures_tell_what_is_not_the_papers():
     ("changes", "said"),
     [
         ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
+        ({"goal_channels": ()}, "--goal-channels: a stack needs at least one layer"),
+        ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer sees the sum"),
         ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, team_loss=float("nan"))}, "task.team-loss"),
@@ -353,3 +355,18 @@ def test_departures_tell_what_is_not_the_papers():
 def test_what_no_run_can_have_is_one_sentence(changes, said):
     with pytest.raises(UserError, match=said):
         dataclasses.replace(RTFM.presets["laptop"], **changes)
+
+
+def test_silgs_layers_are_refused_before_a_run_too():
+    silg = dataclasses.replace(MESSENGER.presets["laptop"].silg, channels=(8, 4, 6))
+    with pytest.raises(UserError, match=r"--silg\.channels: the last layer sees the sum"):
+        smoke(MESSENGER, silg=silg)
+
+
+def test_a_room_that_only_a_test_has_is_refused_before_training():
+    """Three agents of the second stage, with distractors, need eleven cells; a test's room of 5 x 5 has nine."""
+    three = find_experiment("endi_three_agents")
+    config = smoke(three, stages=(2,), test_sizes=(5,))
+    with pytest.raises(ValueError, match="do not fit into the 9 cells"):
+        three.check(config)
+    three.check(smoke(three, stages=(2,), test_sizes=(6,)))

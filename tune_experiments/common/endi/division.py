@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from rl_models.endi import VARIANTS, DivisionLosses, divides
+from rl_models.networks.film2_stack import check_channels
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.division import division_probe
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common.checks import check_at_least
+from tune_experiments.common.config_path import flag_of, value_at
+from tune_experiments.common.errors import UserError
 
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""
@@ -44,6 +47,15 @@ class DivisionSettings:
 def check_division(config: Any) -> None:
     """Refuse weights that are no weights."""
     check_at_least(0, config, "division.regulariser_weight", "division.modelling_weight")
+
+
+def check_stack(config: Any, path: str) -> None:
+    """Refuse channels from which no stack of layers can be built."""
+    check_at_least(1, config, path)
+    try:
+        check_channels(value_at(config, path))
+    except ValueError as error:
+        raise UserError(f"{flag_of(path)}: {error}") from error
 
 
 def is_divided(row: str) -> bool:

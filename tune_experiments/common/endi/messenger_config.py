@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from rl_models.networks.txt2pi import SilgConfig
 from tune_experiments.common.checks import check_at_least
-from tune_experiments.common.endi.division import DivisionSettings, check_division
+from tune_experiments.common.endi.division import DivisionSettings, check_division, check_stack
 from tune_experiments.common.messenger.config import LearnerSettings, MessengerRunConfig
 
 RowName: TypeAlias = Literal[
@@ -61,5 +61,6 @@ class EndiMessengerConfig(MessengerRunConfig):
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        check_at_least(1, self, "goal_features", "silg.hidden", "silg.word_features", "silg.channels", "silg.features")
+        check_at_least(1, self, "goal_features", "silg.hidden", "silg.word_features", "silg.features")
+        check_stack(self, "silg.channels")
         check_division(self)

@@ -14,7 +14,7 @@ from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.rllib.settings import Workers
 from tune_experiments.common.checks import check_at_least, check_between, check_some
-from tune_experiments.common.endi.division import DivisionSettings, check_division
+from tune_experiments.common.endi.division import DivisionSettings, check_division, check_stack
 from tune_experiments.common.endi.qmix_config import QmixSettings, check_qmix
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, RunConfig, make_world
@@ -78,7 +78,8 @@ class EndiRtfmConfig(RunConfig):
         check_some(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
-        check_at_least(1, self, "first_stage_env_steps", "goal_channels")
+        check_at_least(1, self, "first_stage_env_steps")
+        check_stack(self, "goal_channels")
         check_at_least(0, self, "divided_features", "annealing_env_steps")
         check_between(2, MAX_AGENTS, self, "task.num_agents")
         if self.task.team_loss is not None:

@@ -14,6 +14,7 @@ from tune_experiments.common.endi.division import division_departures
 from tune_experiments.common.endi.division_table import division_table
 from tune_experiments.common.endi.pictures import draw_all
 from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage
+from tune_experiments.common.endi.rtfm_evaluation import columns
 from tune_experiments.common.endi.rtfm_trials import plan, test
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.messenger import tables as stage_tables
@@ -48,6 +49,7 @@ def team_experiment(
         presets=presets,
         methods=lambda config: config.methods,
         plan=plan,
+        check=check_tests,
         test=lambda config, policy: test(config, config.last_stage, policy),
         departures=lambda config: departures(config, presets["paper"]),
         tables=functools.partial(_tables, caption=caption, paper=paper),
@@ -58,6 +60,17 @@ def team_experiment(
         draws_noise=lambda config: config.division.draws_masks,
         columns={"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"},
     )
+
+
+def check_tests(config: EndiRtfmConfig) -> None:
+    """Build the worlds of all tests, which come after days of training.
+
+    Raises:
+        ValueError: a room that is too small for what a stage has in it.
+    """
+    for stage in config.stages:
+        for arguments in columns(config).values():
+            make_stage(config, stage, **arguments).reset(0)
 
 
 def departures(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
