@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -60,7 +61,8 @@ class LocalCluster:
         gcs, dashboard, *self._agent_ports = free_ports(4)
         self.address, self.api_address = f"127.0.0.1:{gcs}", f"http://127.0.0.1:{dashboard}"
         self.environment = _client_environment(self.api_address)
-        self._node_environment = {**os.environ, **self.environment, **(environment or {})}
+        # Without the switch Ray's agents write their titles over their environment, and with it over our mark.
+        self._node_environment = {**os.environ, **self.environment, "SPT_NOENV": "1", **(environment or {})}
         self._node_environment.pop("RAY_ADDRESS", None)
         # Jobs call `python`, which must be the one that has Ray.
         here = str(Path(sys.executable).parent)
@@ -133,6 +135,10 @@ class LocalCluster:
     def mark(self, node: str) -> str:
         """The mark of a node's processes."""
         return f"{self.name}/{node}"
+
+    def nodes(self) -> list[str]:
+        """The names of all nodes that were ever started."""
+        return sorted(path.stem for path in self.home.glob("*.log") if re.fullmatch(r"head|worker_\d+", path.stem))
 
     def log(self, node: str) -> str:
         """What a node's starter has said."""

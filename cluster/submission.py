@@ -92,5 +92,5 @@ class Submission:
 
     def processes(self, word: str) -> dict[int, str]:
         """Process id -> node, of the cluster's processes whose command line holds the word."""
-        nodes = ["head", *(path.stem for path in self.cluster.home.glob("worker_*.log"))]
-        return {pid: node for node in nodes for pid in marked(self.cluster.mark(node)) if word in command_of(pid)}
+        marks = {node: self.cluster.mark(node) for node in self.cluster.nodes()}
+        return {pid: node for node, mark in marks.items() for pid in marked(mark) if word in command_of(pid)}

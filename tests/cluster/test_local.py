@@ -12,7 +12,7 @@ from cluster.drills import __main__ as drills
 from cluster.drills.faulty import FaultyWorld
 from cluster.drills.report import Finding, as_table
 from cluster.listening import listeners
-from cluster.local_cluster import free_ports, wait_until
+from cluster.local_cluster import LocalCluster, free_ports, wait_until
 from cluster.processes import MARK, command_of, is_alive, kill_marked, marked
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
@@ -56,6 +56,23 @@ def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
     wait_until(lambda: not is_alive(process.pid), 20, "its end")
     assert marked(name) == []
     process.wait()
+
+
+def test_a_process_of_ray_that_gives_itself_a_title_keeps_the_mark():
+    """Titles are written over the environment by default, and what has lost its mark is neither found nor killed."""
+    cluster = LocalCluster(workers=0)
+    title = "ray::DashboardAgent"
+    code = f"import time, ray._raylet; ray._raylet.setproctitle('{title}'); time.sleep(100)"
+    process = cluster._start("head", [sys.executable, "-c", code])
+    try:
+        wait_until(lambda: command_of(process.pid) == title, 60, "its title")
+        assert marked(cluster.mark("head")) == [process.pid]
+        assert cluster.nodes() == ["head"]
+        assert cluster.kill_node("head") == 1
+    finally:
+        process.kill()
+        process.wait()
+        cluster.stop()
 
 
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])

@@ -1,0 +1,161 @@
+"""Memory of processes over time: samples from /proc, and for each process a slope with its confidence interval.
+
+Judged is what a process has to itself (anonymous memory), because that is where leaks are: pages of libraries and of
+the object store are shared, and belong to nobody. The object store has a line of its own. Linux only.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+__all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample", "trends", "write_samples"]
+
+OBJECT_STORE = "object store (shared by all)"
+_BLOCKS = 9
+"""Samples half a minute apart depend on each other; means over longer spans hardly do, and are what a line is fitted
+to."""
+_CONFIDENCE = 0.99
+"""Of each interval; a run has twenty processes, and one in twenty would be false alarm at 95 %."""
+_MEGABYTE = 1024.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One process at one moment; memory in MB.
+
+    Attributes:
+        minutes: since sampling began.
+        pid, process: which.
+        resident: all that it has in memory, shared pages too.
+        own: anonymous memory, which it shares with nobody.
+        shared: its part of shared memory; the sum over all processes is the object store.
+    """
+
+    minutes: float
+    pid: int
+    process: str
+    resident: float
+    own: float
+    shared: float
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How a process's own memory went after the warm-up.
+
+    Attributes:
+        process, pid: which.
+        resident: median MB of all that it had in memory.
+        own: median MB of what it had to itself.
+        slope: MB an hour.
+        margin: half of the slope's confidence interval.
+    """
+
+    process: str
+    pid: int
+    resident: float
+    own: float
+    slope: float
+    margin: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether the slope could be chance."""
+        if abs(self.slope) <= self.margin:
+            return "slope within noise"
+        return "**grows**" if self.slope > 0 else "shrinks"
+
+
+def sample(minutes: float, pid: int, process: str) -> Sample | None:
+    """What the kernel says of a process now; None once it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return None
+    found = {name: int(rest.split()[0]) / _MEGABYTE for name, _, rest in (line.partition(":") for line in lines)}
+    return Sample(minutes, pid, process, found["Rss"], found["Anonymous"], found["Pss_Shmem"]) if found else None
+
+
+def name_of(command: str) -> str:
+    """What a process is, from its command line; Ray's workers change theirs with every call that they serve."""
+    words = command.split()
+    if not words:
+        return "?"
+    program = Path(words[0]).name
+    if not program.startswith("python"):
+        return re.split(r"\.|-\d+$", program)[0]
+    if "-m" in words[:-1]:
+        return words[words.index("-m") + 1]
+    script = next((word for word in words[1:] if word.endswith(".py")), "")
+    return "/".join(Path(script).parts[-2:]) if script else f"{program} {' '.join(words[1:5])}"
+
+
+def trends(samples: Iterable[Sample], warm_up: float) -> tuple[list[Trend], list[str]]:
+    """Of each process, the largest first, and of the object store; and what did not live long enough to be judged.
+
+    Args:
+        samples: of all processes.
+        warm_up: minutes that do not count.
+    """
+    judged = [one for one in samples if one.minutes >= warm_up]
+    moments = np.unique([one.minutes for one in judged])
+    by_pid: dict[int, list[Sample]] = {}
+    for one in judged:
+        by_pid.setdefault(one.pid, []).append(one)
+    lasting = [each for each in by_pid.values() if len(each) > 0.9 * len(moments)]
+    brief = sorted({each[-1].process for each in by_pid.values() if len(each) <= 0.9 * len(moments)})
+    found = sorted((_trend_of(each) for each in lasting), key=lambda one: -one.resident)
+    return [*found, _object_store(judged, moments)], brief
+
+
+def _trend_of(samples: Sequence[Sample]) -> Trend:
+    own = np.array([one.own for one in samples])
+    slope, margin = _slope(np.array([one.minutes for one in samples]) / 60, own)
+    resident = float(np.median([one.resident for one in samples]))
+    return Trend(samples[-1].process, samples[-1].pid, resident, float(np.median(own)), slope, margin)
+
+
+def _object_store(samples: Sequence[Sample], moments: np.ndarray) -> Trend:
+    sums = np.array([sum(one.shared for one in samples if one.minutes == moment) for moment in moments])
+    slope, margin = _slope(moments / 60, sums)
+    return Trend(OBJECT_STORE, 0, float(np.median(sums)), float(np.median(sums)), slope, margin)
+
+
+def _slope(hours: np.ndarray, megabytes: np.ndarray) -> tuple[float, float]:
+    """Slope of the line through the means of consecutive blocks, and half of its interval, MB an hour."""
+    if np.ptp(megabytes) == 0:  # scipy's interval would be nan
+        return 0.0, 0.0
+    if len(hours) < _BLOCKS:
+        raise ValueError(f"a slope needs {_BLOCKS} samples after the warm-up, not {len(hours)}")
+    centres = [block.mean() for block in np.array_split(hours, _BLOCKS)]
+    means = [block.mean() for block in np.array_split(megabytes, _BLOCKS)]
+    line = stats.linregress(centres, means)
+    return float(line.slope), float(line.stderr * stats.t.ppf(0.5 + _CONFIDENCE / 2, _BLOCKS - 2))
+
+
+def write_samples(path: Path, samples: Sequence[Sample]) -> None:
+    """Add to a CSV file, which begins with the names of its columns."""
+    is_new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(field.name for field in dataclasses.fields(Sample))
+        for one in samples:
+            writer.writerow(f"{value:.3f}" if isinstance(value, float) else value for value in dataclasses.astuple(one))
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """What `write_samples` has written."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    numbers = ("minutes", "resident", "own", "shared")
+    return [Sample(pid=int(row["pid"]), process=row["process"], **{n: float(row[n]) for n in numbers}) for row in rows]

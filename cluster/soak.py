@@ -1,0 +1,104 @@
+"""An hour of training with the memory of every process looked at: does anything grow?
+
+    python -m cluster.soak                             # an hour of FurnMove on a local cluster of two nodes
+    python -m cluster.soak --minutes 600 --experiment rtfm_txt2pi --preset smoke --workers.runners 1
+    python -m cluster.soak --read runs/soak.csv        # the table of a soak that has ended, or still goes on
+
+Every half minute the kernel is asked about each process of the cluster and about the one that follows the job. The
+samples go to a CSV file, and the table at the end says of each process how fast it grew after the warm-up, with a
+confidence interval of 99 % of that slope.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cluster.local_cluster import LocalCluster
+from cluster.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
+from cluster.processes import command_of, marked
+from cluster.submission import Submission, TrialFolder
+
+FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-steps", "1000000000"]
+FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]
+FLAGS += ["--checkpoint-every-env-steps", "3200", "--validate-every-env-steps", "32000"]
+"""All processes that a trial can have, many checkpoints and validations, and no end."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train and look, then print the table; 1 if the job ended meanwhile."""
+    words, flags = _parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    if words.read:
+        print(report(read_samples(words.read), words.warm_up))
+        return 0
+    words.write.unlink(missing_ok=True)
+    with LocalCluster(workers=1, cpus_per_worker=4) as cluster:
+        job = Submission(cluster, words.experiment, flags or FLAGS, cluster.home / "results")
+        _look(cluster, job, words)
+        trials = [TrialFolder(path) for path in sorted((job.out / "trials").glob("*"))]
+        has_ended = job.process.poll() is not None
+        if has_ended:
+            print(f"the job ended before its time:\n{job.printed[-3000:]}")
+        for trial in trials:
+            print(f"{trial.path.name}: {trial.env_steps():,} env steps in {len(trial.rows()):,} rows of its log")
+        job.process.kill()
+    print(report(read_samples(words.write), words.warm_up))
+    return int(has_ended)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m cluster.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long")
+    parser.add_argument("--warm-up", type=float, default=15.0, metavar="MINUTES", help="what does not count for slopes")
+    parser.add_argument("--every-seconds", type=float, default=30.0, help="between two looks")
+    parser.add_argument("--experiment", default="furnmove_sync", help="any other flag is the experiment's own")
+    parser.add_argument("--write", type=Path, default=Path("runs/soak.csv"), help="file for the samples")
+    parser.add_argument("--read", type=Path, help="print the table of such a file")
+    return parser
+
+
+def _look(cluster: LocalCluster, job: Submission, words: argparse.Namespace) -> None:
+    """Sample until the time is over or the job has ended."""
+    begun = time.monotonic()
+    while (minutes := (time.monotonic() - begun) / 60) < words.minutes and job.process.poll() is None:
+        write_samples(words.write, samples_of(cluster, [job.process.pid], minutes))
+        time.sleep(words.every_seconds)
+
+
+def samples_of(cluster: LocalCluster, others: Sequence[int], minutes: float) -> list[Sample]:
+    """One of each process of the cluster, and of the others."""
+    nodes = {pid: node for node in cluster.nodes() for pid in marked(cluster.mark(node))}
+    nodes |= dict.fromkeys(others, "client")
+    found = (sample(minutes, pid, f"{node}: {name_of(command_of(pid))}") for pid, node in nodes.items())
+    return [one for one in found if one is not None]
+
+
+def report(samples: Sequence[Sample], warm_up: float) -> str:
+    """The table in Markdown."""
+    found, brief = trends(samples, warm_up)
+    last = max(one.minutes for one in samples)
+    lines = [
+        f"{last:.0f} minutes, of which the first {warm_up:g} do not count",
+        "",
+        "| process | resident, median MB | its own, median MB | slope, MB an hour (99 %) | |",
+        "|---|---:|---:|---:|---|",
+        *map(_row, found),
+    ]
+    return "\n".join([*lines, *([f"\ncame or went meanwhile: {', '.join(brief)}"] if brief else [])])
+
+
+def _row(one: Trend) -> str:
+    slope = f"{one.slope:+.2f} ± {one.margin:.2f}"
+    return f"| {one.process} | {one.resident:.0f} | {one.own:.1f} | {slope} | {one.verdict} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
