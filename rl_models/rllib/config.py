@@ -61,6 +61,7 @@ def rllib_config(
     config.learners(
         num_learners=workers.learners,
         num_gpus_per_learner=workers.gpus_per_learner,
+        num_aggregator_actors_per_learner=workers.aggregators,
         add_default_connectors_to_learner_pipeline=False,
         learner_connector=fragments_to_batch,
         learner_class=TeamImpalaLearner if is_impala else TeamPpoLearner,

@@ -20,13 +20,15 @@ class Workers:
     """Env steps of a fragment, T."""
     learners: int = 0
     """Learner processes; 0: the trial's own process learns."""
+    aggregators: int = 0
+    """IMPALA: processes of each learner that join fragments into its batches; 0: it does so itself."""
     gpus_per_learner: float = 0.0
     """GPUs of a learner, also of the trial's own process where that learns."""
 
     @property
     def cpus(self) -> int:
-        """CPUs that a trial occupies: its own process, and one for each runner and learner."""
-        return 1 + self.runners + self.learners
+        """CPUs that a trial occupies: its own process, and one for each runner, learner and aggregator."""
+        return 1 + self.runners + self.learners + max(self.learners, 1) * self.aggregators
 
     @property
     def gpus(self) -> float:

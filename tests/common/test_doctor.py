@@ -54,3 +54,12 @@ def test_where_neither_takes_the_time_nothing_is_proposed():
 def test_a_log_without_those_numbers_is_refused_in_one_sentence():
     with pytest.raises(UserError, match="no row of this trial's"):
         diagnose([{SPEED: 10.0}], ALONE, takes_turns=True)
+
+
+def test_idle_learners_side_by_side_with_runners_may_want_aggregators():
+    workers = Workers(runners=2, worlds_per_runner=32, learners=1)
+    found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), workers, takes_turns=False)
+    assert "try --workers.aggregators 1: 5 CPUs: " in report(found, workers)[-1]
+    with_one = Workers(runners=2, worlds_per_runner=32, learners=1, aggregators=1)
+    assert "1 learners x 1 aggregators" in report(found, with_one)[0]
+    assert not any("--workers.aggregators" in line for line in report(found, with_one))

@@ -43,7 +43,7 @@ def check_some(config: Any, *paths: str) -> None:
 def check_workers(config: Any) -> None:
     """Refuse `config.workers` that could not sample or learn."""
     check_at_least(1, config, "workers.worlds_per_runner", "workers.fragment_length")
-    check_at_least(0, config, "workers.runners", "workers.learners", "workers.gpus_per_learner")
+    check_at_least(0, config, "workers.runners", "workers.learners", "workers.aggregators", "workers.gpus_per_learner")
 
 
 def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:

@@ -166,5 +166,5 @@ def _check(stage: Stage, workers: Workers) -> None:
         )
 
 
-def _processes(workers: Workers) -> tuple[int, int, float]:
-    return workers.runners, workers.learners, workers.gpus_per_learner
+def _processes(workers: Workers) -> tuple[float, ...]:
+    return workers.runners, workers.learners, workers.aggregators, workers.gpus_per_learner

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -113,10 +113,11 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         share = math.ceil(worlds / runners)
         speed = found.expected(runners / max(1, workers.runners), 1)
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
-        told.append((speed, f"{flags}: {runners + 1 + workers.learners} CPUs"))
+        told.append((speed, f"{flags}: {replace(workers, runners=runners).cpus} CPUs"))
     learners = 2 * max(1, workers.learners)
     if found.learning > found.playing:
-        told.append((found.expected(1, 2), f"--workers.learners {learners}: {1 + workers.runners + learners} CPUs"))
+        cpus = replace(workers, learners=learners).cpus
+        told.append((found.expected(1, 2), f"--workers.learners {learners}: {cpus} CPUs"))
         if not workers.gpus_per_learner:
             told.append((found.expected(1, 1e9), "--workers.gpus-per-learner 1, if learning then took no time at all"))
     ranked = sorted((each for each in told if each[0] > _WORTH_IT * found.speed), reverse=True)
@@ -126,6 +127,7 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
 def report(found: Diagnosis, workers: Workers) -> list[str]:
     """What to tell: where the time goes, what holds the trial up, what to try."""
     shape = f"{workers.runners} runners x {workers.worlds_per_runner} worlds, {workers.learners} learners"
+    shape += f" x {workers.aggregators} aggregators" if workers.aggregators else ""
     how = "in turns" if found.takes_turns else "side by side"
     lines = [
         f"{shape}: {found.speed:,.0f} env steps/s, {found.whole:.2f} s for 1,000",
@@ -134,6 +136,8 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
         f"bottleneck: {_MEANINGS[found.bottleneck]}",
     ]
     told = proposals(found, workers)
+    if found.bottleneck == "neither" and not found.takes_turns and workers.learners and not workers.aggregators:
+        told.append(f"--workers.aggregators 1: {replace(workers, aggregators=1).cpus} CPUs: {_AGGREGATORS}")
     return lines + ([f"try {text}" for text in told] if told else [_NOTHING])
 
 
@@ -142,4 +146,5 @@ _MEANINGS = {
     "learning": "learning; a GPU, more learners, fewer passes or a smaller network help, runners do not",
     "neither": "what is neither playing nor learning: validation, checkpoints, weights on their way, a busy machine",
 }
+_AGGREGATORS = "batches are then joined in processes of their own; the log does not tell what that is worth"
 _NOTHING = "no other number of runners or learners promises much: give the CPUs to more trials (--seeds, methods)"

@@ -10,7 +10,7 @@ import numpy as np
 
 from rl_models.rllib.settings import Workers
 from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Objective
+from rl_models.training.objective import Impala, Objective
 from rl_models.training.optimiser import OptimiserSettings
 
 Episodes = dict[str, np.ndarray]
@@ -47,3 +47,9 @@ class TrialPlan:
     chosen_by: str | None = None
     kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse processes that the algorithm would not use."""
+        if self.workers.aggregators and not isinstance(self.objective, Impala):
+            name = type(self.objective).__name__.upper()
+            raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")

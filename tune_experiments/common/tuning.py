@@ -111,7 +111,8 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
 
-    learner = {"CPU": 1.0, "GPU": workers.gpus_per_learner}
+    # RLlib wants aggregators on the node of their learner.
+    learner = {"CPU": 1.0 + workers.aggregators, "GPU": workers.gpus_per_learner}
     own = {"CPU": 1.0} if workers.learners else learner
     bundles = [own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners]
     searcher = None if agenda is None else as_searcher(agenda)

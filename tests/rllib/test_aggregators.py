@@ -1,0 +1,76 @@
+"""IMPALA's aggregators: processes that make a learner's batches, out of the same fragments and to the same update."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.rllib.settings import Workers
+from rl_models.training.objective import Impala
+from tests.rllib.small import plan
+from tests.rllib.test_algorithms import train_until_learned
+from tune_experiments import furnmove_sync
+
+
+@pytest.fixture
+def impala(ray_session):
+    """Build a trial, and stop it at the end."""
+    built = []
+
+    def build(**arguments):
+        built.append(TeamAlgorithm(plan(Impala, **arguments)))
+        return built[-1]
+
+    yield build
+    for one in built:
+        one.close()
+
+
+def train_once(one):
+    """Until its first update, which learns from the first fragment."""
+    while not one.progress().updates:
+        one.train()
+        if manager := one._algorithm._aggregator_actor_manager:
+            manager.foreach_actor(lambda actor: None)  # answered after the batches before it
+
+
+def test_the_first_update_is_that_of_a_learner_without_aggregator(impala):
+    with_one, without = impala(aggregators=1), impala()
+    for one in (with_one, without):
+        train_once(one)
+    assert with_one.progress() == without.progress()
+    assert with_one.progress().env_steps == 60
+    expected = without.policy().state_dict()
+    for name, value in with_one.policy().state_dict().items():
+        assert torch.equal(value, expected[name]), name
+
+
+def test_runners_aggregators_and_learners_train_together(impala):
+    one = impala(runners=2, worlds=3, learners=1, aggregators=1)  # four CPUs, as many as the session has
+    before = one.policy().state_dict()
+    row = train_until_learned(one, 600)
+    assert np.isfinite(row["loss/total"])
+    assert np.isfinite(row["learner/policy_lag_updates"])
+    assert one.progress().env_steps == 60 * one.progress().updates, "a batch is one fragment of each runner"
+    assert all(not torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
+
+
+def test_each_learner_has_its_aggregators_and_each_of_them_a_cpu():
+    assert Workers(runners=2, aggregators=1).cpus == 4
+    assert Workers(runners=2, learners=3, aggregators=2).cpus == 12
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
+def test_other_algorithms_than_impala_refuse_them(algorithm):
+    smoke = furnmove_sync.EXPERIMENT.presets["smoke"]
+    workers = dataclasses.replace(smoke.workers, aggregators=1)
+    config = dataclasses.replace(
+        smoke, workers=workers, learner=dataclasses.replace(smoke.learner, algorithm=algorithm)
+    )
+    if algorithm == "impala":
+        assert furnmove_sync.EXPERIMENT.plan(config, "sync_13_cordial", 0).workers.aggregators == 1
+        return
+    with pytest.raises(ValueError, match="is for IMPALA, and this method trains with PPO"):
+        furnmove_sync.EXPERIMENT.plan(config, "sync_13_cordial", 0)
