@@ -43,9 +43,7 @@ from tune_experiments.common.salad.trials import plan
 
 CAPTION = "Verco in the salad kitchen"
 LAPTOP = VercoConfig()
-_TINY = SmallModelSettings(
-    layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, rows=2, row_tokens=160
-)
+_TINY = SmallModelSettings(layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, batch_tokens=320)
 SMOKE = dataclasses.replace(
     LAPTOP,
     team=LanguageTeamSettings(language=LanguageModelSettings(small=_TINY), value_hidden=(16,)),

@@ -1,9 +1,9 @@
 """What is said in kitchens: prompts with the teacher's messages and with actions, from play of cooks that often err.
 
 Messages are what a message model learns from; both together are a small language model's first reading. Actions are
-legal ones at random, or to some share those of a cook who heeds no message: as much sense as a language model brings
-along that has read about kitchens, and nothing about what messages are good for. This file must not know about
-language models.
+legal ones at random, or to some share those of a cook, who heeds the message before him or does not: as much sense as a
+language model brings along that has read about kitchens and about people who ask for things. This file must not know
+about language models.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Corpus:
     messages: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str], ...]
 
-    def texts(self) -> list[str]:
-        """All pairs as running text."""
-        return [f"{prompt} {answer}" for prompt, answer in self.messages + self.actions]
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """All of them."""
+        return self.messages + self.actions
 
 
 def listen(
@@ -48,6 +48,7 @@ def listen(
     seed: int = 0,
     error: float = 0.4,
     sense: float = 0.0,
+    heed: float = 0.0,
     teacher: Teacher | None = None,
 ) -> Corpus:
     """Play and write down what is said.
@@ -57,7 +58,8 @@ def listen(
         env_steps: how long to play.
         seed: of the games and errors.
         error: share of decisions that are random instead of the scripted cooks'.
-        sense: share of written-down actions that a deaf cook would take; the others are any legal ones.
+        sense: share of written-down actions that a scripted cook would take; the others are any legal ones.
+        heed: share of those that he would take who hears the message; the others are a deaf cook's.
         teacher: who says what is written down, in place of the scripted teacher, whom the cooks hear in any case.
     """
     narrator, random = Narrator(world), np.random.default_rng(seed)
@@ -71,7 +73,10 @@ def listen(
         legal = observations["legal"]
         any_legal = (random.random(legal.shape) * legal).argmax(-1)
         actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
-        written = np.where(random.random(scripted.shape) < sense, deaf_cooks.act(), any_legal) if sense else any_legal
+        written = any_legal
+        if sense:
+            sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf_cooks.act())
+            written = np.where(random.random(scripted.shape) < sense, sensible, any_legal)
         told = said if teacher is None else teacher(observations["situation"], said)
         for row, agent in np.ndindex(actions.shape):
             code = observations["situation"][row, agent]

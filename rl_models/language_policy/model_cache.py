@@ -19,11 +19,11 @@ from pathlib import Path
 
 from rl_models.language_policy.base_model import LanguageModelError
 from rl_models.language_policy.settings import SmallModelSettings
-from rl_models.language_policy.small_model import write_small_model
+from rl_models.language_policy.small_model import Pair, write_small_model
 
 FOLDER_VARIABLE = "CONCORD_LANGUAGE_MODELS"
 """Environment variable with the folder of all default models."""
-_FORMAT = 1
+_FORMAT = 2
 """Goes up when the same corpus and settings would give another model."""
 
 
@@ -33,29 +33,29 @@ def default_folder() -> Path:
     return Path(named).expanduser() if named else Path.home() / ".cache" / "concord" / "language_models"
 
 
-def small_model(corpus: Callable[[], Iterable[str]], settings: SmallModelSettings, folder: Path | None = None) -> Path:
+def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettings, folder: Path | None = None) -> Path:
     """The folder of the default model for a corpus; trained now if nobody has done so before.
 
     Args:
-        corpus: gives the texts, the same in every process.
+        corpus: gives the texts in pairs, the same in every process.
         settings: of the model.
         folder: of all models; by default `default_folder()`.
 
     Raises:
         LanguageModelError: a corpus without texts, or a folder that cannot be written.
     """
-    texts = list(dict.fromkeys(corpus()))
-    if not any(texts):
+    pairs = list(dict.fromkeys(corpus()))
+    if not any(map(any, pairs)):
         raise LanguageModelError("the corpus holds no text; a language model needs some to learn")
     folder = folder or default_folder()
-    place = folder / f"small-{_digest(texts, settings)}"
+    place = folder / f"small-{_digest(pairs, settings)}"
     if place.is_dir():
         return place
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder / f".{place.name}.lock"):
             if not place.is_dir():
-                _write(place, texts, settings)
+                _write(place, pairs, settings)
     except OSError as error:
         raise LanguageModelError(
             f"the default language model cannot be kept in {folder} ({error.strerror or error}); set {FOLDER_VARIABLE} "
@@ -64,10 +64,10 @@ def small_model(corpus: Callable[[], Iterable[str]], settings: SmallModelSetting
     return place
 
 
-def _write(place: Path, texts: Sequence[str], settings: SmallModelSettings) -> None:
+def _write(place: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> None:
     part = Path(tempfile.mkdtemp(prefix=".", suffix=".part", dir=place.parent))
     try:
-        write_small_model(part, texts, settings)
+        write_small_model(part, pairs, settings)
         part.chmod(0o755)  # temporary folders are closed to others
         part.rename(place)
     finally:
@@ -82,6 +82,6 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _digest(texts: Sequence[str], settings: SmallModelSettings) -> str:
-    content = json.dumps([_FORMAT, asdict(settings), texts], sort_keys=True)
+def _digest(pairs: Sequence[Pair], settings: SmallModelSettings) -> str:
+    content = json.dumps([_FORMAT, asdict(settings), pairs], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

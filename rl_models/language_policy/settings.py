@@ -33,11 +33,11 @@ class SmallModelSettings:
     """Tokens at most, 256 bytes and three marks among them."""
     context: int = 512
     """Most tokens of a prompt with what follows it."""
-    steps: int = 220
-    rows: int = 8
-    """Rows of a training step."""
-    row_tokens: int = 256
-    """Tokens of a row; no shorter than prompts, for later positions are never learned."""
+    steps: int = 450
+    batch_tokens: int = 2048
+    """Tokens of a training step, padding included."""
+    prompt_weight: float = 0.1
+    """Of predicting a token of a prompt; 1 for a token of what follows it."""
     learning_rate: float = 3e-3
     seed: int = 0
 
@@ -74,7 +74,7 @@ class LanguageTeamSettings:
 
     language: LanguageModelSettings = field(default_factory=LanguageModelSettings)
     messages: MessageSettings = field(default_factory=MessageSettings)
-    normalisation: Normalisation = "word"
+    normalisation: Normalisation = "sum"
     """What an action's log-probability is divided by; `sum` is Verco's eq. 3, `word` what its base method runs with."""
     critic_base: Literal["action", "frozen"] = "action"
     """Whose state the critic reads: that of the action adapter's pass, or of the bare model."""

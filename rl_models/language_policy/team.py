@@ -15,10 +15,11 @@ from rl_models.language_policy.model_cache import small_model
 from rl_models.language_policy.narration import Narrator
 from rl_models.language_policy.network import LanguageNetwork
 from rl_models.language_policy.settings import LanguageModelSettings, LanguageTeamSettings
+from rl_models.language_policy.small_model import Pair
 from rl_models.team_policy import TeamPolicy
 
-Corpus: TypeAlias = Callable[[], Iterable[str]]
-"""Gives the texts that the default model learns, the same in every process."""
+Corpus: TypeAlias = Callable[[], Iterable[Pair]]
+"""Gives the texts, each a prompt and what follows it, that the default model learns, the same in every process."""
 
 
 def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None, seed: int = 0) -> AdaptedModel:

@@ -25,8 +25,7 @@ SMALL = SmallModelSettings(
     vocabulary=340,
     context=128,
     steps=100,
-    rows=8,
-    row_tokens=48,
+    batch_tokens=384,
     learning_rate=1e-2,
 )
 
@@ -124,8 +123,8 @@ def corpus():
         for thing in range(4):
             for tick in range(6):
                 code = np.array([who, thing, tick])
-                yield f"{narrator.message_prompt(code)} take the {THINGS[thing]}"
-                yield f"{narrator.action_prompt(code, [f'take the {THINGS[thing]}'])} {narrator.actions(code)[thing]}"
+                yield narrator.message_prompt(code), f"take the {THINGS[thing]}"
+                yield narrator.action_prompt(code, [f"take the {THINGS[thing]}"]), narrator.actions(code)[thing]
 
 
 def settings(**changed):

@@ -22,7 +22,7 @@ def language():
 
 def prompts(language):
     """Beginnings of the corpus's texts, of many lengths, which are continued in different ways."""
-    whole = [language.tokens.prompt(text) for text in corpus()][::7]
+    whole = [language.tokens.prompt(" ".join(pair)) for pair in corpus()][::7]
     return [text[: 3 + place % len(text[3:])] for place, text in enumerate(whole)]
 
 

@@ -18,7 +18,6 @@ TINY = dataclasses.replace(SMALL, steps=3)
 def test_the_default_is_a_llama_of_four_layers_by_128():
     default = LanguageModelSettings()
     assert (default.model, default.small.layers, default.small.width) == ("", 4, 128)
-    assert default.small.row_tokens >= 200, "prompts of 160 tokens stand at positions that were learned"
 
 
 def test_a_model_is_trained_once(tmp_path, monkeypatch):
@@ -30,9 +29,9 @@ def test_a_model_is_trained_once(tmp_path, monkeypatch):
 
 def test_another_corpus_or_form_is_another_model(tmp_path):
     folders = {
-        small_model(lambda: ["a b", "b c"], TINY, tmp_path),
-        small_model(lambda: ["a b", "b d"], TINY, tmp_path),
-        small_model(lambda: ["a b", "b c"], dataclasses.replace(TINY, width=16), tmp_path),
+        small_model(lambda: [("a", "b"), ("b", "c")], TINY, tmp_path),
+        small_model(lambda: [("a", "b"), ("b", "d")], TINY, tmp_path),
+        small_model(lambda: [("a", "b"), ("b", "c")], dataclasses.replace(TINY, width=16), tmp_path),
     }
     assert len(folders) == 3
 
@@ -78,7 +77,7 @@ def test_a_corpus_without_texts_is_refused(tmp_path):
 def test_it_learns_the_corpus(tmp_path):
     """From the entropy of the vocabulary to well under a third of it in 120 steps."""
     settings = SmallModelSettings(
-        layers=2, width=32, heads=2, feed_forward=64, vocabulary=340, steps=120, rows=8, row_tokens=48, context=128
+        layers=2, width=32, heads=2, feed_forward=64, vocabulary=340, steps=120, batch_tokens=384, context=128
     )
     loss = write_small_model(tmp_path, list(corpus()), settings)
     assert loss < 0.3 * torch.tensor(340.0).log()
@@ -86,5 +85,5 @@ def test_it_learns_the_corpus(tmp_path):
 
 def test_every_text_comes_back_from_its_tokens(tmp_path):
     _, tokenizer = load_base_model(str(small_model(corpus, TINY, tmp_path)))
-    for text in (*list(corpus())[:5], " odd  spaces ", "naïve 猫, 1/2!"):
+    for text in (*map(" ".join, list(corpus())[:5]), " odd  spaces ", "naïve 猫, 1/2!"):
         assert tokenizer.decode(tokenizer(text)["input_ids"], skip_special_tokens=True) == text

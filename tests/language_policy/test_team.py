@@ -20,9 +20,9 @@ from tests.language_policy.small import THINGS, HintNarrator, Hints, collector, 
 
 DRAWN = MessageSettings(most_tokens=8, sampled=True)
 FORMS = {
-    "word": {},
+    "sum": {},
     "token": {"normalisation": "token"},
-    "sum": {"normalisation": "sum"},
+    "word": {"normalisation": "word"},
     "frozen_critic": {"critic_base": "frozen"},
     "drawn_messages": {"messages": DRAWN},
     "silence": {"messages": MessageSettings(heard="silence")},
@@ -33,7 +33,7 @@ FORMS = {
 ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values")
 
 
-def stirred(form="word", **changed):
+def stirred(form="sum", **changed):
     """A collector whose adapters differ from the base and from each other."""
     one = collector(**(FORMS[form] | changed))
     language = one.policy.network.language
@@ -189,16 +189,16 @@ def test_illegal_actions_are_neither_scored_nor_drawn():
 
 def test_equal_moments_are_computed_once():
     """In a learner's batch, and from step to step while acting, until a weight changes."""
-    one = stirred()
+    one = stirred(num_worlds=12)
     fragment, network = one.collect(), one.policy.network
     computed = network.moments.computed
     asked = int(fragment.obs["decides"][:, :-1].sum())
     assert computed < asked
     one.restore(one.snapshot())
-    collector(policy=one.policy).collect()  # the same fragment again
+    collector(policy=one.policy, num_worlds=12).collect()  # the same fragment again
     assert network.moments.computed == computed
     stir(network.language.action.values())
-    collector(policy=one.policy).collect()
+    collector(policy=one.policy, num_worlds=12).collect()
     assert network.moments.computed > computed
     scored = []
     score = network.language.scorer

@@ -23,7 +23,7 @@ def test_messages_are_the_teachers_and_actions_are_phrases():
 def test_pairs_are_distinct_and_the_same_for_the_same_seed():
     first, again, other = (listen(kitchens(), 20, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
-    assert len(set(first.texts())) == len(first.texts()) == len(first.messages) + len(first.actions)
+    assert len(set(first.pairs())) == len(first.pairs()) == len(first.messages) + len(first.actions)
 
 
 def test_actions_teach_how_to_cook_only_when_asked_to():

@@ -42,9 +42,14 @@ class LessonSettings:
 class CorpusSettings(LessonSettings):
     """What the small model reads: the teacher's messages, and actions with or without sense."""
 
-    sense: float = 0.5
-    """Share of the actions that a scripted cook who heeds no message would take; the others are any legal ones. A large
-    model knows from its own reading what a salad takes; without sense it has to be found out by cooking."""
+    worlds: int = 32
+    """Kitchens at once."""
+    sense: float = 0.8
+    """Share of the actions that a scripted cook would take; the others are any legal ones. A large model knows from its
+    own reading what a salad takes; without sense it has to be found out by cooking."""
+    heed: float = 0.5
+    """Share of those that he would take who hears the message before him; the others are a deaf cook's. A large model
+    knows what it means to be asked for something, and needs not find that out by cooking either."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class LearnerSettings:
     """Of GAE, once a decision."""
     clip: float = 0.2
     """Clipping range."""
-    epochs: int = 3
+    epochs: int = 2
     """Passes over each batch."""
     minibatches: int = 2
     """Optimiser steps in a pass."""
@@ -123,9 +128,9 @@ class VercoConfig:
     """Processes and worlds of a trial."""
     max_episode_steps: int = 0
     """Env steps of an episode, in training and in tests; 0: as many as the task has."""
-    training_episode_steps: int = 200
+    training_episode_steps: int = 64
     """Env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
-    budget_env_steps: int = 30_000
+    budget_env_steps: int = 20_000
     """Joint steps of training, after the lessons."""
     validations: int = 8
     """Of a run: points of the curve of returns."""
@@ -154,7 +159,8 @@ class VercoConfig:
         check_above(0, self, "learner.learning_rate", "learner.symbolic_learning_rate", "learner.clip")
         check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")
         check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
-        check_between(0, 1, self, "lessons.error", "corpus.error", "corpus.sense", "distillation.held_out")
+        check_between(0, 1, self, "corpus.error", "corpus.sense", "corpus.heed")
+        check_between(0, 1, self, "lessons.error", "distillation.held_out")
         if not self.symbolic.dense or min(self.symbolic.dense) < 1:
             raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
 

@@ -31,14 +31,20 @@ _CORPUS_SEED = 0
 
 
 @functools.lru_cache(4)
-def corpus(settings: CorpusSettings) -> tuple[str, ...]:
-    """Texts of all tasks, the same in every process."""
-    texts: list[str] = []
+def corpus(settings: CorpusSettings) -> tuple[Pair, ...]:
+    """What is said and done in all tasks, the same in every process."""
+    pairs: list[Pair] = []
     for task in TASKS:
         world = make_kitchens(task, settings.worlds, FIRST_WORLD_OF_LESSONS)
-        heard = listen(world, settings.env_steps, seed=_CORPUS_SEED, error=settings.error, sense=settings.sense)
-        texts += heard.texts()
-    return tuple(texts)
+        pairs += listen(
+            world,
+            settings.env_steps,
+            seed=_CORPUS_SEED,
+            error=settings.error,
+            sense=settings.sense,
+            heed=settings.heed,
+        ).pairs()
+    return tuple(pairs)
 
 
 def lesson(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:
