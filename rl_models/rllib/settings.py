@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Workers:
     """Env steps of a fragment, T."""
     learners: int = 0
     """Learner processes; 0: the trial's own process learns."""
-    aggregators: int = 0
+    aggregators: int = field(default=0, metadata={"came_later": True})
     """IMPALA: processes of each learner that join fragments into its batches; 0: it does so itself."""
     gpus_per_learner: float = 0.0
     """GPUs of a learner, also of the trial's own process where that learns."""

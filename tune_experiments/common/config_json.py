@@ -23,7 +23,11 @@ _NOT_FINITE = ("nan", "inf", "-inf")
 
 def config_to_json(config: Any) -> dict[str, Any]:
     """The JSON of a (nested) dataclass; `config_from_json` of it is equal to `config`."""
-    return {field.name: _to_json(getattr(config, field.name)) for field in dataclasses.fields(config)}
+    return {
+        field.name: _to_json(getattr(config, field.name))
+        for field in dataclasses.fields(config)
+        if not (_came_later(field) and getattr(config, field.name) == field.default)
+    }
 
 
 def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Config:
@@ -41,13 +45,19 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
         raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {data!r}")
     hints = typing.get_type_hints(cls)
     names = [field.name for field in dataclasses.fields(typing.cast(Any, cls)) if field.init]
-    unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data))
+    later = {field.name for field in dataclasses.fields(typing.cast(Any, cls)) if _came_later(field)}
+    unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - later)
     if unknown or missing:
         said = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
         raise UserError(
             f"{where} does not fit {cls.__name__} ({'; '.join(said)}); write it with this version of Concord"
         )
-    return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names})
+    return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data})
+
+
+def _came_later(field: dataclasses.Field[Any]) -> bool:
+    """Whether runs from before this field are to be read, and continued, with its default."""
+    return bool(field.metadata.get("came_later"))
 
 
 def first_differences(old: Any, new: Any, limit: int = 5) -> list[str]:
