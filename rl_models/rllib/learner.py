@@ -21,6 +21,7 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 
 from rl_models.rllib.module import TEAM
+from rl_models.rllib.rendezvous import keep_to_nodes_address
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.accumulation import Divergence, Part, parts
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
@@ -44,6 +45,12 @@ class TeamLearner(TorchLearner):
     objective: Objective
     settings: OptimiserSettings
     _part: Part
+
+    def __init__(self, **arguments: Any) -> None:
+        """A learner process is made before it meets the others."""
+        super().__init__(**arguments)
+        if self.config.num_learners:
+            keep_to_nodes_address()
 
     def build(self) -> None:
         """Read objective and optimiser from `learner_config_dict`, then build as RLlib does."""

@@ -7,8 +7,10 @@ import time
 
 import numpy as np
 import pytest
+import ray
 import torch
 
+from cluster.listening import listeners
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.schedule import Progress
@@ -156,6 +158,16 @@ def test_two_learners_share_one_update(algorithm):
         assert torch.equal(value, second[name]), name
         assert not torch.equal(value, before[name]), name
     assert one.progress().env_steps == 80
+
+
+def test_learners_listen_on_their_nodes_address_alone(algorithm):
+    """torch's store, through which they meet, listens on all addresses of a machine by default."""
+    one = algorithm(Ppo, learners=2, worlds=8)
+    one.train()
+    found = listeners(one._each_learner(lambda learner: os.getpid()))
+    store = int(one._each_learner(lambda learner: os.environ["MASTER_PORT"])[0])
+    assert store in {port for _, port in found}
+    assert {address for address, _ in found} == {ray.util.get_node_ip_address()}
 
 
 def test_two_learners_make_the_update_that_one_makes(algorithm):
