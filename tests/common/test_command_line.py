@@ -10,6 +10,7 @@ from typing import Literal
 
 import pytest
 
+from rl_models.rllib.settings import Workers
 from tune_experiments.common.command_line import config_from_json, config_to_json, parse
 from tune_experiments.common.config_json import first_differences
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
@@ -154,3 +155,13 @@ def test_differences_are_dotted_paths():
     old, new = config_to_json(Config()), config_to_json(Config(Learner(form="paper"), world="y"))
     assert first_differences(old, new) == ["learner.form: 'code' -> 'paper'", "world: 'furnmove-v0' -> 'y'"]
     assert first_differences({"a": 1}, {"b": 2}, limit=1) == ["a: 1 -> (absent)", "and 1 more"]
+
+
+def test_a_run_from_before_a_field_came_is_read_with_its_default_and_looks_the_same():
+    workers = Workers(runners=2)
+    data = config_to_json(workers)
+    assert "aggregators" not in data, "or an old run's folder would refuse to be continued"
+    assert config_from_json(Workers, data) == workers
+    with_one = replace(workers, aggregators=1)
+    assert config_to_json(with_one)["aggregators"] == 1
+    assert config_from_json(Workers, config_to_json(with_one)) == with_one
