@@ -14,6 +14,7 @@ from rl_models.rllib.settings import Workers
 from tune_experiments.common.config_json import config_to_json
 from tune_experiments.common.experiment import find_experiment, read_configuration
 from tune_experiments.common.mirror import Mirror, mirrored_folder
+from tune_experiments.common.paced_report import PacedReport
 from tune_experiments.common.progress import Progress
 from tune_experiments.common.search_agenda import Agenda, as_searcher
 from tune_experiments.common.stage_training import Report
@@ -47,8 +48,9 @@ def train_trial(parameters: dict[str, Any]) -> None:
     request: Request = parameters["request"]
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
-    folder, report = Path(request["folder"]), tune.report
+    folder = Path(request["folder"])
     with contextlib.ExitStack() as stack:
+        report: Report = stack.enter_context(PacedReport(tune.report))
         if request.get("uri"):
             folder, mirror = stack.enter_context(mirrored_folder(request["uri"]))
             report = _reports_and_sends(report, folder / CHECKPOINTS, mirror)
