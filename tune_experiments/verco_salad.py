@@ -11,9 +11,9 @@
 
 Rows: `verco` first learns to write what a teacher would, then to act by PPO, while it writes as it did; `twosome` is
 the same without messages; `shuffled` hears in training what is written in another kitchen, `teacher_messages` what the
-scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `api` asks a chat
-model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; random legal actions;
-scripted cooks, deaf and hearing.
+scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `untrained` is the
+language model as it is, before lessons and PPO. `api` asks a chat model. Beside them: the trained verco in silence,
+with shuffled and with the teacher's messages; random legal actions; scripted cooks, deaf and hearing.
 """
 
 from __future__ import annotations

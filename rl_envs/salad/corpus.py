@@ -1,9 +1,9 @@
 """What is said in kitchens: prompts with the teacher's messages and with actions, from play of cooks that often err.
 
-Messages are what a message model learns from; both together are a small language model's first reading. Actions are
-legal ones at random, or to some share those of a cook, who heeds the message before him or does not: as much sense as a
-language model brings along that has read about kitchens and about people who ask for things. This file must not know
-about language models.
+Messages are what a message model learns from; both together are a small language model's first reading. Each decision
+is told twice, behind a message and in silence. Actions are legal ones at random, or to some share those of a cook, who
+mostly heeds what was said: as much sense as a language model brings along that has read about kitchens and about people
+who ask for things. This file must not know about language models.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Distinct pairs of a prompt and what follows it, in the order in which they turned up.
+    """Pairs of a prompt and what follows it, in the order in which they turned up; those of messages are distinct.
 
     Attributes:
         messages: prompts of speakers and what the teacher lets them say.
-        actions: prompts of those who decide, the message that they heard included, and what an action is called.
+        actions: prompts of those who decide, behind the message that they heard and in silence, and what an action is
+            called; as often as it happened, so that what is frequent is learned as likely.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -59,13 +60,14 @@ def listen(
         seed: of the games and errors.
         error: share of decisions that are random instead of the scripted cooks'.
         sense: share of written-down actions that a scripted cook would take; the others are any legal ones.
-        heed: share of those that he would take who hears the message; the others are a deaf cook's.
+        heed: share of those behind a message that he would take who hears it; the others, and those in silence, are a
+            deaf cook's.
         teacher: who says what is written down, in place of the scripted teacher, whom the cooks hear in any case.
     """
     narrator, random = Narrator(world), np.random.default_rng(seed)
     cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
     spoken: dict[tuple[str, str], None] = {}
-    done: dict[tuple[str, str], None] = {}
+    done: list[tuple[str, str]] = []
     observations = world.reset(seed)
     for _ in range(env_steps):
         said = messages(world)
@@ -73,16 +75,17 @@ def listen(
         legal = observations["legal"]
         any_legal = (random.random(legal.shape) * legal).argmax(-1)
         actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
-        written = any_legal
-        if sense:
-            sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf_cooks.act())
-            written = np.where(random.random(scripted.shape) < sense, sensible, any_legal)
+        deaf = deaf_cooks.act()
+        sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf)
+        has_sense = random.random(scripted.shape) < sense
+        heeding, alone = (np.where(has_sense, chosen, any_legal) for chosen in (sensible, deaf))
         told = said if teacher is None else teacher(observations["situation"], said)
         for row, agent in np.ndindex(actions.shape):
             code = observations["situation"][row, agent]
             spoken[narrator.message_prompt(code), told[row][agent]] = None
             if observations["decides"][row, agent]:
-                act = narrator.actions(code)[written[row, agent]]
-                done[narrator.action_prompt(code, [told[row][1 - agent]]), act] = None
+                phrases = narrator.actions(code)
+                done.append((narrator.action_prompt(code, [told[row][1 - agent]]), phrases[heeding[row, agent]]))
+                done.append((narrator.action_prompt(code, []), phrases[alone[row, agent]]))
         observations = world.step(actions)[0]
     return Corpus(tuple(spoken), tuple(done))

@@ -44,7 +44,7 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
     Raises:
         LanguageModelError: a corpus without texts, or a folder that cannot be written.
     """
-    pairs = list(dict.fromkeys(corpus()))
+    pairs = list(corpus())
     if not any(map(any, pairs)):
         raise LanguageModelError("the corpus holds no text; a language model needs some to learn")
     folder = folder or default_folder()

@@ -33,7 +33,7 @@ class SmallModelSettings:
     """Tokens at most, 256 bytes and three marks among them."""
     context: int = 512
     """Most tokens of a prompt with what follows it."""
-    steps: int = 450
+    steps: int = 900
     batch_tokens: int = 2048
     """Tokens of a training step, padding included."""
     prompt_weight: float = 0.1

@@ -1,4 +1,4 @@
-"""What is written down while cooks play: distinct pairs, answers that exist, no cooking lessons unless asked for."""
+"""What is written down while cooks play: answers that exist, no cooking lessons unless asked for, who heeds whom."""
 
 import numpy as np
 
@@ -17,13 +17,39 @@ def test_messages_are_the_teachers_and_actions_are_phrases():
     assert {message for _, message in corpus.messages} <= set(all_messages())
     assert {phrase for _, phrase in corpus.actions} <= set(kitchens().phrases)
     assert all(prompt.endswith((" Alice tells Bob:", " Bob tells Alice:")) for prompt, _ in corpus.messages)
-    assert all(" says: " in prompt and prompt.endswith(" should") for prompt, _ in corpus.actions)
+    assert all(prompt.endswith(" should") for prompt, _ in corpus.actions)
 
 
-def test_pairs_are_distinct_and_the_same_for_the_same_seed():
+def test_each_decision_is_told_behind_a_message_and_in_silence():
+    prompts = [prompt for prompt, _ in listen(kitchens(), 20).actions]
+    assert all(" says: " in prompt for prompt in prompts[::2])
+    assert not any(" says: " in prompt for prompt in prompts[1::2])
+
+
+def test_the_same_seed_gives_the_same_pairs_and_messages_once():
     first, again, other = (listen(kitchens(), 20, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
-    assert len(set(first.pairs())) == len(first.pairs()) == len(first.messages) + len(first.actions)
+    assert len(set(first.messages)) == len(first.messages)
+    assert len(set(first.actions)) < len(first.actions), "what happens often is there often"
+
+
+def test_who_heeds_fetches_what_he_is_asked_for():
+    """Bob does not know the order; deaf he guesses, whatever he is asked for."""
+
+    def fetched_as_asked(heed):
+        secret = Salad(8, layout="D", recipes=["tomato", "lettuce", "onion"], order_known_by="Alice")
+        heard = [
+            pair for pair in listen(secret, 40, error=0.0, sense=1.0, heed=heed).actions if "Bob says" not in pair[0]
+        ]
+        asked = [
+            (food, phrase)
+            for prompt, phrase in heard
+            for food in ("tomato", "lettuce", "onion")
+            if f"Bob, please bring the {food}" in prompt and phrase.startswith("fetch the ")
+        ]
+        return np.mean([phrase.endswith(food) for food, phrase in asked])
+
+    assert fetched_as_asked(0.0) < 0.6 < 0.95 < fetched_as_asked(1.0)
 
 
 def test_actions_teach_how_to_cook_only_when_asked_to():

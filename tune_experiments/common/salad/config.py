@@ -44,11 +44,11 @@ class CorpusSettings(LessonSettings):
 
     worlds: int = 32
     """Kitchens at once."""
-    sense: float = 0.8
+    sense: float = 0.75
     """Share of the actions that a scripted cook would take; the others are any legal ones. A large model knows from its
     own reading what a salad takes; without sense it has to be found out by cooking."""
-    heed: float = 0.5
-    """Share of those that he would take who hears the message before him; the others are a deaf cook's. A large model
+    heed: float = 1.0
+    """Share of those behind a message that he would take who hears it; the others are a deaf cook's. A large model
     knows what it means to be asked for something, and needs not find that out by cooking either."""
 
 
@@ -72,7 +72,7 @@ class LearnerSettings:
     """Clipping range."""
     epochs: int = 2
     """Passes over each batch."""
-    minibatches: int = 2
+    minibatches: int = 4
     """Optimiser steps in a pass."""
     accumulate: int = 1
     """Parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
@@ -84,9 +84,9 @@ class LearnerSettings:
     """How far a value may move in an update before its error stops falling; 0: any way."""
     value_weight: float = 0.5
     """Of the squared value error."""
-    entropy_weight: float = 0.04
+    entropy_weight: float = 0.01
     """Of the entropy bonus, at the start."""
-    final_entropy_weight: float = 0.005
+    final_entropy_weight: float = 0.002
     """The same at the end of the budget."""
     clip_gradient: float = 0.5
     """Largest norm of all gradients together."""
@@ -96,7 +96,7 @@ class LearnerSettings:
 class VercoConfig:
     """One run in one kitchen."""
 
-    methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet")
+    methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet", "untrained")
     """Rows of the table."""
     task: str = "tomato_b"
     """Which of the kitchens and orders."""

@@ -36,6 +36,7 @@ class Row:
         is_taught: in training it hears the scripted teacher.
         is_symbolic: it sees numbers and has their learning rate.
         learns: False plays as it is.
+        asks_endpoint: a chat model plays.
     """
 
     build_policy: Build
@@ -43,6 +44,7 @@ class Row:
     is_taught: bool = False
     is_symbolic: bool = False
     learns: bool = True
+    asks_endpoint: bool = False
 
 
 ROWS = {
@@ -52,7 +54,8 @@ ROWS = {
     "teacher_messages": Row(build_policy=language_policy, is_taught=True),
     "symbolic_ppo": Row(build_policy=symbolic_policy, is_symbolic=True),
     "commnet": Row(build_policy=functools.partial(symbolic_policy, rounds=COMMNET_ROUNDS), is_symbolic=True),
-    "api": Row(build_policy=prompted_team, learns=False),
+    "untrained": Row(build_policy=language_policy, learns=False),
+    "api": Row(build_policy=prompted_team, learns=False, asks_endpoint=True),
 }
 
 
@@ -65,7 +68,7 @@ def plan(config: VercoConfig, method: str, seed: int) -> TrialPlan | Curriculum:
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
     row = ROWS[method]
-    if not row.learns or (row.has_lessons and config.teacher == "endpoint"):
+    if row.asks_endpoint or (row.has_lessons and config.teacher == "endpoint"):
         check_endpoint(config)
     cooking = _cooking(config, row, seed)
     if not row.has_lessons:
