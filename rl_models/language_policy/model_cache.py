@@ -55,6 +55,7 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder / f".{place.name}.lock"):
             if not place.is_dir():
+                print(f"the small language model is trained once, for some minutes; it is kept in {place}", flush=True)
                 _write(place, pairs, settings)
     except OSError as error:
         raise LanguageModelError(
