@@ -1,4 +1,4 @@
-"""Reports to Tune, every few seconds: of each, Tune keeps a reference and the row as long as the trial's process lives.
+"""Reports to Tune, every ten seconds: of each, Tune keeps a reference and the row as long as the trial's process lives.
 
 That is some 4 to 13 kB of the driver's memory a row, a gigabyte in a long run, for a live line that people look at. The
 trial's own log has every row. This file must not know who listens.
@@ -26,7 +26,7 @@ class PacedReport:
     def __init__(
         self,
         report: Callable[[dict[str, Any]], None],
-        seconds: float = 5.0,
+        seconds: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._report, self._seconds, self._clock = report, seconds, clock
