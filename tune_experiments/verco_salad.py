@@ -90,6 +90,7 @@ PAPER = dataclasses.replace(
         clip_gradient=0.5,
     ),
     workers=Workers(worlds_per_runner=4, fragment_length=64, learners=0, gpus_per_learner=1.0),
+    training_episode_steps=200,
     budget_env_steps=1_000_000,
 )
 """About 128 decisions of two cooks an update, in four optimiser steps of eight parts; 500,000 decisions. The base
