@@ -1,0 +1,74 @@
+"""What counts as a paper's smoke run that went as it should, and as a refusal."""
+
+import dataclasses
+import subprocess
+
+import pytest
+
+from cluster import papers
+from cluster.local_cluster import LocalCluster
+from cluster.papers import EXPERIMENTS, as_table, outcome_of
+from tune_experiments.common.experiment import find_experiment
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The folder of a run of two trials."""
+    for name in ("a-seed0", "b-seed0"):
+        (tmp_path / "trials" / name).mkdir(parents=True)
+        (tmp_path / "trials" / name / "events.out.tfevents.1.2").touch()
+    (tmp_path / "results.jsonl").write_text("{}\n{}\n")
+    (tmp_path / "table.md").write_text("| a | b |\n")
+    return tmp_path
+
+
+def outcome(run, refusals=("error: no", "error: wrong"), code=0):
+    return outcome_of("furnmove_sync", refusals, code, 3.0, run)
+
+
+def test_a_run_with_table_results_and_events_is_whole(run):
+    one = outcome(run)
+    assert one.is_whole
+    assert (one.results, one.trials, one.with_events) == (2, 2, 2)
+    assert "| furnmove_sync | refused | refused | 0 | 3 | yes | 2 | 2 of 2 |" in as_table([one])
+
+
+@pytest.mark.parametrize("gone", ["table.md", "results.jsonl", "trials/a-seed0/events.out.tfevents.1.2"])
+def test_a_run_that_lacks_something_is_not(run, gone):
+    (run / gone).unlink()
+    assert not outcome(run).is_whole
+
+
+def test_one_that_failed_or_let_a_stranger_in_is_not(run):
+    assert not outcome(run, code=1).is_whole
+    assert not outcome(run, refusals=("error: no", "")).is_whole
+    assert "**let in**" in as_table([outcome(run, refusals=("", "error: wrong"))])
+    assert not dataclasses.replace(outcome(run), trials=0, with_events=0).is_whole
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "told", "is_refused"),
+    [
+        (2, "", "error: refused the token", True),
+        (0, "", "error: refused the token", False),
+        (2, "job furnmove_sync-1\n", "error: refused the token", False),
+        (2, "", "Uploading package\nerror: refused the token", False),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_nothing_before_it(monkeypatch, code, said, told, is_refused):
+    def answer(command, **options):
+        assert ("RAY_AUTH_TOKEN" in options["env"]) == (options["env"].get("RAY_AUTH_TOKEN") == "0" * 64)
+        return subprocess.CompletedProcess(command, code, said, told)
+
+    monkeypatch.setattr(papers.subprocess, "run", answer)
+    cluster = LocalCluster(workers=0)
+    try:
+        for token in (None, "0" * 64):
+            assert bool(papers._refusal(cluster, "furnmove_sync", token)) == is_refused
+    finally:
+        cluster.stop()
+
+
+def test_every_paper_is_in_the_list():
+    assert [find_experiment(name).name for name in EXPERIMENTS] == list(EXPERIMENTS)
+    assert len(EXPERIMENTS) == 6
