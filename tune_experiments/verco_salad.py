@@ -46,7 +46,11 @@ LAPTOP = VercoConfig()
 _TINY = SmallModelSettings(layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, batch_tokens=320)
 SMOKE = dataclasses.replace(
     LAPTOP,
-    team=LanguageTeamSettings(language=LanguageModelSettings(small=_TINY), value_hidden=(16,)),
+    team=LanguageTeamSettings(
+        language=LanguageModelSettings(small=_TINY),
+        normalisation="token",  # else a model that has learned next to nothing waits: the shortest phrase
+        value_hidden=(16,),
+    ),
     symbolic=VectorConfig(dense=(16,)),
     corpus=CorpusSettings(worlds=2, env_steps=10),
     lessons=LessonSettings(worlds=2, env_steps=8),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_envs.rtfm.stages import STAGES
-from rl_models.endi import divides
+from rl_models.endi import VARIANTS, divides
 from rl_models.networks.entity_divider_emma import DividedEmma
 from rl_models.networks.noise import NOISE
 from rl_models.rllib.algorithm import TeamAlgorithm
@@ -19,7 +19,7 @@ from rl_models.training.rollout import Collector
 from rl_models.training.schedule import Progress
 from tune_experiments.common.curriculum import stages_of
 from tune_experiments.common.endi import messenger_config, rtfm_config
-from tune_experiments.common.endi.division import DivisionSettings
+from tune_experiments.common.endi.division import DivisionSettings, losses_of
 from tune_experiments.common.endi.division_table import CLAIM
 from tune_experiments.common.endi.messenger_trials import validate
 from tune_experiments.common.endi.rtfm_config import make_stage, task_of
@@ -348,6 +348,7 @@ def test_departures_tell_what_is_not_the_papers():
         ({"goal_channels": ()}, "--goal-channels: a stack needs at least one layer"),
         ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer sees the sum"),
         ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
+        ({"division": DivisionSettings(kl_deviation=0.0)}, "division.kl-deviation"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, team_loss=float("nan"))}, "task.team-loss"),
     ],
@@ -355,6 +356,14 @@ def test_departures_tell_what_is_not_the_papers():
 def test_what_no_run_can_have_is_one_sentence(changes, said):
     with pytest.raises(UserError, match=said):
         dataclasses.replace(RTFM.presets["laptop"], **changes)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
+    losses = losses_of(variant, DivisionSettings(regulariser_weight=0.5, kl_deviation=0.7, modelling_weight=2.0))
+    of_modelling = 0.0 if variant == "endi_sup" else 2.0
+    assert (losses.regulariser_weight, losses.deviation, losses.modelling_weight) == (0.5, 0.7, of_modelling)
+    assert losses.regulariser == VARIANTS[variant].regulariser
 
 
 def test_silgs_layers_are_refused_before_a_run_too():

@@ -276,10 +276,11 @@ def test_a_transcript_tells_who_saw_said_and_did_what():
 
 def test_training_may_have_a_longer_horizon_than_tests():
     secret = dataclasses.replace(LAPTOP, task="secret_order")
-    assert cooking("symbolic_ppo", secret).make_world(num_worlds=1, first_world=0).max_episode_steps == 200
+    assert cooking("symbolic_ppo", secret).make_world(num_worlds=1, first_world=0).max_episode_steps == 64
     assert make_world(secret).max_episode_steps == 32
-    assert any("up to 200 env steps, those of tests 32" in note for note in EXPERIMENT.departures(secret))
-    assert not any("up to" in note for note in EXPERIMENT.departures(LAPTOP))
+    assert any("up to 64 env steps, those of tests 32" in note for note in EXPERIMENT.departures(secret))
+    same = dataclasses.replace(secret, training_episode_steps=0)
+    assert not any("up to" in note for note in EXPERIMENT.departures(same))
 
 
 def test_departures_say_what_is_not_as_published():

@@ -6,7 +6,7 @@ As in the paper an evaluated team draws its masks; `--division.masks likeliest` 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from rl_models.endi import VARIANTS, DivisionLosses, divides
@@ -14,7 +14,7 @@ from rl_models.networks.film2_stack import check_channels
 from rl_models.team_policy import TeamPolicy
 from rl_models.training.division import division_probe
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.checks import check_at_least
+from tune_experiments.common.checks import check_above, check_at_least
 from tune_experiments.common.config_path import flag_of, value_at
 from tune_experiments.common.errors import UserError
 
@@ -31,6 +31,8 @@ class DivisionSettings:
 
     regulariser_weight: float = 1.0
     """Of the regulariser; the paper gives none, the release has 1."""
+    kl_deviation: float = field(default=0.5, metadata={"came_later": True})
+    """Of the row `endi_kl`: the target's standard deviation, in entities; the paper gives none."""
     modelling_weight: float = 1.0
     """Of agent modelling; likewise."""
     masks: Literal["drawn", "likeliest"] = "drawn"
@@ -45,7 +47,8 @@ class DivisionSettings:
 
 
 def check_division(config: Any) -> None:
-    """Refuse weights that are no weights."""
+    """Refuse weights and a deviation that are none."""
+    check_above(0, config, "division.kl_deviation")
     check_at_least(0, config, "division.regulariser_weight", "division.modelling_weight")
 
 
@@ -67,7 +70,12 @@ def losses_of(variant: str, settings: DivisionSettings) -> DivisionLosses:
     """What trains a variant's teams beside the algorithm's loss, with the weights of a run."""
     losses = VARIANTS[variant]
     modelling = settings.modelling_weight if losses.modelling_weight else 0.0
-    return dataclasses.replace(losses, regulariser_weight=settings.regulariser_weight, modelling_weight=modelling)
+    return dataclasses.replace(
+        losses,
+        regulariser_weight=settings.regulariser_weight,
+        deviation=settings.kl_deviation,
+        modelling_weight=modelling,
+    )
 
 
 def evaluation_of(settings: DivisionSettings, way: type[Way], world: Any, policy: TeamPolicy, **options: Any) -> Way:
