@@ -277,6 +277,9 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence):
         ({"agent_cells": np.array([[9, 9]])}, "different cells"),
         ({"held": np.array([[3, 3]])}, "different things"),
         ({"held": np.array([[4, -1]])}, "lacks"),
+        ({"in_plate": np.array([[1, -1, -1]])}, "lacks"),
+        ({"in_plate": np.array([[-1, 0, -1]])}, "lacks"),
+        ({"in_plate": np.array([[0, -1, -1]]), "held": np.array([[0, -1]])}, "must not be held"),
         ({"chops": np.array([[4, 0, 0]])}, "chops must lie in"),
         ({"recipe": np.array([7])}, "recipe must lie in"),
         ({"thing_cells": np.array([[24, -1, -1, 47, -1]])}, "must not be floor"),
@@ -286,6 +289,13 @@ def test_a_state_that_cannot_be_is_refused(spoilt, sentence):
     world = Salad()
     with pytest.raises(ValueError, match=sentence):
         world.restore({"agent_cells": np.array([[9, 11]])} | spoilt)
+
+
+def test_a_state_without_agents_is_refused_by_name():
+    world = Salad(2)
+    state = {"thing_cells": np.tile(world.kitchen.homes, (2, 1)), "in_plate": np.full((2, 3), -1)}
+    with pytest.raises(ValueError, match=r"missing \['agent_cells'\]"):
+        world.restore(state)
 
 
 def test_a_state_may_leave_out_what_is_as_at_the_start():
