@@ -99,7 +99,7 @@ class VercoConfig:
     methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet", "untrained")
     """Rows of the table."""
     task: str = "tomato_b"
-    """Which of the kitchens and orders."""
+    """Kitchen and order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or `secret_order`."""
     model: str = ""
     """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
@@ -107,7 +107,7 @@ class VercoConfig:
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
     corpus: CorpusSettings = CorpusSettings()
-    """What the small model reads, from all tasks."""
+    """What the small model reads, the same for every task."""
     lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
     """What each round of the teacher's messages is about."""
     lessons_by: Literal["cooks", "policy"] = "cooks"

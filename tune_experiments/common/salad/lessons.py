@@ -12,7 +12,7 @@ import numpy as np
 
 from rl_envs.salad.corpus import Teacher, listen
 from rl_envs.salad.narrator import Narrator
-from rl_envs.salad.tasks import TASKS
+from rl_envs.salad.tasks import READ
 from rl_envs.salad.teacher import messages
 from rl_envs.salad.world import Salad
 from rl_models.language_policy.distillation import Pair
@@ -32,9 +32,9 @@ _CORPUS_SEED = 0
 
 @functools.lru_cache(4)
 def corpus(settings: CorpusSettings) -> tuple[Pair, ...]:
-    """What is said and done in all tasks, the same in every process."""
+    """What is said and done in the tasks to be read about, the same in every process."""
     pairs: list[Pair] = []
-    for task in TASKS:
+    for task in READ:
         world = make_kitchens(task, settings.worlds, FIRST_WORLD_OF_LESSONS)
         pairs += listen(
             world,
