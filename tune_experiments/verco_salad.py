@@ -2,6 +2,7 @@
 
     make verco                                                              # three tasks, minutes each on 2 cores
     python tune_experiments/verco_salad.py --task secret_order              # the order that only Alice knows
+    python tune_experiments/verco_salad.py --task lettuce_onion_c           # any salad on any map
     python tune_experiments/verco_salad.py --methods verco teacher_messages shuffled
     python tune_experiments/verco_salad.py --model FOLDER                   # any causal language model of Hugging Face
     OPENAI_API_KEY=... python tune_experiments/verco_salad.py --methods api --test-episodes 4 --out FOLDER
@@ -38,6 +39,7 @@ from tune_experiments.common.salad.config import (
 )
 from tune_experiments.common.salad.departures import departures
 from tune_experiments.common.salad.evaluation import test
+from tune_experiments.common.salad.prompted import check_replay
 from tune_experiments.common.salad.tables import tables
 from tune_experiments.common.salad.trials import plan
 
@@ -112,6 +114,7 @@ EXPERIMENT = Experiment(
     tables=lambda results: tables(results, CAPTION),
     draw=pictures.draw,
     film=pictures.film,
+    check=check_replay,
     placed=placed,
     make_test_world=make_world,
     make_valid_world=make_world,

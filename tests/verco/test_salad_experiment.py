@@ -1,11 +1,14 @@
 """The experiment in the salad kitchen: what each stage teaches, who hears what, what is told and what is refused."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from rl_envs.salad import render
+from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages
 from rl_models.chat.asker import Asker
@@ -21,7 +24,7 @@ from tune_experiments.common.salad.config import make_world
 from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
 from tune_experiments.common.salad.evaluation import test as evaluate
 from tune_experiments.common.salad.lessons import lesson, lesson_of_policy
-from tune_experiments.common.salad.replay import Episode, Moment, transcript
+from tune_experiments.common.salad.replay import Episode, Moment, replay, transcript
 from tune_experiments.common.salad.stage import Lessons
 from tune_experiments.common.salad.taught import make_taught_world, writer_of
 from tune_experiments.common.salad.trials import ROWS, plan
@@ -272,6 +275,41 @@ def test_a_transcript_tells_who_saw_said_and_did_what():
     assert "The dish was served after 2 steps, return 0.198." in text
     assert '- **Alice** says: "Bob, please wait."' in text and "- **Alice** decides to chop the tomato." in text
     assert "Bob** says" not in text and "Step 2" not in text and "You see." not in text
+    wrong = dataclasses.replace(moments[1], reward=-0.101)
+    failed = {"success": 0.0, "length": 2.0, "return": 0.098}
+    assert "Step 2: reward -0.101." in transcript(Episode((moments[0], wrong), frame, failed), "verco")
+
+
+class Cooks:
+    """Scripted cooks where a loaded policy is expected; they say nothing."""
+
+    policy, thought = SimpleNamespace(network=None), None
+
+    def make_world(self, num_worlds):
+        self.world = make_world(dataclasses.replace(SMOKE, max_episode_steps=40), num_worlds)
+        return self.world
+
+    def reset(self, seed, texts):
+        self.cooks, self.acted = ScriptedCooks(self.world), []
+
+    def act(self, obs, first=None):
+        self.acted.append(self.cooks.act())
+        return self.acted[-1]
+
+
+def test_a_film_shows_what_each_cook_begins_at_the_moment_at_which_it_decides(monkeypatch):
+    monkeypatch.setattr(render, "draw", lambda scene: scene)
+    cooks = Cooks()
+    episode = replay(cooks)
+    assert episode.metrics["success"] and len(episode.moments) == episode.metrics["length"]
+    begun = 0
+    for moment, actions in zip(episode.moments, cooks.acted, strict=True):
+        for agent, chosen in enumerate(moment.chosen):
+            if chosen:
+                name = cooks.world.action_names[actions[0, agent]]
+                assert moment.frame.about[agent] == name.replace("_", " ")
+                begun += name != "wait"
+    assert begun > 5
 
 
 def test_training_may_have_a_longer_horizon_than_tests():
@@ -286,8 +324,25 @@ def test_training_may_have_a_longer_horizon_than_tests():
 def test_departures_say_what_is_not_as_published():
     said = " ".join(EXPERIMENT.departures(LAPTOP))
     assert "language model: the small one, published is huggyllama/llama-7b" in said
-    secret = dataclasses.replace(LAPTOP, task="secret_order")
-    assert "is not the paper's: there words are needed" in " ".join(EXPERIMENT.departures(secret))
+    assert "env steps of an update: 512, published is 256" in said and "share of the learning rate" in said
+    assert "map" not in said and "knows the order" not in said
+    secret = " ".join(EXPERIMENT.departures(dataclasses.replace(LAPTOP, task="secret_order")))
+    assert "map D is not one of the paper's, A and B" in secret and "only Alice knows the order" in secret
+    assert "lambda of GAE: 0.5, published is 0.95" in EXPERIMENT.departures(
+        dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, lambda_=0.5))
+    )
+
+
+def test_the_preset_paper_departs_only_in_what_it_cannot_set():
+    said = EXPERIMENT.departures(PAPER)
+    assert len(said) == 3 and said[-1] == "the teacher is scripted, the paper's is GPT-4"
+
+
+def test_a_record_that_nobody_asks_for_is_refused():
+    with pytest.raises(UserError, match="no row of this run asks one: add the row api or --teacher endpoint"):
+        EXPERIMENT.check(dataclasses.replace(LAPTOP, replay="runs/first"))
+    for changes in ({"methods": ("api",)}, {"teacher": "endpoint"}):
+        EXPERIMENT.check(dataclasses.replace(LAPTOP, replay="runs/first", **changes))
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,19 @@ def check_endpoint(config: VercoConfig) -> None:
         )
 
 
+def check_replay(config: VercoConfig) -> None:
+    """Refuse a record that nobody would ask for.
+
+    Raises:
+        UserError: no chat model takes part in this run.
+    """
+    if config.replay and config.teacher != "endpoint" and "api" not in config.methods:
+        raise UserError(
+            "--replay answers in place of a chat model, and no row of this run asks one: add the row api or --teacher "
+            "endpoint, or leave --replay out"
+        )
+
+
 class EndpointTeacher:
     """Writes the messages of both cooks from what both see; scripted ones where the model says nothing of use."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from rl_envs.salad import render
 from rl_envs.salad.narrator import Narrator
-from rl_envs.salad.symbols import AGENT_NAMES
+from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
 from rl_models.language_policy.messages import message_of
 from rl_models.networks.speech import MESSAGES
 from tune_experiments.common.policies import LoadedPolicy
@@ -30,7 +30,7 @@ class Moment:
     """One env step.
 
     Attributes:
-        frame: picture before it, with messages, [H, W, 3] uint8.
+        frame: picture before it, with the messages and actions of this moment, [H, W, 3] uint8.
         scenes: what each cook saw.
         said: message of each cook, "" for nothing.
         chosen: phrase of the action that each cook began; "" for one that carried on.
@@ -64,19 +64,22 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     steps = steps_of_episode(policy, world, seed, index)
     narrator, moments, info = Narrator(world), [], dict[str, Any]()
     said = ("",) * world.num_agents
-    while True:
-        scene, seen = world.scene(index), {key: value[index] for key, value in world.observe().items()}
-        step = next(steps, None)
-        if step is None:
-            break
-        actions, reward, _, info = step
-        said = _said(policy, index) or said
+    scene, seen = world.scene(index), _seen(world, index)
+    for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
+        said, after = _said(policy, index) or said, world.scene(index)
         chosen = _chosen(narrator, seen, actions[index])
-        frame = render.draw(dataclasses.replace(scene, messages=said))
+        # What a cook is about is what it chose at this moment, as its message is of this moment.
+        frame = render.draw(dataclasses.replace(scene, about=after.about, messages=said))
         moments.append(Moment(frame, _scenes(narrator, seen), said, chosen, float(reward[index, 0])))
+        scene, seen = after, _seen(world, index)
     place = list(info["done_worlds"]).index(index)
     metrics = {name: float(np.asarray(values[place]).flat[0]) for name, values in info["episode"].items()}
     return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=said)), metrics)
+
+
+def _seen(world: Any, index: int) -> dict[str, np.ndarray]:
+    """Observations of one world."""
+    return {key: value[index] for key, value in world.observe().items()}
 
 
 def write_replay(episode: Episode, folder: Path, name: str) -> list[Path]:
@@ -88,7 +91,7 @@ def write_replay(episode: Episode, folder: Path, name: str) -> list[Path]:
 
 
 def transcript(episode: Episode, name: str) -> str:
-    """The episode as Markdown: a paragraph for each moment at which somebody decided."""
+    """The episode as Markdown: a paragraph for each decision, a line for what else was paid or cost."""
     metrics = episode.metrics
     ended = "the dish was served" if metrics["success"] else "no dish was served"
     lines = [
@@ -99,7 +102,7 @@ def transcript(episode: Episode, name: str) -> str:
     for number, moment in enumerate(episode.moments, start=1):
         if any(moment.chosen):
             lines += ["", f"## Step {number}", "", *_paragraph(moment)]
-        elif moment.reward > 0:
+        elif moment.reward != STEP_REWARD:
             lines += ["", f"Step {number}: reward {moment.reward:+.3f}."]
     return "\n".join(lines) + "\n"
 
