@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from tune_experiments.common.outcome import after_stage
 from tune_experiments.common.results import Result
 from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, OF_ORDER
 from tune_experiments.common.tables import PaperTable, make_table
@@ -17,14 +18,14 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     found = []
     for task in dict.fromkeys(task_of(line) for line in results):
         mine = [line for line in results if task_of(line) == task]
-        found.append(_table(mine, f"{caption}: {task}", task, COLUMNS))
+        found.append(_table(mine, f"{caption}: {task}", COLUMNS))
         served = tuple(dict.fromkeys(line.metric for line in mine if line.metric.startswith(f"success{OF_ORDER}")))
         if served:
-            found.append(_table(mine, f"{caption}: {task}, by order", task, served))
+            found.append(_table(mine, f"{caption}: {task}, by order", served))
         spent = [line for line in mine if line.metric.startswith("chat_")]
         if spent:
             columns = tuple(dict.fromkeys(line.metric for line in spent))
-            found.append(_table(spent, f"{caption}: {task}, chat models", task, columns))
+            found.append(_table(spent, f"{caption}: {task}, chat models", columns))
     return found
 
 
@@ -36,17 +37,19 @@ def task_of(line: Result) -> str:
 def as_row(line: Result) -> Result:
     """An ablation's row has the name of its team, a baseline's its own; nobody trained the latter."""
     task = task_of(line)
-    said = line.world.removeprefix(task).lstrip(": ")
+    heard, after, stage = line.world.removeprefix(task).partition(after_stage(""))
+    said = heard.lstrip(": ")
     if said in BASELINES:
         return dataclasses.replace(line, method=said, world=task, env_steps=None)
-    return dataclasses.replace(line, method=f"{line.method} {said}".rstrip(), world=task)
+    method = " ".join(filter(None, (line.method, said))) + after + stage
+    return dataclasses.replace(line, method=method, world=task)
 
 
-def _table(results: Sequence[Result], title: str, task: str, columns: Sequence[str]) -> PaperTable:
+def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:
     mine = [dataclasses.replace(as_row(line), table=title) for line in results]
-    own = [line for line, before in zip(mine, results, strict=True) if before.world == task]
-    ablated = [line for line, before in zip(mine, results, strict=True) if before.world.endswith(ABLATIONS)]
-    return make_table([*own, *ablated, *_of_first_trial(mine)], title, columns)
+    teams = [line for line in mine if line.method not in BASELINES]
+    ablated_last = sorted(teams, key=lambda line: any(said in line.method for said in ABLATIONS))
+    return make_table([*ablated_last, *_of_first_trial(mine)], title, columns)
 
 
 def _of_first_trial(results: Sequence[Result]) -> list[Result]:
