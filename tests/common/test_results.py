@@ -75,6 +75,15 @@ def test_interval_over_episodes_is_the_papers_formula():
         interval_over_episodes([])
 
 
+def test_interval_of_a_share_of_episodes_is_wilsons_and_never_leaves_zero_and_one():
+    # 8 of 10 at z = 1.96: (.8 + z^2/20 -+ z sqrt(.8*.2/10 + z^2/400)) / (1 + z^2/10)
+    value, low, high = interval_over_episodes([1] * 8 + [0] * 2)
+    assert value == 0.8
+    assert (low, high) == pytest.approx((0.49016, 0.94332), abs=1e-4)
+    assert interval_over_episodes([True] * 100).high == pytest.approx(1.0)
+    assert interval_over_episodes([True] * 100).low == pytest.approx(0.96301, abs=1e-4)
+
+
 def test_interval_over_seeds_is_the_bootstrap_of_the_mean():
     seeds = [0.60, 0.70, 0.85]
     value, low, high = interval_over_seeds(seeds)

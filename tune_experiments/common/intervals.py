@@ -1,7 +1,8 @@
 """Confidence intervals at 95 %: over episodes by the normal formula, over seeds by a bootstrap, and of differences.
 
 Every result is `(value, low, high)`; None stands for an interval that the data cannot give. The interval over episodes
-is that of "A Cordial Sync": 1.96 sd / sqrt(n). This file must not know what is measured.
+is that of "A Cordial Sync": 1.96 sd / sqrt(n), and for a share of episodes (every value 0 or 1) Wilson's, which stays
+within 0 and 1 and does not call 100 successes of 100 certain. This file must not know what is measured.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Interval(NamedTuple):
 def interval_over_episodes(values: Sequence[float] | np.ndarray) -> Interval:
     """Mean of `[n]` episodes +- 1.96 sd / sqrt(n), with the sample's sd (n - 1); no interval for one episode.
 
+    Where every value is 0 or 1 the interval is Wilson's for a share.
+
     Raises:
         ValueError: no episodes.
     """
@@ -42,6 +45,8 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray) -> Interval:
     mean = float(sample.mean())
     if len(sample) < 2:
         return Interval(mean, None, None)
+    if np.isin(sample, (0.0, 1.0)).all():
+        return Interval(mean, *_wilson(int(sample.sum()), len(sample)))
     half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
     return Interval(mean, mean - half, mean + half)
 
@@ -88,6 +93,13 @@ def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:
     if sample.ndim != 1 or len(sample) == 0:
         raise ValueError(f"an interval needs a list of at least one number, not one of shape {sample.shape}")
     return sample
+
+
+def _wilson(successes: int, episodes: int) -> tuple[float, float]:
+    from scipy import stats
+
+    found = stats.binomtest(successes, episodes).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def _difference(first: np.ndarray, second: np.ndarray) -> tuple[float, Interval | None]:

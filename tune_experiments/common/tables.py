@@ -165,7 +165,7 @@ def _kind(lines: Sequence[Result]) -> str:
     if len(seeds) == 1 and all(line.ci_low is None for line in lines):
         return "one seed, none"
     if len(seeds) == 1:
-        return f"over {episodes:,} episodes of one seed (1.96 sd / sqrt n)"
+        return f"over {episodes:,} episodes of one seed (1.96 sd / sqrt n, shares by Wilson)"
     many = f"{len(seeds)} seeds" if seeds else "seeds"
     return f"over {many} (bootstrap)" + (f", {episodes:,} episodes a seed" if episodes else "")
 
