@@ -17,6 +17,7 @@ from rl_models.language_policy.messages import message_of
 from rl_models.networks.speech import MESSAGES
 from rl_models.training.loop import Learner
 from rl_models.training.rollout import Collector
+from tune_experiments.common.config_path import replaced
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import find_experiment
 from tune_experiments.common.salad import prompted
@@ -357,6 +358,23 @@ def test_a_record_that_nobody_asks_for_is_refused():
 def test_what_no_run_can_have_is_refused(changes, said):
     with pytest.raises(UserError, match=said):
         dataclasses.replace(LAPTOP, **changes)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("distillation.held_out", 1.0, "--distillation.held-out must be between 0 and 0.9, not 1.0"),
+        ("team.value_hidden", (0,), "--team.value-hidden must be at least 1, not 0"),
+        ("team.messages.most_words", 0, "--team.messages.most-words must be at least 1, not 0"),
+        ("team.language.lora.rank", 0, "--team.language.lora.rank must be at least 1, not 0"),
+        ("team.language.small.layers", 0, "--team.language.small.layers must be at least 1, not 0"),
+        ("team.language.small.vocabulary", 200, "--team.language.small.vocabulary must be at least 259, not 200"),
+        ("team.language.small.width", 20, "--team.language.small.width must be a multiple of twice .*, 8, not 20"),
+    ],
+)
+def test_a_team_that_cannot_be_built_is_refused_before_a_run_starts(path, value, said):
+    with pytest.raises(UserError, match=said):
+        replaced(LAPTOP, path, value)
 
 
 def test_an_unknown_row_is_refused_by_name():

@@ -24,6 +24,8 @@ from tune_experiments.common.errors import UserError
 
 FIRST_WORLD_OF_LESSONS = 10_000
 """Lessons and the corpus are played in other worlds than training."""
+SMALLEST_VOCABULARY = 259
+"""Bytes and marks, with which every text can be written."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,9 @@ class VercoConfig:
         check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")
         check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
         check_between(0, 1, self, "corpus.error", "corpus.sense", "corpus.heed")
-        check_between(0, 1, self, "lessons.error", "distillation.held_out")
+        check_between(0, 1, self, "lessons.error")
+        check_between(0, 0.9, self, "distillation.held_out")
+        _check_team(self)
         if not self.symbolic.dense or min(self.symbolic.dense) < 1:
             raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
 
@@ -178,6 +182,20 @@ class VercoConfig:
     def language_team(self) -> LanguageTeamSettings:
         """The team's settings with the model of this run."""
         return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=self.model))
+
+
+def _check_team(config: VercoConfig) -> None:
+    """Refuse a language model, adapters, messages or a critic that cannot be built."""
+    check_at_least(1, config, "team.value_hidden", "team.messages.most_words", "team.messages.most_tokens")
+    check_at_least(1, config, "team.language.lora.rank", "team.language.lora.alpha")
+    small = "team.language.small"
+    counts = ("layers", "width", "heads", "feed_forward", "context", "steps", "batch_tokens")
+    check_at_least(1, config, *(f"{small}.{name}" for name in counts))
+    check_at_least(SMALLEST_VOCABULARY, config, f"{small}.vocabulary")
+    check_above(0, config, f"{small}.learning_rate")
+    width, heads = config.team.language.small.width, config.team.language.small.heads
+    if width % (2 * heads):
+        raise UserError(f"--{small}.width must be a multiple of twice --{small}.heads, {2 * heads}, not {width}")
 
 
 def placed(config: VercoConfig, folder: Path) -> VercoConfig:
