@@ -1,4 +1,4 @@
-"""Names and numbers of the kitchen: things, what a cell shows, moves, errands, recipes and rewards.
+"""Names and numbers of the kitchen: things, what a cell is, moves, errands, recipes and rewards.
 
 Numbers of cells are row * 7 + column. This file must not know about rules.
 """
@@ -21,9 +21,8 @@ NOTHING = -1
 CHOPS = 3
 """Chops that a food needs."""
 
-COUNTER, TOMATO, LETTUCE, PLATE, BOARD, DELIVERY, ONION = 1, 3, 4, 5, 6, 7, 8
-"""What a cell shows, as recordings number it; floor is 0."""
-KIND_OF_THING = np.array([TOMATO, LETTUCE, ONION, PLATE, PLATE], np.uint8)
+COUNTER, BOARD, DELIVERY = 1, 6, 7
+"""What a cell is, as recordings number it; floor is 0."""
 
 MOVES = ("right", "down", "left", "up", "stay")
 STEPS = np.array([(0, 1), (1, 0), (0, -1), (-1, 0), (0, 0)])

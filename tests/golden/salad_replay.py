@@ -4,8 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from rl_envs.salad.symbols import KIND_OF_THING, NOTHING, SIDE, STAY
+from rl_envs.salad.symbols import NOTHING, SIDE, STAY
 from rl_envs.salad.world import Salad
+
+SHOWN = np.array([3, 4, 8, 5, 5], np.uint8)
+"""The recordings' numbers for a counter on which the tomato, the lettuce, the onion or a plate lies."""
 
 
 class Replay:
@@ -76,7 +79,7 @@ class Replay:
         """What each cell shows, in the recordings' numbers; floor is 0."""
         lying = state["lying"]
         is_open = (lying != NOTHING) & (self.fixtures == 1)
-        return np.where(is_open, KIND_OF_THING[lying], self.fixtures).reshape(-1, SIDE, SIDE)
+        return np.where(is_open, SHOWN[lying], self.fixtures).reshape(-1, SIDE, SIDE)
 
     def on_boards(self, state):
         boards = self.world.kitchen.boards
