@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -100,6 +102,19 @@ def test_a_user_error_is_printed_without_a_traceback_and_exits_with_2(capsys):
 
     assert main() == 2
     assert capsys.readouterr().err == "error: the room has a hole; close it\n"
+
+
+def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
+    script = (
+        "import sys; from tune_experiments.common.errors import exits_with_one_sentence as wrap\n"
+        "sys.exit(wrap(lambda: [print('a line of help') for _ in range(100_000)] and None)())"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        assert command.stdout is not None and command.stderr is not None
+        assert command.stdout.readline() == b"a line of help\n"
+        command.stdout.close()
+        assert command.stderr.read() == b""
+    assert command.returncode == 141
 
 
 @pytest.mark.parametrize(

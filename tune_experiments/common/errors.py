@@ -6,6 +6,8 @@ This file must not know about any experiment.
 from __future__ import annotations
 
 import functools
+import os
+import select
 import sys
 from collections.abc import Callable
 from typing import ParamSpec
@@ -23,7 +25,7 @@ class UserError(Exception):
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     """Wrap a script's `main`: a `UserError` becomes `error: <sentence>` on stderr and exit code 2.
 
-    Control-C becomes exit code 130, as shells expect, without a traceback.
+    Control-C becomes exit code 130, and a reader that wants no more (`| head`) 141, as shells expect, without a traceback.
     """
 
     @functools.wraps(main)
@@ -36,5 +38,19 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return 130
+        except BrokenPipeError:
+            if not _nobody_reads():
+                raise
+            return 141
 
     return wrapped
+
+
+def _nobody_reads() -> bool:
+    """Whether stdout's reader has gone; what is left to print goes nowhere then, also at the interpreter's end."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)  # errors and hang-ups are always told
+    if not poll.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
