@@ -34,7 +34,8 @@ def test_one_seed_shows_the_interval_over_episodes_and_the_paper_below():
         "| sync, paper | 0.762 |  |",
         "| marginal | 0.500 [0.400, 0.600] |  |",
         "",
-        "Intervals of 95 %: over 100 episodes of one seed (1.96 sd / sqrt n, shares by Wilson). Trained for 5,000 env steps.",
+        "Intervals of 95 %: over 100 episodes of one seed (1.96 sd / sqrt n, shares by Wilson)."
+        " Trained for 5,000 env steps.",
     ]
 
 
