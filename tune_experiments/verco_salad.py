@@ -39,9 +39,8 @@ from tune_experiments.common.salad.config import (
 )
 from tune_experiments.common.salad.departures import departures
 from tune_experiments.common.salad.evaluation import test
-from tune_experiments.common.salad.prompted import check_replay
 from tune_experiments.common.salad.tables import tables
-from tune_experiments.common.salad.trials import plan
+from tune_experiments.common.salad.trials import check, plan
 
 CAPTION = "Verco in the salad kitchen"
 LAPTOP = VercoConfig()
@@ -114,7 +113,7 @@ EXPERIMENT = Experiment(
     tables=lambda results: tables(results, CAPTION),
     draw=pictures.draw,
     film=pictures.film,
-    check=check_replay,
+    check=check,
     placed=placed,
     make_test_world=make_world,
     make_valid_world=make_world,

@@ -9,7 +9,6 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.opening import ChatSettings
 from rl_models.chat.usage import Prices, usage_of
 from tests.chat.loopback import Loopback, Step, say
-from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import trial_name
 from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.salad import prompted
@@ -114,8 +113,3 @@ def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(en
     monkeypatch.delenv("OPENAI_API_KEY")
     assert results(dataclasses.replace(config, replay=str(tmp_path / "first")), tmp_path / "second") == found
     assert not list((tmp_path / "second").rglob(config.chat.record))
-
-
-def test_a_replay_of_no_run_is_refused(tmp_path):
-    with pytest.raises(UserError, match="--replay must be the folder of a run"):
-        plan(settings(replay=str(tmp_path)), "api", 0)

@@ -256,11 +256,17 @@ def test_lessons_can_be_given_by_an_endpoint(answering, monkeypatch):
     assert told["teacher/answered"] == told["teacher/asked"] > 0
 
 
-def test_rows_that_ask_a_chat_model_are_refused_without_a_key(monkeypatch):
+def test_runs_that_ask_a_chat_model_are_refused_without_a_key(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for config, method in ((SMOKE, "api"), (dataclasses.replace(SMOKE, teacher="endpoint"), "verco")):
+    for changes in ({"methods": ("api",)}, {"teacher": "endpoint"}):
         with pytest.raises(UserError, match="OPENAI_API_KEY is not set in the environment: set it"):
-            plan(config, method, 0)
+            EXPERIMENT.check(dataclasses.replace(SMOKE, **changes))
+    EXPERIMENT.check(SMOKE)
+
+
+def test_a_team_that_an_endpoint_taught_is_opened_without_a_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert writes(cooking("verco", dataclasses.replace(SMOKE, teacher="endpoint")).build_policy())
 
 
 # ------------------------------------------------------------------------------------------------ what is told
@@ -339,11 +345,17 @@ def test_the_preset_paper_departs_only_in_what_it_cannot_set():
     assert len(said) == 3 and said[-1] == "the teacher is scripted, the paper's is GPT-4"
 
 
-def test_a_record_that_nobody_asks_for_is_refused():
-    with pytest.raises(UserError, match="no row of this run asks one: add the row api or --teacher endpoint"):
-        EXPERIMENT.check(dataclasses.replace(LAPTOP, replay="runs/first"))
-    for changes in ({"methods": ("api",)}, {"teacher": "endpoint"}):
-        EXPERIMENT.check(dataclasses.replace(LAPTOP, replay="runs/first", **changes))
+def test_a_record_that_nobody_asks_for_is_refused(tmp_path):
+    run = dataclasses.replace(LAPTOP, replay=str(tmp_path))
+    for changes in ({}, {"methods": ("twosome",), "teacher": "endpoint"}):
+        with pytest.raises(UserError, match="no row of this run asks one: add the row api or --teacher endpoint"):
+            EXPERIMENT.check(dataclasses.replace(run, **changes))
+    asking = dataclasses.replace(run, teacher="endpoint")
+    with pytest.raises(UserError, match="--replay must be the folder of a run that asked a chat model"):
+        EXPERIMENT.check(asking)
+    (tmp_path / "trials" / "verco-seed0").mkdir(parents=True)
+    (tmp_path / "trials" / "verco-seed0" / run.chat.record).touch()
+    EXPERIMENT.check(asking)
 
 
 @pytest.mark.parametrize(

@@ -44,33 +44,23 @@ _NOT_CHOSEN = -50.0
 
 
 def check_endpoint(config: VercoConfig) -> None:
-    """Refuse a run that needs an endpoint where none is set up.
+    """Refuse a run that asks a chat model where none is set up.
 
     Raises:
-        UserError: its environment variable is not set, or there is no run to replay.
+        UserError: its environment variable is not set, or there is no record to replay.
     """
     if config.replay:
-        if not (Path(config.replay) / "trials").is_dir():
-            raise UserError(f"--replay must be the folder of a run, which {config.replay} is not")
+        trials = (Path(config.replay) / "trials").glob("*")
+        if not any((trial / config.chat.record).is_file() for trial in trials):
+            raise UserError(
+                f"--replay must be the folder of a run that asked a chat model, which {config.replay} is not"
+            )
         return
     if config.chat.backend == "openai" and not os.environ.get(API_KEY_VARIABLE):
         raise UserError(
             f"a chat model is asked in this run, but {API_KEY_VARIABLE} is not set in the environment: set it (and "
             f"{BASE_URL_VARIABLE} for a server of your own), repeat a run from its records with "
             "--replay FOLDER, or leave out the row api and the endpoint's teacher"
-        )
-
-
-def check_replay(config: VercoConfig) -> None:
-    """Refuse a record that nobody would ask for.
-
-    Raises:
-        UserError: no chat model takes part in this run.
-    """
-    if config.replay and config.teacher != "endpoint" and "api" not in config.methods:
-        raise UserError(
-            "--replay answers in place of a chat model, and no row of this run asks one: add the row api or --teacher "
-            "endpoint, or leave --replay out"
         )
 
 

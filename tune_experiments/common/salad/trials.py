@@ -59,17 +59,31 @@ ROWS = {
 }
 
 
+def check(config: VercoConfig) -> None:
+    """Refuse to start a run whose chat model cannot be asked, or with a record that nobody would ask for.
+
+    Raises:
+        UserError: what is lacking, or too much.
+    """
+    rows = [ROWS[method] for method in config.methods if method in ROWS]
+    if any(row.asks_endpoint or (row.has_lessons and config.teacher == "endpoint") for row in rows):
+        check_endpoint(config)
+    elif config.replay:
+        raise UserError(
+            "--replay answers in place of a chat model, and no row of this run asks one: add the row api or --teacher "
+            "endpoint, or leave --replay out"
+        )
+
+
 def plan(config: VercoConfig, method: str, seed: int) -> TrialPlan | Curriculum:
     """One of `ROWS` with one seed.
 
     Raises:
-        UserError: no row is called so, or it needs an endpoint that is not set up.
+        UserError: no row is called so.
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
     row = ROWS[method]
-    if row.asks_endpoint or (row.has_lessons and config.teacher == "endpoint"):
-        check_endpoint(config)
     cooking = _cooking(config, row, seed)
     if not row.has_lessons:
         return cooking
