@@ -11,8 +11,10 @@ from rl_models.chat.usage import Prices, usage_of
 from tests.chat.loopback import Loopback, Step, say
 from tune_experiments.common.experiment import trial_name
 from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.policies import load_policy
 from tune_experiments.common.salad import prompted
 from tune_experiments.common.salad.config import placed
+from tune_experiments.common.salad.replay import replay
 from tune_experiments.common.salad.trials import plan
 from tune_experiments.common.trial import Trial
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
@@ -113,3 +115,17 @@ def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(en
     monkeypatch.delenv("OPENAI_API_KEY")
     assert results(dataclasses.replace(config, replay=str(tmp_path / "first")), tmp_path / "second") == found
     assert not list((tmp_path / "second").rglob(config.chat.record))
+
+
+def test_a_prompted_team_that_has_been_filmed_is_filmed_again_without_a_key(endpoint, tmp_path, monkeypatch):
+    def filmed():
+        episode = replay(load_policy(tmp_path / "trials" / trial_name("api", 0)))
+        prompted.asker.cache_clear()
+        return episode.metrics, [moment.chosen for moment in episode.moments]
+
+    with endpoint('{"action": "fetch the tomato"}'):
+        results(settings(methods=("api",)), tmp_path)
+        first = filmed()
+    assert any("fetch the tomato" in chosen for chosen in first[1])
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert filmed() == first
