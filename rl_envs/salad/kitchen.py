@@ -148,6 +148,8 @@ def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
     is_floor = fixtures == 0
     rows, columns = np.divmod(np.arange(CELLS), SIDE)
     neighbours = np.clip(rows + STEPS[:, :1], 0, SIDE - 1) * SIDE + np.clip(columns + STEPS[:, 1:], 0, SIDE - 1)
+    if ((fixtures[neighbours[:STAY]] == BOARD).sum(0)[is_floor] > 1).any():
+        raise ValueError("a drawing must have no floor beside two boards: whoever chops there could mean either")
     homes = np.array([_padded(letters, letter, 1)[0] for letter in "TLO"] + _padded(letters, "P", NUM_PLATES), np.int64)
     boards = np.array(_padded(letters, "K", NUM_BOARDS), np.int64)
     board_of = np.full(CELLS, NOTHING)

@@ -28,6 +28,7 @@ from tests.salad.scenes import (
 )
 
 BOARD, DELIVERY = (1, 0), (3, 0)
+CORNER = ("#K##DT#", "K.....#")
 
 
 def test_a_move_goes_one_cell_and_takes_the_load_along():
@@ -263,6 +264,7 @@ def test_the_recipe_is_drawn_anew_for_each_episode_when_there_are_several():
         ({"restore_rule": "far"}, "restore_rule must be"),
         ({"sight": 0}, "sight must be"),
         ({"drawing": ["#######"]}, "seven rows|7 rows"),
+        ({"drawing": [*CORNER, *["#.....#"] * 4, "#####P#"]}, "beside two boards"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence):
