@@ -7,17 +7,15 @@ one sentence before anything is uploaded; the third must leave a table, results 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.local_cluster import ROOT, LocalCluster
+from cluster.local_cluster import LocalCluster
 from cluster.processes import marked
+from cluster.stranger import STRANGERS, refusal
 from cluster.submission import Submission
 from tune_experiments.common.tensorboard_events import PATTERN
 
@@ -80,13 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _submit(cluster: LocalCluster, experiment: str) -> Outcome:
-    refusals = (_refusal(cluster, experiment, None), _refusal(cluster, experiment, "0" * 64))
+    nobody, somebody = (refusal(cluster, experiment, FLAGS, token) for token in STRANGERS.values())
     begun = time.monotonic()
     job = Submission(cluster, experiment, FLAGS, cluster.home / experiment)
     code = job.wait(_LIMIT_SECONDS)
     if code:
         print(job.printed[-3000:], flush=True)
-    return outcome_of(experiment, refusals, code, time.monotonic() - begun, job.out)
+    return outcome_of(experiment, (nobody, somebody), code, time.monotonic() - begun, job.out)
 
 
 def outcome_of(experiment: str, refusals: tuple[str, str], exit_code: int, seconds: float, out: Path) -> Outcome:
@@ -103,24 +101,6 @@ def outcome_of(experiment: str, refusals: tuple[str, str], exit_code: int, secon
         with_events=sum(any(trial.glob(PATTERN)) for trial in trials),
         has_table=table.exists() and "|" in table.read_text(),
     )
-
-
-def _refusal(cluster: LocalCluster, experiment: str, token: str | None) -> str:
-    """What somebody with this token, or with none, is told; empty unless it is one sentence and all there is."""
-    with tempfile.TemporaryDirectory() as home:  # Ray would find a token in ~/.ray
-        command = [sys.executable, "-m", "cluster.submit", experiment, *FLAGS, "--out", f"{home}/out"]
-        environment = _stranger(cluster.environment, home, token)
-        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
-    told = done.stderr.strip()
-    is_refused = done.returncode != 0 and not done.stdout and told.startswith("error: ") and "\n" not in told
-    return told.replace(cluster.api_address, "http://HOST:PORT") if is_refused else ""
-
-
-def _stranger(environment: Mapping[str, str], home: str, token: str | None) -> dict[str, str]:
-    variables = os.environ | dict(environment) | {"HOME": home} | ({} if token is None else {"RAY_AUTH_TOKEN": token})
-    if token is None:
-        del variables["RAY_AUTH_TOKEN"]
-    return variables
 
 
 def as_table(outcomes: Sequence[Outcome]) -> str:

@@ -1,21 +1,20 @@
 """`make cluster`: a smoke experiment on a cluster of three nodes on this machine, one of which dies in the middle.
 
-A head and two worker nodes start as separate raylets, a wrong token is refused, the experiment is submitted, the worker
-node that trains it is killed, the job ends with its table, and everything that was started is ended.
+A head and two worker nodes start as separate raylets, who has no token or a wrong one is refused, the experiment is
+submitted, the worker node that trains it is killed, the job ends with its table, and everything that was started is
+ended.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from cluster.listening import listeners
-from cluster.local_cluster import ROOT, LocalCluster, wait_until
+from cluster.local_cluster import LocalCluster, wait_until
 from cluster.processes import marked
+from cluster.stranger import STRANGERS, refusal
 from cluster.submission import Submission, TrialFolder
 
 EXPERIMENT, METHOD = "furnmove_sync", "sync_13_cordial"
@@ -36,7 +35,9 @@ def main() -> int:
         name = cluster.name
         say(f"up at {cluster.api_address}: {len(marked(name))} processes")
         say(_addresses(cluster))
-        say(_refusal(cluster))
+        refusals = {who: refusal(cluster, EXPERIMENT, FLAGS, token) for who, token in STRANGERS.items()}
+        for who, told in refusals.items():
+            say(f"with {who}: {told or 'let in, or not told why not'}")
         job = Submission(cluster, EXPERIMENT, FLAGS, cluster.home / "results")
         trial = job.trial(f"{METHOD}-seed0")
         try:
@@ -48,7 +49,7 @@ def main() -> int:
         say(f"the job ended with exit code {code} after {trial.env_steps():,} env steps")
         steps = [int(row["env_steps"]) for row in trial.rows()]
         say(f"its log has {len(steps)} rows, {len(steps) - len(set(steps))} of them double")
-        is_whole = code == 0 and trial.is_finished() and len(steps) == len(set(steps))
+        is_whole = code == 0 and trial.is_finished() and len(steps) == len(set(steps)) and all(refusals.values())
         home = cluster.home
     say(f"stopped: {len(marked(name))} processes left, {home} {'left' if home.exists() else 'removed'}")
     return 0 if is_whole and not marked(name) else 1
@@ -68,14 +69,6 @@ def _addresses(cluster: LocalCluster) -> str:
     found = listeners(marked(cluster.name))
     elsewhere = sorted({address for address, _ in found} - {"127.0.0.1", "::1"})
     return f"{len(found)} sockets listen, all on loopback" if not elsewhere else f"listens on {elsewhere}"
-
-
-def _refusal(cluster: LocalCluster) -> str:
-    """What a stranger is told."""
-    wrong = os.environ | cluster.environment | {"RAY_AUTH_TOKEN": "0" * 64}
-    command = [sys.executable, "-m", "cluster.submit", EXPERIMENT, *FLAGS, "--out", str(Path("/nowhere"))]
-    done = subprocess.run(command, env=wrong, cwd=ROOT, capture_output=True, text=True)
-    return f"with a wrong token (exit code {done.returncode}): {done.stderr.strip().splitlines()[-1]}"
 
 
 if __name__ == "__main__":

@@ -81,6 +81,13 @@ def test_the_real_part_can_be_loaded_without_measuring():
     assert callable(part.measure)
 
 
+def test_the_command_says_which_clock_measures_what():
+    parts = [SimpleNamespace(__name__="benchmarks.rtfm"), *load_parts(benchmarks, ["scale"])]
+    assert command._clocks(parts) == ["CPU time", "wall time in scale"]
+    assert command._clocks(parts[:1]) == ["CPU time"]
+    assert command._clocks(parts[1:]) == ["wall time in scale"]
+
+
 def test_overhead_is_loop_over_bare_within_each_turn():
     times = LoopTimes(100, collect=[1.0, 2.0, 9.0], update=[2.0, 4.0, 3.0])
     times.bare_acting, times.bare_learning = [0.5, 1.0, 4.0], [1.5, 4.0, 4.0]

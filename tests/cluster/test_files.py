@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from tests.cluster.kuberay_schema import SCHEMAS
+from tune_experiments.common.command_line import parse
+from tune_experiments.common.experiment import find_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERAY = ROOT / "cluster" / "kuberay"
@@ -119,9 +121,32 @@ def test_every_pod_is_bounded_unprivileged_and_mounts_the_storage(name: str) -> 
         assert container["volumeMounts"][0]["mountPath"] == "/storage"
 
 
-def test_one_image_serves_all_pods(rayjob: dict[str, Any]) -> None:
-    submitter = rayjob["spec"]["submitterPodTemplate"]["spec"]["containers"][0]["image"]
-    assert {pod["containers"][0]["image"] for pod in pods(rayjob["spec"]["rayClusterSpec"])} == {submitter}
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_who_asks_for_a_gpu_has_the_image_for_it_and_nobody_else(name: str) -> None:
+    for pod in pods(CLUSTERS[name]):
+        (container,) = pod["containers"]
+        has_gpu = "nvidia.com/gpu" in container["resources"]["limits"]
+        assert container["image"] == f"registry.example.org/concord:{'cuda' if has_gpu else 'cpu'}"
+
+
+def test_a_worker_of_the_jobs_cluster_holds_a_trial_of_what_the_job_runs(rayjob: dict[str, Any]) -> None:
+    words = rayjob["spec"]["entrypoint"].split()
+    experiment = find_experiment(Path(words[1]).stem)
+    config, _ = parse(experiment.presets, words[2:], "")
+    (workers,) = rayjob["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    offered = workers["template"]["spec"]["containers"][0]["resources"]["limits"]
+    for method in experiment.methods(config):
+        needed = experiment.plan(config, method, 0).workers
+        assert needed.cpus <= int(offered["cpu"])
+        assert needed.gpus <= float(offered.get("nvidia.com/gpu", 0))
+
+
+def test_docker_is_given_what_the_image_copies() -> None:
+    everything, *patterns = (ROOT / ".dockerignore").read_text().split()
+    assert everything == "*", "nothing is sent but what is named"
+    sent = {pattern[1:] for pattern in patterns if pattern.startswith("!")}
+    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "cluster" / "Dockerfile").read_text(), re.MULTILINE)
+    assert {source for sources in copied for source in sources.split()} == sent
 
 
 def test_the_image_has_both_targets_pins_and_no_root() -> None:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from cluster import papers
+from cluster import stranger
 from cluster.local_cluster import LocalCluster
 from cluster.papers import EXPERIMENTS, as_table, outcome_of
 from tune_experiments.common.experiment import find_experiment
@@ -57,14 +57,16 @@ def test_one_that_failed_or_let_a_stranger_in_is_not(run):
 )
 def test_a_refusal_is_one_sentence_and_nothing_before_it(monkeypatch, code, said, told, is_refused):
     def answer(command, **options):
-        assert ("RAY_AUTH_TOKEN" in options["env"]) == (options["env"].get("RAY_AUTH_TOKEN") == "0" * 64)
+        shown = {name: value for name, value in options["env"].items() if name.startswith("RAY_AUTH_TOKEN")}
+        assert shown in ({}, {"RAY_AUTH_TOKEN": "0" * 64}), "a token of the user's own"
         return subprocess.CompletedProcess(command, code, said, told)
 
-    monkeypatch.setattr(papers.subprocess, "run", answer)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/a/token/of/the/users")
+    monkeypatch.setattr(stranger.subprocess, "run", answer)
     cluster = LocalCluster(workers=0)
     try:
-        for token in (None, "0" * 64):
-            assert bool(papers._refusal(cluster, "furnmove_sync", token)) == is_refused
+        for token in stranger.STRANGERS.values():
+            assert bool(stranger.refusal(cluster, "furnmove_sync", [], token)) == is_refused
     finally:
         cluster.stop()
 
