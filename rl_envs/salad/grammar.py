@@ -194,8 +194,11 @@ def _spots(kitchen: Kitchen) -> tuple[Array, list[str]]:
         if row in (0, SIDE - 1):
             names.append(f"spot {column} of the {'upper' if row == 0 else 'lower'} counter")
         else:
-            side = {0: "left", SIDE - 1: "right"}.get(column, "middle")
-            names.append(f"spot {row} of the {side} counter")
+            side = {0: "left", SIDE // 2: "middle", SIDE - 1: "right"}.get(column)
+            # Others stand only in drawings of one's own.
+            names.append(
+                f"spot {row} of the {side} counter" if side else f"spot {row} of the counter in column {column}"
+            )
     return spots, names
 
 

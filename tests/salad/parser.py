@@ -82,6 +82,7 @@ RULES = (
      r"boards?\.", _kitchen),
     (r"In (its usual place|their usual places) you see (.+)\.", _usual),
     (r"(.+) lies on spot (\d) of the (upper|lower|left|right|middle) counter\.", _elsewhere),
+    (r"(.+) lies on spot (\d) of the counter in (column \d)\.", _elsewhere),
     (r"(The cutting board|Cutting board \d) is free\.", lambda facts, board: _board(facts, board.lower())),
     (r"On (the cutting board|cutting board \d) there is (.+)\.", _board),
     (r"(Alice|Bob) is (out of sight)\.", _mate),

@@ -18,6 +18,7 @@ FORMS = [
     {"layout": "C", "kitchen": "tomato", "actions": "full", "sight": 1},
     {"layout": "D", "kitchen": "full", "recipes": ["onion"], "order_known_by": "Alice"},
     {"layout": "C", "kitchen": "full", "recipes": ["lettuce"], "order_known_by": "Bob", "actions": "full"},
+    {"drawing": ["####T##", "K.....#", "D.#.#.L", "#.....#", "#.#.#.O", "#.....P", "#######"], "recipes": ["onion"]},
 ]
 
 
@@ -37,7 +38,7 @@ def place_of(world, cell):
     row, column = divmod(int(cell), 7)
     if row in (0, 6):
         return "counter", "upper" if row == 0 else "lower", column
-    return "counter", {0: "left", 3: "middle", 6: "right"}[column], row
+    return "counter", {0: "left", 3: "middle", 6: "right"}.get(column, f"column {column}"), row
 
 
 def facts_of(world, row, agent):
