@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
 from typing import Generic, Literal, TypeVar
 
 from rl_models.chat.exchange import ChatFailure, ChatRequest, Transport
@@ -78,8 +78,9 @@ class Asker:
         """An answer for each question, in their order."""
         if self._concurrency == 1 or len(questions) < 2:
             return [self._ask_one(question) for question in questions]
-        with ThreadPoolExecutor(min(self._concurrency, len(questions))) as threads:
-            return list(threads.map(self._ask_one, questions))
+        # Its threads are daemons: whoever interrupts a run need not wait for answers that are under way.
+        with ThreadPool(min(self._concurrency, len(questions))) as threads:
+            return list(threads.imap(self._ask_one, questions))
 
     def _ask_one(self, question: Question[T]) -> Answer[T]:
         self._count("asked")

@@ -155,6 +155,8 @@ def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> An
             f"an endpoint needs its key in the environment: set {API_KEY_VARIABLE} (any word for a server "
             "that asks for none), or choose another backend"
         )
+    if not (key.isascii() and key.isprintable()):
+        raise ChatSettingsError(f"{API_KEY_VARIABLE} holds signs that cannot be sent: set it to the key and no more")
     # Error bodies are closed unread, and nobody is sent elsewhere: both would leave the bounds of this file. No
     # connection is used twice, so each try sees its own being opened and can shut it.
     http = openai.DefaultHttpxClient(

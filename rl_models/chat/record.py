@@ -2,8 +2,8 @@
 
 One JSON object a line: `key` (SHA-256 of what was sent), `stage`, `request`, and `reply` or `failure`. A line is
 appended as soon as its answer is there, so a run that is killed loses only calls in flight; half a line at the end is
-cut off when the file is opened again. Several processes may write one record: each line is written, and half a line
-cut off, while the file is locked, so what is cut off is nobody's who still writes. A long text that comes again, such
+cut off before anything is added. Several processes may write one record: each line is written, and half a line cut off,
+while the file is locked, so what is cut off is nobody's who still writes. A long text that comes again, such
 as an instruction, stands there once and then as its SHA-256: the key is what answers. This file must not know who
 answers.
 """
@@ -51,7 +51,7 @@ class Recorded:
         self.hits = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab", buffering=0)
+            self._file = path.open("a+b", buffering=0)
         except OSError as error:
             raise RecordError(f"the record {path} cannot be written ({error.strerror}): choose another path") from None
 
@@ -132,12 +132,17 @@ def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
 
 def _whole_lines(path: Path) -> bytes:
     """What a file holds once half a line at its end is gone; whoever is writing one has ended before."""
-    with path.open("r+b") as file, _locked(file):
-        raw = file.read()
-        whole = _until_last_end(raw)
-        if len(whole) < len(raw):
-            file.truncate(len(whole))
-    return whole
+    with path.open("r+b", buffering=0) as file, _locked(file):
+        return os.pread(file.fileno(), _cut_half_a_line(file), 0)
+
+
+def _cut_half_a_line(file: IO[bytes]) -> int:
+    """Remove what somebody who was killed left at the end of a locked file; the bytes that stay."""
+    size = os.fstat(file.fileno()).st_size
+    if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+        size = len(_until_last_end(os.pread(file.fileno(), size, 0)))
+        file.truncate(size)
+    return size
 
 
 def _until_last_end(raw: bytes) -> bytes:
@@ -147,7 +152,7 @@ def _until_last_end(raw: bytes) -> bytes:
 def _append_line(file: IO[bytes], line: bytes) -> None:
     """Add a whole line to an unbuffered file, or nothing: a full disk takes part of a line and then fails."""
     with _locked(file):
-        size = os.fstat(file.fileno()).st_size
+        size = _cut_half_a_line(file)
         if file.write(line) != len(line):
             file.truncate(size)
             raise OSError(f"the record {file.name} takes no more: free its disk")

@@ -155,6 +155,13 @@ def test_a_key_that_is_missing_is_one_sentence(monkeypatch):
         Endpoint(EndpointSettings(), Meter(Budget()))
 
 
+@pytest.mark.parametrize("key", ["two\nlines", "clé"])
+def test_a_key_that_no_header_can_hold_is_refused_before_anything_is_asked(monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ChatSettingsError, match="OPENAI_API_KEY holds signs that cannot be sent"):
+        Endpoint(EndpointSettings(), Meter(Budget()))
+
+
 def test_the_budget_of_calls_holds_for_tries_too(ask):
     outcome, cost, requests, _ = ask(lambda body, number: Step(status=500), Budget(most_calls=2))
     assert outcome == ChatFailure("the budget of 2 calls is used up")

@@ -95,6 +95,16 @@ def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path):
     assert Replay(path).complete(request("b")) == ChatReply("one")
 
 
+def test_half_a_line_of_somebody_who_was_killed_is_cut_off_by_whoever_writes_next(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    ours = Recorded(path, Scripted(ChatReply("one"), ChatReply("two")))
+    ours.complete(request("a"))
+    with path.open("ab") as theirs:
+        theirs.write(b'{"key": "dead')
+    ours.complete(request("b"))
+    assert [Replay(path).complete(request(text)).text for text in "ab"] == ["one", "two"]
+
+
 WRITER = """
 import sys
 from pathlib import Path

@@ -1,0 +1,66 @@
+"""Many questions at once, and an end to them when somebody wants one."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rl_models.chat.asker import Asker, Question
+from rl_models.chat.exchange import ChatReply, ChatRequest, Message
+
+SILENT = """
+import threading
+from rl_models.chat.asker import Asker, Question
+from rl_models.chat.exchange import ChatRequest, Message
+
+class Silent:
+    def complete(self, request):
+        print("asked", flush=True)
+        threading.Event().wait()
+
+questions = [Question(ChatRequest(model="m", messages=(Message("user", name),)), str, str) for name in "abcdefgh"]
+Asker(Silent(), concurrency=2).ask(questions)
+"""
+
+
+def test_an_interrupted_run_does_not_wait_for_answers_that_never_come():
+    with subprocess.Popen([sys.executable, "-c", SILENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert [process.stdout.readline() for _ in range(2)] == [b"asked\n"] * 2
+        time.sleep(0.5)  # until it waits
+        process.send_signal(signal.SIGINT)
+        try:
+            rest, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    assert b"KeyboardInterrupt" in error
+    assert rest == b""
+
+
+def test_a_failure_of_our_own_is_raised_and_the_rest_is_not_asked():
+    asked = []
+
+    class Full:
+        def complete(self, request):
+            asked.append(request)
+            if len(asked) == 1:
+                raise OSError("the disk is full")
+            time.sleep(0.01)
+            return ChatReply("fine")
+
+    request = ChatRequest(model="m", messages=(Message("user", "a"),))
+    with pytest.raises(OSError, match="disk is full"):
+        Asker(Full(), concurrency=2).ask([Question(request, str, str)] * 1000)
+    assert len(asked) < 1000
+
+
+def test_answers_come_in_the_order_of_questions():
+    class Echo:
+        def complete(self, request):
+            return ChatReply(request.messages[0].content)
+
+    texts = [f"{number}" for number in range(50)]
+    questions = [Question(ChatRequest(model="m", messages=(Message("user", text),)), str, str) for text in texts]
+    assert [answer.value for answer in Asker(Echo(), concurrency=7).ask(questions)] == texts
