@@ -1,7 +1,8 @@
 """Default models on disk, one folder for each corpus and settings, named after their content.
 
 A folder is written beside its place and renamed, so it is whole or not there; processes that want the same one wait
-for whoever trains it. All lie in the folder that `CONCORD_LANGUAGE_MODELS` names, or in one in the user's cache.
+for whoever trains it, and what one left that was killed is cleared away by the next. All lie in the folder that
+`CONCORD_LANGUAGE_MODELS` names, or in one in the user's cache.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -66,10 +66,11 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
 
 
 def _write(place: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> None:
-    part = Path(tempfile.mkdtemp(prefix=".", suffix=".part", dir=place.parent))
+    part = place.with_name(f".{place.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
     try:
         write_small_model(part, pairs, settings)
-        part.chmod(0o755)  # temporary folders are closed to others
         part.rename(place)
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -1,6 +1,8 @@
 """Default models: learned from a corpus, kept by content, whole or not there."""
 
 import dataclasses
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -58,6 +60,44 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
     assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
     monkeypatch.undo()
     assert small_model(corpus, TINY, tmp_path).is_dir()
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from rl_models.language_policy import model_cache
+from rl_models.language_policy.settings import SmallModelSettings
+
+def stands_in(folder, pairs, settings):
+    (folder / "weights").write_text("half of them")
+    print("begun", flush=True)
+    sys.stdin.readline()
+    (folder / "weights").write_text("all of them")
+
+model_cache.write_small_model = stands_in
+print(model_cache.small_model(lambda: [("a", "b")], SmallModelSettings(), Path(sys.argv[1])), flush=True)
+"""
+
+
+def test_of_processes_that_want_one_model_one_makes_it_and_the_next_takes_over_if_that_is_killed(tmp_path):
+    command = [sys.executable, "-c", PROCESS, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    one = subprocess.Popen(command, **pipes)
+    until_begun(one)
+    others = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    one.kill()
+    one.communicate()
+    endings = [other.communicate("go on\n")[0] for other in others]
+    assert [other.returncode for other in others] == [0, 0]
+    assert sorted("begun" in ending.splitlines() for ending in endings) == [False, True]
+    (place,) = (path for path in tmp_path.iterdir() if path.suffix != ".lock")
+    assert {ending.splitlines()[-1] for ending in endings} == {str(place)}
+    assert (place / "weights").read_text() == "all of them"
+
+
+def until_begun(process):
+    while process.stdout.readline() != "begun\n":
+        assert process.poll() is None
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
