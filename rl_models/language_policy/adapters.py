@@ -6,6 +6,7 @@ processes exchange and checkpoints hold. Everything moves between devices togeth
 
 from __future__ import annotations
 
+import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import Any, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.base_model import LanguageModelError, first_line
 from rl_models.language_policy.scoring import Scorer, Scores, score_alone, score_trie
 from rl_models.language_policy.settings import Adapter, LoraSettings
 from rl_models.language_policy.tokens import Tokens
@@ -24,6 +25,10 @@ from rl_models.language_policy.trie import Candidates, Ids
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
+_MEANING = ("peft_type", "lora_alpha", "use_rslora", "use_dora", "alpha_pattern")
+"""Of an adapter's settings, those that say what its weights mean; their shapes say the rest."""
+_HALF_TOLERANCE = 0.2
+"""Of the standard deviation of logits. Rounding to 8 bits moves scores by a tenth of this, a wrong mask by far more."""
 
 
 class AdaptedModel(nn.Module):
@@ -51,6 +56,7 @@ class AdaptedModel(nn.Module):
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
         self.scorer: Scorer = score_trie if _honours_masks(self.base) else score_alone
+        self._window = int(getattr(base.config, "sliding_window", None) or 2**20)
 
     @property
     def base(self) -> Any:
@@ -90,10 +96,14 @@ class AdaptedModel(nn.Module):
         Raises:
             LanguageModelError: a prompt is too long.
         """
-        for prompt, some in zip(prompts, candidates, strict=True):
-            self.tokens.check_room(prompt, max(map(len, some), default=0))
+        following = [max(map(len, some), default=0) for some in candidates]
+        for prompt, most in zip(prompts, following, strict=True):
+            self.tokens.check_room(prompt, most)
+        # A mask of one's own replaces the model's, which is another one where attention reaches back some tokens only.
+        longest = max(len(prompt) + most for prompt, most in zip(prompts, following, strict=True))
+        scorer = self.scorer if longest <= self._window else score_alone
         with self.using(adapter), self._recomputing():
-            return self.scorer(self.base, prompts, candidates)
+            return scorer(self.base, prompts, candidates)
 
     def version(self, name: Adapter) -> int:
         """A number that changes whenever an adapter's weights do."""
@@ -109,6 +119,9 @@ class AdaptedModel(nn.Module):
             raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
         self.base.activation_checkpointing_enable({"use_reentrant": False})
         self._recomputed = [layer for layer in self.base.modules() if hasattr(layer, "gradient_checkpointing")]
+        for layer in self._recomputed:  # some drop out by themselves when they are told that they are in training
+            for name in [name for name, value in vars(layer).items() if "drop" in name and isinstance(value, float)]:
+                setattr(layer, name, 0.0)
 
     @contextmanager
     def _recomputing(self) -> Iterator[None]:
@@ -135,25 +148,40 @@ class AdaptedModel(nn.Module):
         Raises:
             LanguageModelError: none is there, or one does not fit this base.
         """
-        from peft import load_peft_weights, set_peft_model_state_dict
+        from peft import set_peft_model_state_dict
 
         found = [name for name in ADAPTERS if (folder / name / "adapter_model.safetensors").is_file()]
         if not found:
             raise LanguageModelError(f"{folder} holds no adapter; give a folder with {' or '.join(ADAPTERS)} in it")
-        for name in found:
-            weights = load_peft_weights(str(folder / name), device="cpu")
-            own = self._state_of(name)
-            if {key: value.shape for key, value in weights.items()} != {key: value.shape for key, value in own.items()}:
-                raise LanguageModelError(
-                    f"the adapter in {folder / name} does not fit this language model; give one that was made for it "
-                    "with the same rank and targets"
-                )
+        read = {name: self._read_adapter(folder / name, name) for name in found}
+        for name, weights in read.items():
             set_peft_model_state_dict(self._peft[0], weights, adapter_name=name)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """Move or cast everything; a parameter stays the same object, for peft's layers hold it too."""
         self._peft[0]._apply(fn)
         return super()._apply(fn, recurse)
+
+    def _read_adapter(self, folder: Path, name: Adapter) -> dict[str, Tensor]:
+        """Weights in a folder that are to be those of an adapter."""
+        from peft import load_peft_weights
+
+        try:
+            weights = load_peft_weights(str(folder), device="cpu")
+            told = json.loads((folder / "adapter_config.json").read_text())
+        except Exception as error:  # safetensors has a type of its own for a damaged file
+            raise LanguageModelError(
+                f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
+                "adapter_model.safetensors as peft writes them"
+            ) from error
+        own, settings = self._state_of(name), self._peft[0].peft_config[name].to_dict()
+        is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
+        if not is_fit or any(told.get(key, settings[key]) != settings[key] for key in _MEANING):
+            raise LanguageModelError(
+                f"the adapter in {folder} does not fit this language model; give one that was made for it with the "
+                "same rank, alpha and targets"
+            )
+        return weights
 
     def _state_of(self, name: Adapter) -> dict[str, Tensor]:
         from peft import get_peft_model_state_dict
@@ -194,10 +222,11 @@ def _honours_masks(base: Any) -> bool:
     """Whether scores of a little trie are those of its candidates alone: 4-D masks and positions are obeyed."""
     most = min(64, int(base.config.vocab_size))
     prompt: Ids = tuple((7 * place + 3) % most for place in range(9))
-    candidates: Candidates = ((1, 5, 2), (1, 5, 4, 3), (6, 1))
-    tolerance = 1e-3 if base.dtype == torch.float32 else 0.1
+    # So many that the last ones stand far from their prompt, which makes a wrong mask or position tell.
+    candidates: Candidates = tuple(tuple((11 * k + (5 + k * i) * i) % most for i in range(8)) for k in range(6))
     try:
         one, other = (score(base, [prompt], [candidates]).log_probs for score in (score_trie, score_alone))
+        tolerance = 1e-3 if base.dtype == torch.float32 else _HALF_TOLERANCE * _spread(base, prompt)
         if bool(((one - other).abs() < tolerance).all()):
             return True
     except (ValueError, TypeError, AttributeError, RuntimeError, NotImplementedError) as error:
@@ -207,3 +236,9 @@ def _honours_masks(base: Any) -> bool:
         type(base).__name__,
     )
     return False
+
+
+def _spread(base: Any, prompt: Ids) -> float:
+    """Standard deviation of the logits behind the tokens of a prompt."""
+    logits = base(input_ids=torch.tensor([prompt], device=base.device), use_cache=False).logits
+    return float(logits.float().std())

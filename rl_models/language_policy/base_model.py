@@ -37,18 +37,29 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
     logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=dtype
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            dtype=dtype,
+            output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError) as error:
+        model, report = loaded
+    except Exception as error:  # safetensors, torch and tokenizers have types of their own for a damaged file
         raise LanguageModelError(
             f"{name} is no causal language model that transformers can load from safetensors without code of its own "
-            f"({_first_line(error)}); it needs config.json, a tokenizer and model.safetensors"
+            f"({first_line(error)}); it needs config.json, a tokenizer and model.safetensors"
         ) from error
     finally:
         logging.set_verbosity(shown)
         if bars:
             logging.enable_progress_bar()
+    if report["missing_keys"]:  # they would be random
+        raise LanguageModelError(
+            f"{name} lacks weights of a causal language model ({sorted(report['missing_keys'])[0]} and perhaps more); "
+            "give a folder that was saved whole, with the layer that predicts tokens"
+        )
     if tokenizer.eos_token_id is None:
         raise LanguageModelError(f"{name} has no end-of-text token, which ends a message; name a model that has one")
     return model.eval().requires_grad_(False), tokenizer
@@ -64,5 +75,6 @@ def _folder(name: str) -> Path:
         ) from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says first, or what it is."""
     return f"{error}".strip().split("\n")[0].rstrip(".")[:200] or type(error).__name__

@@ -1,6 +1,7 @@
 """One adapter learns at a time, and adapters are all that travels and is kept."""
 
 import copy
+import json
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from rl_models.language_policy.settings import LanguageModelSettings, LoraSettin
 from rl_models.language_policy.team import adapted_model
 from tests.language_policy.small import SMALL, corpus, stir
 
+FILES = ("adapter_config.json", "adapter_model.safetensors")
 PROMPTS, CANDIDATES = [(1, 20, 30, 40), (1, 50)], [((60, 61), (60, 62)), ((70,), (71,))]
 
 
@@ -106,9 +108,6 @@ def test_adapters_are_kept_in_pefts_own_format(tmp_path):
     torch.testing.assert_close(logits[3, 60] + logits[4, 62], wanted, atol=1e-5, rtol=0)
 
 
-FILES = ("adapter_config.json", "adapter_model.safetensors")
-
-
 def test_one_adapter_alone_can_be_loaded(tmp_path):
     language = stirred()
     language.save_adapters(tmp_path)
@@ -128,6 +127,26 @@ def test_adapters_that_are_not_there_or_do_not_fit_are_refused(tmp_path):
         fresh().load_adapters(tmp_path)
     with pytest.raises(LanguageModelError, match="no layers called nowhere"):
         fresh(lora=LoraSettings(targets=("nowhere",)))
+
+
+@pytest.mark.parametrize("changed", [{"lora_alpha": 64}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 64}}])
+def test_adapters_whose_weights_mean_something_else_are_refused(tmp_path, changed):
+    """Of the same shapes, but with another factor."""
+    stirred().save_adapters(tmp_path)
+    file = tmp_path / "action" / "adapter_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changed))
+    other, before = fresh(), fresh().state_dict()
+    with pytest.raises(LanguageModelError, match="same rank, alpha and targets"):
+        other.load_adapters(tmp_path)
+    assert all(torch.equal(value, before[key]) for key, value in other.state_dict().items())
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_damaged_adapter_is_one_sentence(tmp_path, file):
+    fresh().save_adapters(tmp_path)
+    (tmp_path / "message" / file).write_bytes(b"no")
+    with pytest.raises(LanguageModelError, match="cannot be read"):
+        fresh().load_adapters(tmp_path)
 
 
 def test_a_change_of_weights_is_noticed():

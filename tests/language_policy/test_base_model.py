@@ -1,12 +1,15 @@
 """Which models load, and what is said of those that do not."""
 
 import json
+import pickle
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rl_models.language_policy.base_model import LanguageModelError, load_base_model
+from rl_models.language_policy.generation import generate
 from rl_models.language_policy.settings import LanguageModelSettings
 from rl_models.language_policy.small_model import train_tokenizer
 from rl_models.language_policy.team import adapted_model
@@ -53,6 +56,59 @@ def test_weights_that_are_pickled_are_not_opened(checkpoint):
     (checkpoint / "model.safetensors").unlink()
     torch.save({}, checkpoint / "pytorch_model.bin")
     with pytest.raises(LanguageModelError, match="safetensors"):
+        load_base_model(str(checkpoint))
+
+
+def test_a_pickle_that_an_index_names_does_not_run(checkpoint):
+    ran = checkpoint / "ran"
+
+    class Hostile:
+        def __reduce__(self):
+            return open, (str(ran), "w")
+
+    names = load_file(checkpoint / "model.safetensors")
+    (checkpoint / "model.safetensors").unlink()
+    (checkpoint / "weights.bin").write_bytes(pickle.dumps(Hostile()))
+    index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(names, "weights.bin")}
+    (checkpoint / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(LanguageModelError, match="safetensors"):
+        load_base_model(str(checkpoint))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_file_that_stops_short_is_one_clear_sentence(checkpoint, file):
+    whole = (checkpoint / file).read_bytes()
+    (checkpoint / file).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(
+        LanguageModelError, match=r"it needs config\.json, a tokenizer and model\.safetensors"
+    ) as caught:
+        load_base_model(str(checkpoint))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_tokenizer_is_refused(checkpoint):
+    for file in checkpoint.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(LanguageModelError, match="a tokenizer"):
+        load_base_model(str(checkpoint))
+
+
+def test_a_tokenizer_without_padding_will_do(checkpoint):
+    settings = json.loads((checkpoint / "tokenizer_config.json").read_text())
+    settings.pop("pad_token")
+    (checkpoint / "tokenizer_config.json").write_text(json.dumps(settings))
+    language = adapted_model(LanguageModelSettings(model=str(checkpoint)))
+    prompts = [language.tokens.prompt(text) for text in ("chop", "pick up the onion")]
+    assert language.score("action", prompts, [((5,), (6, 7)), ((8,),)]).log_probs.shape == (2, 2)
+    assert len(generate(language.base, prompts, 4, language.tokens.end, None)) == 2
+
+
+def test_weights_that_are_missing_are_not_made_up(checkpoint):
+    weights = load_file(checkpoint / "model.safetensors")
+    weights.pop("lm_head.weight")
+    save_file(weights, checkpoint / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(LanguageModelError, match=r"lacks weights of a causal language model \(lm_head.weight"):
         load_base_model(str(checkpoint))
 
 

@@ -1,5 +1,7 @@
 """Scores of a packed trie are those of every prompt and candidate alone, and so are their gradients."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -12,10 +14,13 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
 )
 
+from rl_models.language_policy import packing, scoring
 from rl_models.language_policy.adapters import AdaptedModel
 from rl_models.language_policy.base_model import LanguageModelError
 from rl_models.language_policy.scoring import normalise, score_alone, score_trie
@@ -151,6 +156,62 @@ def test_a_model_that_decides_positions_itself_is_scored_candidate_by_candidate(
     scores = language.score("action", prompts, candidates).log_probs
     logits = language.base(torch.tensor([[1, 2, 3, 6, 7]])).logits[0].log_softmax(-1)
     torch.testing.assert_close(scores[0, 0], logits[2, 6] + logits[3, 7], atol=1e-5, rtol=0)
+
+
+def test_a_half_precision_model_with_sharp_logits_is_scored_as_a_trie():
+    """Its rounding alone moves scores further than a wrong mask moves those of a model that is sure of nothing."""
+    torch.manual_seed(0)
+    base = LlamaForCausalLM(LlamaConfig(**GATED | {"num_hidden_layers": 8}, initializer_range=0.1)).eval()
+    base.requires_grad_(False).lm_head.weight *= 40
+    language = AdaptedModel(base.bfloat16(), train_tokenizer(["a b"], VOCABULARY), LoraSettings())
+    assert float(base(torch.tensor([[5, 6, 7, 8]])).logits.detach().float().std()) > 10
+    assert language.scorer is score_trie
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("ignored", ["sees", "positions"])
+def test_a_model_that_ignores_masks_or_positions_is_found_out(monkeypatch, ignored, dtype):
+    """As if it read a row from left to right."""
+
+    def pack_ignored(*arguments):
+        packed = packing.pack(*arguments)
+        rows, width = packed.tokens.shape
+        plain = {"sees": packed.sees | True, "positions": torch.arange(width).expand(rows, width)}
+        plain["sees"] = plain["sees"].tril()
+        return dataclasses.replace(packed, **{ignored: plain[ignored]})
+
+    monkeypatch.setattr(scoring, "pack", pack_ignored)
+    torch.manual_seed(0)
+    base = LlamaForCausalLM(LlamaConfig(**GATED, initializer_range=0.1)).eval().to(dtype)
+    assert AdaptedModel(base, train_tokenizer(["a b"], VOCABULARY), LoraSettings()).scorer is score_alone
+
+
+def test_prompts_beyond_a_window_of_attention_are_scored_by_the_models_own_mask():
+    language = adapted(MistralForCausalLM, MistralConfig(**GATED, sliding_window=20))
+    prompts, candidates = [tuple(range(10, 50)), (5, 6, 7)], [((1, 2), (1, 3)), ((4,),)]
+    assert language.scorer is score_trie
+    for some in (slice(0, 2), slice(1, 2)):
+        found = language.score("action", prompts[some], candidates[some]).log_probs
+        wanted = score_alone(language.base, prompts[some], candidates[some]).log_probs
+        torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
+    trie = score_trie(language.base, prompts, candidates).log_probs
+    assert float((trie - score_alone(language.base, prompts, candidates).log_probs).detach().abs().max()) > 1e-2
+
+
+def test_layers_that_are_recomputed_drop_nothing_out():
+    """Those of OPT drop out by themselves once they are told that they are in training."""
+    config = OPTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=48, vocab_size=VOCABULARY, dropout=0.5
+    )
+    gradients = []
+    for recomputes in (False, True):
+        language = adapted(OPTForCausalLM, config)
+        if recomputes:
+            language.checkpoint_layers()
+        scores = language.score("action", [(9, 8, 7)], [((1, 2), (3,))]).log_probs
+        scores.sum().backward()
+        gradients.append(torch.cat([weight.grad.flatten() for weight in language.action.values()]))
+    torch.testing.assert_close(*gradients)
 
 
 def test_sums_are_divided_by_tokens_or_words_of_each_candidate():
