@@ -33,9 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _clocks(parts: Sequence[Any]) -> list[str]:
     """What is counted; a part whose processes work side by side says so with a `CLOCK` of its own."""
-    named = {part: getattr(part, "CLOCK", None) for part in parts}
-    own = [f"{clock} in {part.__name__.rpartition('.')[2]}" for part, clock in named.items() if clock]
-    return ["CPU time"] * (None in named.values()) + own
+    named = [(getattr(part, "CLOCK", None), part.__name__.rpartition(".")[2]) for part in parts]
+    common = ["CPU time"] if any(clock is None for clock, _ in named) else []
+    return common + [f"{clock} in {name}" for clock, name in named if clock]
 
 
 if __name__ == "__main__":

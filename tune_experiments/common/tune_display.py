@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ray.tune import Callback
+from ray.tune.experiment import Trial
 
 from tune_experiments.common.progress import Progress
+from tune_experiments.common.waiting import Waiting, room_in_cluster
 
 
 class _Display(Callback):  # type: ignore[misc]
@@ -14,10 +16,17 @@ class _Display(Callback):  # type: ignore[misc]
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
+        self._waiting = Waiting(lambda trial, said: progress.update(trial, {"said": said}), room_in_cluster)
 
     def __reduce__(self) -> Any:
         # Tune pickles its callbacks into its bookkeeping; the live display stays with this process.
         return (Callback, ())
+
+    def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
+        """See who waits; Tune holds no more trials than may run at once, so whoever is pending could run."""
+        pending = [trial for trial in trials if trial.status == Trial.PENDING]
+        groups = {trial.config["request"]["name"]: trial.placement_group_factory for trial in pending}
+        self._waiting.look({name: group.required_resources for name, group in groups.items()})
 
     def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
         """Show a row."""
