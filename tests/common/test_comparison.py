@@ -62,6 +62,23 @@ def test_a_method_of_two_runs_bears_their_names(tmp_path):
     assert [row.method for row in comparison.rows] == ["sync (first)", "sync (second)", "marginal"]
 
 
+def test_folders_of_one_name_stay_apart(tmp_path):
+    runs = [tmp_path / machine / "run" for machine in ("first", "second")]
+    for value, run in enumerate(runs):
+        run.mkdir(parents=True)
+        append(run / "results.jsonl", [result("sync", 0, float(value))])
+    (comparison,) = compare(read_runs(runs))
+    assert [row.values for row in comparison.rows] == [(0.0,), (1.0,)]
+    assert [row.method for row in comparison.rows] == [f"sync ({run})" for run in runs]
+
+
+def test_a_folder_counts_once(tmp_path, monkeypatch):
+    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="is named twice, and its seeds would count twice"):
+        read_runs([tmp_path, tmp_path.relative_to(tmp_path)])
+
+
 def test_nothing_to_compare_is_told(tmp_path):
     append(tmp_path / "results.jsonl", [result("sync", 0, 0.1)])
     with pytest.raises(UserError, match="no two methods with results in the same world"):

@@ -13,12 +13,13 @@ from ray import tune
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
 from tune_experiments import matrix_game
 from tune_experiments.common import search_population
-from tune_experiments.common.config_json import config_from_json
+from tune_experiments.common.config_json import config_from_json, config_to_json
 from tune_experiments.common.outcome import outcome_of, write_outcome
+from tune_experiments.common.policies import chosen_checkpoint
 from tune_experiments.common.search import SearchSpace, all_settings, draw_settings
 from tune_experiments.common.search_agenda import Agendas
 from tune_experiments.common.search_halving import Halving, rungs_of
-from tune_experiments.common.search_population import Population, decide
+from tune_experiments.common.search_population import Population, decide, inherit
 from tune_experiments.common.trial import Trial
 from tune_experiments.common.trial_log import read_metrics
 
@@ -266,6 +267,21 @@ def test_an_heir_has_the_donors_weights_and_nothing_of_its_own(request_of, tmp_p
             np.testing.assert_array_equal(value, heir.tensors[group][name])
     assert len(list(folders[0].glob("checkpoint_*"))) == 1
     assert heir.state["config"]["learning_rate"] == copy["values"]["learning_rate"]
+
+
+def test_an_heir_of_chosen_weights_has_the_donors_choice(tmp_path):
+    for member, (chosen, newest) in {"donor": (20, 30), "heir": (10, 35)}.items():
+        for step in (chosen, newest):
+            state = {"config": member, "choice": {"value": 0.5, "env_steps": chosen}}
+            save_checkpoint(tmp_path / member / "checkpoints", step, {"weights": {"a": np.full(1, step)}}, state)
+    inherit(tmp_path / "donor", tmp_path / "heir", CONFIG)
+    assert sorted(path.name for path in (tmp_path / "heir" / "checkpoints").iterdir()) == [
+        "checkpoint_000020",
+        "checkpoint_000030",
+    ]
+    found = load_checkpoint(chosen_checkpoint(tmp_path / "heir"))
+    assert found.tensors["weights"]["a"] == 20
+    assert found.state["config"] == config_to_json(CONFIG)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from ray import tune
 from ray.tune.search.sample import Categorical
 
 from tune_experiments import furnmove_methods, matrix_game
+from tune_experiments.common import search_run
 from tune_experiments.common.command_line import parse
 from tune_experiments.common.config_json import config_from_json, config_to_json
 from tune_experiments.common.config_path import replaced, value_at
@@ -171,6 +172,27 @@ def test_a_broken_search_goes_on_where_it_was(ray_session, tmp_path):
     ]
     ranking = [json.loads(line) for line in (out / "search.jsonl").read_text().splitlines()]
     assert sorted(row["setting"] for row in ranking) == [0, 1]
+
+
+def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monkeypatch):
+    monkeypatch.setattr(search_run, "check_this_machine", lambda cpus: None)  # four of the session's CPUs are logical
+    out, flags = tmp_path / "out", ["--methods", "marginal", "--budget-env-steps", "320", "--preset", "smoke"]
+    words = [*flags, "--search-by", "grid", "--search-over", "workers.runners=grid:0,1", "--out", str(out)]
+    assert main(without_test(FURNMOVE), words) == 0
+    ranking = [json.loads(line) for line in (out / "search.jsonl").read_text().splitlines()]
+    assert sorted(row["parameters"]["workers.runners"] for row in ranking) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("by", "sentence"),
+    [("grid", "a trial needs 1001 CPUs"), ("pbt", "--search-by pbt cannot vary workers.runners")],
+)
+def test_processes_that_cannot_be_are_told_before_there_is_a_folder(tmp_path, capsys, by, sentence):
+    words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", by]
+    words += ["--search-over", "workers.runners=grid:0,1000", "--out", str(tmp_path / "out")]
+    assert main(FURNMOVE, words) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_experiment_without_a_space_says_so(tmp_path, capsys):

@@ -73,14 +73,20 @@ def read_runs(paths: Sequence[Path]) -> list[Result]:
     """The results of several folders; a method that occurs in several bears its folder's name.
 
     Raises:
-        UserError: a folder without results.
+        UserError: a folder without results, or one that is named twice.
     """
+    folders = [path.resolve() for path in paths]
+    twice = next((path for path, folder in zip(paths, folders, strict=True) if folders.count(folder) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice} is named twice, and its seeds would count twice; name each folder once")
     read = [(path, result_file.read(path / "results.jsonl")) for path in paths]
+    names = [folder.name for folder in folders]
     found = []
-    for path, results in read:
+    for number, (path, results) in enumerate(read):
         others = {result.method for other, those in read if other != path for result in those}
+        name = names[number] if names.count(names[number]) == 1 else str(path)
         for result in results:
-            method = f"{result.method} ({path.name})" if result.method in others else result.method
+            method = f"{result.method} ({name})" if result.method in others else result.method
             found.append(Result(**vars(result) | {"method": method}))
     return found
 

@@ -15,14 +15,21 @@ from tune_experiments.common.command_line import RunOptions, config_to_json, par
 from tune_experiments.common.cost import cost
 from tune_experiments.common.curriculum import Curriculum, stages_of
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import Experiment, trial_folders, trial_name
+from tune_experiments.common.experiment import Experiment, read_configuration, trial_folders, trial_name
 from tune_experiments.common.mirror import Mirror, open_run
 from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.search_agenda import Agendas
 from tune_experiments.common.search_folder import refuse_search_folder
-from tune_experiments.common.search_run import Search, agenda_of, draw_search, search_requests, show_ranking
+from tune_experiments.common.search_run import (
+    Search,
+    agenda_of,
+    check_processes,
+    draw_search,
+    search_requests,
+    show_ranking,
+)
 from tune_experiments.common.stage_handover import check_handovers
 from tune_experiments.common.tables import write_tables
 from tune_experiments.common.tuning import Request, request_for, run_trials
@@ -43,6 +50,8 @@ def main(experiment: Experiment, arguments: Sequence[str] | None = None) -> int:
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     _check(experiment, config, options)
     search = draw_search(experiment, config, options) if options.searches else None
+    if search is not None:
+        check_processes(experiment, search, options)
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
     with open_run(out, config_to_json(config), experiment.name, options.seeds) as (folder, mirror):
         console = Console(soft_wrap=True)
@@ -163,16 +172,23 @@ def _train(
     console: Console,
     agenda: Agendas | None = None,
 ) -> dict[str, str]:
-    plans = {request["name"]: experiment.plan(config, request["method"], request["seed"]) for request in requests}
-    workers = plans[requests[0]["name"]].workers
+    plans = {
+        request["name"]: experiment.plan(
+            read_configuration(experiment, request["config"]), request["method"], request["seed"]
+        )
+        for request in requests
+    }
+    workers = [plan.workers for plan in plans.values()]
     stage = {"stage": "stage"} if any(isinstance(plan, Curriculum) for plan in plans.values()) else {}
     columns = stage | dict(experiment.columns)
     budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
     with ray_cluster() as ray, experiment.shared(config):
-        concurrent = min(check_capacity(ray, workers.cpus, workers.gpus), len(requests))
+        concurrent = min(
+            check_capacity(ray, max(one.cpus for one in workers), max(one.gpus for one in workers)), len(requests)
+        )
         console.print(cost(list(plans.values()), concurrent), highlight=False)
         uri = mirror.uri if mirror else None
-        failures = run_trials(requests, workers, budgets, concurrent, folder.path, columns, uri, agenda)
+        failures = run_trials(requests, budgets, concurrent, folder.path, columns, uri, agenda)
     if mirror is not None:
         mirror.pull()  # what trials have left there
     # Tune takes Control-C for itself and comes back with whatever there is.

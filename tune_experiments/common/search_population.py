@@ -19,7 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
+from rl_models.training.checkpoint import (
+    load_checkpoint,
+    load_state,
+    newest_whole_checkpoint,
+    path_of,
+    save_checkpoint,
+)
 from tune_experiments.common.config_json import config_from_json, config_to_json
 from tune_experiments.common.config_path import replaced
 from tune_experiments.common.errors import UserError
@@ -67,6 +73,8 @@ def decide(
 def inherit(donor: Path, heir: Path, config: Any) -> None:
     """Put the donor's newest checkpoint in place of all of the heir's, with the heir's configuration.
 
+    Where weights are chosen by validation the donor's choice so far comes along, for the newest one names it.
+
     Args:
         donor: trial folder.
         heir: another.
@@ -75,12 +83,18 @@ def inherit(donor: Path, heir: Path, config: Any) -> None:
     newest = newest_whole_checkpoint(donor / "checkpoints")
     if newest is None:
         raise UserError(f"{donor} has no whole checkpoint to copy; run the same command again to train it anew")
-    found = load_checkpoint(newest)
-    state = found.state | {"config": config_to_json(config)}
-    kept = save_checkpoint(heir / "checkpoints", found.step, found.tensors, state)
+    choice = load_state(newest).get("choice")
+    wanted = {path_of(newest.parent, choice["env_steps"]), newest} if choice else {newest}
+    # The newest last: a crash before leaves the heir's own past.
+    kept = [_copied(one, heir / "checkpoints", config) for one in sorted(wanted)]
     for path in (heir / "checkpoints").glob("checkpoint_*"):
-        if path != kept:
+        if path not in kept:
             shutil.rmtree(path)
+
+
+def _copied(checkpoint: Path, folder: Path, config: Any) -> Path:
+    found = load_checkpoint(checkpoint)
+    return save_checkpoint(folder, found.step, found.tensors, found.state | {"config": config_to_json(config)})
 
 
 class Population:

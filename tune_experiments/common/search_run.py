@@ -18,6 +18,7 @@ from tune_experiments.common.config_path import flags_between
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment
 from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.ray_cluster import check_this_machine
 from tune_experiments.common.results import Result, replace_rows
 from tune_experiments.common.run_folder import RunFolder
 from tune_experiments.common.search import SearchSpace, Setting, all_settings, draw_settings
@@ -74,6 +75,20 @@ def draw_search(experiment: Experiment, config: Any, options: RunOptions) -> Sea
         space = dataclasses.replace(space, objective=options.search_objective)
     methods = experiment.methods(config)
     return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
+
+
+def check_processes(experiment: Experiment, search: Search, options: RunOptions) -> None:
+    """Count this machine's CPUs where the search will run here, for a search may vary the processes of a trial.
+
+    Raises:
+        UserError: a setting needs more, or PBT would change the processes of trials on their way.
+    """
+    varied = [path for path in search.space.domains if path.split(".")[0] == "workers"]
+    if varied and search.by == "pbt":
+        raise UserError(f"--search-by pbt cannot vary {varied[0]}: heirs would go on with other processes; use random")
+    for method, tried in search.settings.items():
+        for cpus in {experiment.plan(one.config, method, options.seeds[0]).workers.cpus for one in tried}:
+            check_this_machine(cpus)
 
 
 def _settings(space: SearchSpace, config: Any, method: str, options: RunOptions) -> list[Setting]:

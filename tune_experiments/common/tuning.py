@@ -41,6 +41,24 @@ def request_for(experiment: str, config: Any, method: str, seed: int, folder: Pa
     }
 
 
+def workers_of(request: Request) -> Workers:
+    """Processes of the trial, by its own configuration: methods may differ in them, and a search may vary them."""
+    experiment = find_experiment(request["experiment"])
+    config = read_configuration(experiment, request["config"])
+    return experiment.plan(config, request["method"], request["seed"]).workers
+
+
+def _places(parameters: dict[str, Any]) -> Any:
+    """What Tune reserves for a trial: its own process first, then runners, then learners."""
+    from ray import tune
+
+    workers = workers_of(parameters["request"])
+    # RLlib wants aggregators on the node of their learner.
+    learner = {"CPU": 1.0 + workers.aggregators, "GPU": workers.gpus_per_learner}
+    own = {"CPU": 1.0} if workers.learners else learner
+    return tune.PlacementGroupFactory([own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners])
+
+
 def train_trial(parameters: dict[str, Any]) -> None:
     """Tune's function trainable: everything it needs is names, JSON and a folder."""
     from ray import tune
@@ -77,7 +95,6 @@ def _reports_and_sends(report: Report, checkpoints: Path, mirror: Mirror) -> Rep
 
 def run_trials(
     requests: Sequence[Request],
-    workers: Workers,
     budgets: Mapping[str, int],
     concurrent: int,
     out: Path,
@@ -89,7 +106,6 @@ def run_trials(
 
     Args:
         requests: what to run.
-        workers: processes of one trial.
         budgets: trial name -> env steps, for the progress display.
         concurrent: how many trials run at once.
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
@@ -113,14 +129,10 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
 
-    # RLlib wants aggregators on the node of their learner.
-    learner = {"CPU": 1.0 + workers.aggregators, "GPU": workers.gpus_per_learner}
-    own = {"CPU": 1.0} if workers.learners else learner
-    bundles = [own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners]
     searcher = None if agenda is None else as_searcher(agenda)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
-            tune.with_resources(train_trial, tune.PlacementGroupFactory(bundles)),
+            tune.with_resources(train_trial, _places),
             param_space={"request": tune.grid_search(list(requests))} if agenda is None else {},
             tune_config=tune.TuneConfig(
                 max_concurrent_trials=concurrent,
