@@ -159,13 +159,13 @@ class LanguageNetwork(nn.Module):
 
     def _thoughts(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""
+        if not moments:
+            device = self.language.base.device
+            return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
         if torch.is_grad_enabled():
             return self._compute(moments)
         found = self.moments.of(moments, self.language.version("action"), self._rows)
-        scores, states = zip(*found, strict=True) if found else ((), ())
-        if not found:
-            device = self.language.base.device
-            return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
+        scores, states = zip(*found, strict=True)
         return torch.stack(scores), torch.stack(states)
 
     def _rows(self, moments: list[Moment]) -> list[tuple[Tensor, Tensor]]:

@@ -61,7 +61,8 @@ class MessageSettings:
     """How agents write to each other."""
 
     heard: Literal["messages", "silence", "shuffled"] = "messages"
-    """What reaches the others: what was written, nothing (nobody writes), or what was written in another world."""
+    """What reaches the others: what was written, nothing (nobody writes), or what was written in another world:
+    the one before among those that are played together, so a single world hears its own."""
     most_words: int = 10
     most_tokens: int = 24
     sampled: bool = False

@@ -187,6 +187,19 @@ def test_illegal_actions_are_neither_scored_nor_drawn():
     assert not output.extras[ACTION_SCORES].detach()[illegal].any()
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
+    one = stirred()
+    batch = {
+        key: value[:, :1] for key, value in to_batch(one.collect()).items() if key.startswith(("obs/", "is_first"))
+    }
+    batch["obs/decides"] = torch.zeros_like(batch["obs/decides"])
+    computed = one.policy.network.moments.computed
+    with torch.set_grad_enabled(learns):
+        assert not think(one.policy, batch).values.detach().any()
+    assert one.policy.network.moments.computed == computed
+
+
 def test_equal_moments_are_computed_once():
     """In a learner's batch, and from step to step while acting, until a weight changes."""
     one = stirred(num_worlds=12)
