@@ -109,6 +109,8 @@ def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(en
     usage = usage_of(tmp_path / "first" / "trials" / trial_name("api", 0) / config.chat.record)
     assert min(usage.requests, usage.failures, usage.prompt_tokens) > 0
     spent = {line.metric: line.value for line in found if line.metric.startswith("chat_")}
+    refused = {name: spent.pop(name) for name in ("chat_asked", "chat_rejected", "chat_fallback")}
+    assert refused["chat_asked"] >= refused["chat_fallback"] > 0 < refused["chat_rejected"]
     assert spent == usage.numbers(config.chat.prices) and spent["chat_cost"] > 0
     table = EXPERIMENT.tables(found)[-1]
     assert table.title.endswith("chat models") and [label for label, _ in table.rows] == ["api"]

@@ -194,6 +194,14 @@ def test_a_team_is_tested_beside_its_ablations_and_baselines():
         assert all(len(values) == SMOKE.test_episodes for values in episodes.values())
 
 
+def test_one_kitchen_has_no_other_whose_messages_it_could_hear():
+    played = evaluate(dataclasses.replace(SMOKE, test_episodes=1), cooking("verco").build_policy())
+    assert [name for name in ABLATIONS if f"{SMOKE.task} {name}" in played] == [
+        "in silence",
+        "with the teacher's messages",
+    ]
+
+
 def test_scripted_cooks_serve_the_secret_order_only_if_they_hear():
     config = dataclasses.replace(SMOKE, task="secret_order", max_episode_steps=32, test_episodes=30)
     played = evaluate(config, cooking("symbolic_ppo", config).build_policy())
@@ -365,6 +373,7 @@ def test_a_record_that_nobody_asks_for_is_refused(tmp_path):
         ({"methods": ()}, "--methods must be one or more"),
         ({"rounds": 0}, "--rounds must be at least 1"),
         ({"max_episode_steps": -1}, "--max-episode-steps must be at least 0"),
+        ({"methods": ("shuffled",), "valid_episodes": 1}, "--valid-episodes must be at least 2"),
     ],
 )
 def test_what_no_run_can_have_is_refused(changes, said):

@@ -164,6 +164,8 @@ class VercoConfig:
         check_between(0, 1, self, "corpus.error", "corpus.sense", "corpus.heed")
         check_between(0, 1, self, "lessons.error")
         check_between(0, 0.9, self, "distillation.held_out")
+        if "shuffled" in self.methods:  # messages of another kitchen
+            check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
         _check_team(self)
         if not self.symbolic.dense or min(self.symbolic.dense) < 1:
             raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")

@@ -23,7 +23,7 @@ from rl_models.team_policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.common.plan import Episodes
 from tune_experiments.common.salad.config import VercoConfig, make_world
-from tune_experiments.common.salad.prompted import usage
+from tune_experiments.common.salad.prompted import refusals, usage
 from tune_experiments.common.salad.taught import taught_world, writer_of
 
 EVALUATION_SEED = 500
@@ -43,7 +43,8 @@ def test(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
     played = {config.task: own} | ablations | dict(_baselines(config))
     found = {world: by_order(episodes) for world, episodes in played.items()}
-    found[config.task] |= {name: np.array([number]) for name, number in usage(config.chat).items()}
+    asked = usage(config.chat) | refusals(config.chat)
+    found[config.task] |= {name: np.array([number]) for name, number in asked.items()}
     return found
 
 
@@ -98,6 +99,8 @@ def hearing(policy: TeamPolicy, heard: str) -> Iterator[None]:
 
 def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[str, Episodes]]:
     for name, heard in ((SILENT, "silence"), (SHUFFLED, "shuffled")):
+        if heard == "shuffled" and config.test_episodes < 2:
+            continue  # there is no other kitchen
         with hearing(policy, heard):
             yield (
                 f"{config.task} {name}",

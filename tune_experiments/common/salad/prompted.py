@@ -137,6 +137,12 @@ def usage(settings: ChatSettings) -> dict[str, float]:
     return usage_of(record).numbers(settings.prices) if record.is_file() else {}
 
 
+def refusals(settings: ChatSettings) -> dict[str, float]:
+    """How often this process asked, rejected an answer, and got none of use, name -> number; empty if it never asked."""
+    counts = asker(settings).counts if Path(settings.record).is_file() else {}
+    return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
+
+
 class PromptedNetwork(nn.Module):
     """Every cook's situation goes to the chat model in words; its answer is the action."""
 
