@@ -138,7 +138,7 @@ def usage(settings: ChatSettings) -> dict[str, float]:
 
 
 def refusals(settings: ChatSettings) -> dict[str, float]:
-    """How often this process asked, rejected an answer, and got none of use, name -> number; empty if it never asked."""
+    """How often this process asked, rejected an answer, and got none of use, name -> number; empty if never."""
     counts = asker(settings).counts if Path(settings.record).is_file() else {}
     return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
 
