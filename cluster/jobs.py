@@ -21,6 +21,8 @@ __all__ = ["Jobs", "pinned_packages", "runtime_environment"]
 ROOT = Path(__file__).resolve().parents[1]
 PINNED = ("ray", "numpy", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
 """What numbers depend on; a job looks at these before it trains."""
+_PINNED_TOO = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow", "pettingzoo")
+"""What a job needs beside them."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -41,10 +43,9 @@ def runtime_environment(variables: Mapping[str, str], installs: bool) -> dict[st
     environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}
     if installs:
         # Ray refuses to have itself replaced inside a job.
-        wanted = [
-            f"{name}=={version}" for name, version in pinned_packages().items() if name in PINNED and name != "ray"
-        ]
-        environment["pip"] = {"packages": [*wanted, "tyro", "rich", "pydantic>=2", "tensorboard", "matplotlib"]}
+        pins = pinned_packages()
+        wanted = [f"{name}=={pins[name]}" for name in (*PINNED, *_PINNED_TOO) if name != "ray"]
+        environment["pip"] = {"packages": wanted}
     return environment
 
 
@@ -123,6 +124,7 @@ class Jobs:
     @contextmanager
     def _sentences(self, job: str = "") -> Iterator[None]:
         """Turn the SDK's errors into sentences."""
+        from aiohttp import ClientError  # Ray's own way of following a job
         from ray.exceptions import AuthenticationError
 
         try:
@@ -132,7 +134,7 @@ class Jobs:
                 f"{self.address} refused the token: give the token with which that cluster was started, "
                 f"by --token-file or RAY_AUTH_TOKEN"
             ) from error
-        except (ConnectionError, OSError) as error:
+        except (ClientError, OSError) as error:
             raise self._gone() from error
         except RuntimeError as error:
             if "WebSocket" in str(error):  # what followed the output was cut off
@@ -143,8 +145,12 @@ class Jobs:
 
 
 def _checked_address(address: str) -> str:
-    url = urlparse(address)
-    if url.scheme not in ("http", "https") or not url.hostname:
+    try:
+        url = urlparse(address)
+        is_one = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:  # half an IPv6 address, or a port that is none
+        is_one = False
+    if not is_one:
         said = f"not {address!r}" if address else "and none was given"
         raise UserError(f"--address must be http://HOST:PORT of the head's dashboard (port 8265 as a rule), {said}")
     return address.rstrip("/")
@@ -165,5 +171,8 @@ def _find_token(token_file: Path | None) -> None:
         os.environ["RAY_AUTH_TOKEN"] = token
     places = [os.environ.get("RAY_AUTH_TOKEN_PATH"), str(Path.home() / ".ray" / "auth_token")]
     has_file = any(place and Path(place).is_file() for place in places)
-    if not os.environ.get("RAY_AUTH_TOKEN") and not has_file:
+    given = os.environ.get("RAY_AUTH_TOKEN", "").strip()
+    if not all("!" <= sign <= "~" for sign in given):
+        raise UserError("the token holds blanks or signs that are not ASCII: give that of the cluster as it was made")
+    if not given and not has_file:
         raise UserError("no token was given: set RAY_AUTH_TOKEN to that of the cluster, or name its file: --token-file")

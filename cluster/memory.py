@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from tune_experiments.common.errors import UserError
+
 __all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample", "trends", "write_samples"]
 
 OBJECT_STORE = "object store (shared by all)"
@@ -134,7 +136,7 @@ def _slope(hours: np.ndarray, megabytes: np.ndarray) -> tuple[float, float]:
     if np.ptp(megabytes) == 0:  # scipy's interval would be nan
         return 0.0, 0.0
     if len(hours) < _BLOCKS:
-        raise ValueError(f"a slope needs {_BLOCKS} samples after the warm-up, not {len(hours)}")
+        raise UserError(f"a slope needs {_BLOCKS} samples after the warm-up, not {len(hours)}: soak longer")
     centres = [block.mean() for block in np.array_split(hours, _BLOCKS)]
     means = [block.mean() for block in np.array_split(megabytes, _BLOCKS)]
     line = stats.linregress(centres, means)
@@ -154,8 +156,22 @@ def write_samples(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """What `write_samples` has written."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    """What `write_samples` has written.
+
+    Raises:
+        UserError: there is no such file, or it holds something else.
+    """
     numbers = ("minutes", "resident", "own", "shared")
-    return [Sample(pid=int(row["pid"]), process=row["process"], **{n: float(row[n]) for n in numbers}) for row in rows]
+    try:
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        found = [
+            Sample(pid=int(row["pid"]), process=row["process"], **{n: float(row[n]) for n in numbers}) for row in rows
+        ]
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); name the file of a soak") from error
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise UserError(f"{path} holds no samples of a soak ({error!r}); name the file that it wrote") from error
+    if not found:
+        raise UserError(f"{path} holds no samples yet; wait until the soak has looked")
+    return found

@@ -21,6 +21,7 @@ from cluster.local_cluster import LocalCluster
 from cluster.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
 from cluster.processes import command_of, marked
 from cluster.submission import Submission, TrialFolder
+from tune_experiments.common.errors import exits_with_one_sentence
 
 FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-steps", "1000000000"]
 FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]
@@ -30,6 +31,7 @@ FLAGS += ["--train-rooms", "train"]
 the stream are kept by whoever plays them (9 KB each), which in the first hour looks like a leak."""
 
 
+@exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train and look, then print the table; 1 if the job ended meanwhile."""
     words, flags = _parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)

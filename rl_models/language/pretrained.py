@@ -90,8 +90,10 @@ class PretrainedEncoder:
         shown = logging.get_verbosity()
         logging.set_verbosity_error()  # A checkpoint's other heads are left behind on purpose.
         try:
-            tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
-            model = AutoModel.from_pretrained(self.folder, local_files_only=True, use_safetensors=True)
+            tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+            model = AutoModel.from_pretrained(
+                self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
+            )
         except Exception as error:  # safetensors, torch and tokenizers have types of their own for a damaged file
             raise PretrainedError(
                 f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "

@@ -7,6 +7,7 @@ import pytest
 
 from cluster.memory import OBJECT_STORE, Sample, name_of, read_samples, sample, trends, write_samples
 from cluster.soak import main, report
+from tune_experiments.common.errors import UserError
 
 
 def hour(pid, process, own, shared=None):
@@ -65,7 +66,7 @@ def test_a_process_that_came_or_went_is_listed_and_not_judged():
 
 
 def test_too_few_samples_make_no_slope():
-    with pytest.raises(ValueError, match="needs 9 samples after the warm-up, not 4"):
+    with pytest.raises(UserError, match="needs 9 samples after the warm-up, not 4"):
         trends(hour(1, "p", lambda minute: float(minute))[:34], warm_up=15)
 
 

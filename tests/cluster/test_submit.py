@@ -77,7 +77,23 @@ def test_a_missing_token_is_told_before_anybody_is_asked(head, capsys, monkeypat
     assert asked == []
 
 
-@pytest.mark.parametrize("address", [[], ["--address", "10.0.0.1:8265"], ["--address", "ray://a:10001"]])
+@pytest.mark.parametrize(
+    "token", ["f" * 32 + "\n" + "f" * 31, "two words", "\x01", "t\N{LATIN SMALL LETTER U WITH DIAERESIS}r"]
+)
+def test_a_token_that_is_none_is_told_before_anybody_is_asked(head, capsys, monkeypatch, token):
+    address, asked = head
+    monkeypatch.setenv("RAY_AUTH_TOKEN", token)
+    assert "the token holds blanks or signs that are not ASCII" in said(capsys, "list", "--address", address)
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        [],
+        *(["--address", one] for one in ("10.0.0.1:8265", "ray://a:10001", "http://[::1", "http://a:b", "http://a:0")),
+    ],
+)
 def test_an_address_is_that_of_a_dashboard(capsys, address):
     assert "--address must be http://HOST:PORT" in said(capsys, "list", *address)
 
@@ -159,6 +175,7 @@ def test_every_job_has_one_thread_an_operation_and_one_hash_seed():
     assert "pip" not in fixed
     packages = runtime_environment({}, installs=True)["pip"]["packages"]
     assert f"numpy=={pinned_packages()['numpy']}" in packages
+    assert all(package.split("==") in map(list, pinned_packages().items()) for package in packages)
     assert not any(package.startswith("ray==") for package in packages), "Ray cannot replace itself in a job"
 
 

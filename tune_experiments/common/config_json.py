@@ -6,6 +6,7 @@ Never pickle: a configuration can be read from a stranger's folder. This file mu
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import types
@@ -116,7 +117,9 @@ def _from_json(hint: Any, value: Any, where: str) -> Any:
         return {key: _from_json(arguments[1], inner, f"{where}.{key}") for key, inner in value.items()}
     elif hint is float:
         fits = (isinstance(value, int | float) and not isinstance(value, bool)) or value in _NOT_FINITE
-        value = float(value) if fits else value
+        with contextlib.suppress(OverflowError):  # a whole number that no float can hold stays what it is
+            value = float(value) if fits else value
+        fits = isinstance(value, float)
     else:
         fits = type(value) is hint or hint is Any
     if not fits:

@@ -81,7 +81,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     Raises:
         UserError: the log does not tell.
     """
-    measured = [row for row in rows if SPEED in row and RUNNER_SPEED in row and BUSY in row][-_ROWS:]
+    measured = [row for row in rows if _tells(row)][-_ROWS:]
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
@@ -100,6 +100,12 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
         lag=middle(LAG),
         queue=middle(QUEUE),
     )
+
+
+def _tells(row: Mapping[str, float]) -> bool:
+    """Whether a row has all three numbers, and they can be true."""
+    speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
+    return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
 
 
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:

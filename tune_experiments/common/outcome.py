@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.team_policy import TeamPolicy
+from tune_experiments.common.config_json import config_from_json
 from tune_experiments.common.course import Course
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import Experiment
@@ -89,6 +90,6 @@ def outcome_of(folder: Path) -> list[Result] | None:
     if not path.exists():
         return None
     try:
-        return [Result(**row) for row in read_json(path)["results"]]
+        return [config_from_json(Result, row, f"{path}: a result") for row in read_json(path)["results"]]
     except (KeyError, TypeError) as error:
         raise UserError(f"{path} holds no results ({error!r}); delete it and the trial is tested again") from error

@@ -99,13 +99,18 @@ def _read_if_there(path: Path) -> list[Result]:
 
 def _write(path: Path, results: Sequence[Result]) -> None:
     for result in results:
-        for name in ("value", "ci_low", "ci_high"):
-            number = getattr(result, name)
-            if number is not None and not math.isfinite(number):
-                raise ValueError(
-                    f"{name} of {result.metric} of {result.method} is {number}; results are finite numbers"
-                )
+        if (said := _not_finite(result)) is not None:
+            raise ValueError(said)
     write_atomically(path, "".join(json.dumps(_plain(result)) + "\n" for result in results))
+
+
+def _not_finite(result: Result) -> str | None:
+    """What is wrong with its numbers; None if they are finite."""
+    for name in ("value", "ci_low", "ci_high"):
+        number = getattr(result, name)
+        if number is not None and not math.isfinite(number):
+            return f"{name} of {result.metric} of {result.method} is {number}; results are finite numbers"
+    return None
 
 
 def _plain(result: Result) -> dict[str, Any]:
@@ -119,4 +124,7 @@ def _parse(path: Path, number: int, line: bytes) -> Result:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} line {number} is no JSON ({error}); delete that line and evaluate again") from error
-    return config_from_json(Result, data, f"{path} line {number}")
+    result = config_from_json(Result, data, f"{path} line {number}")
+    if (said := _not_finite(result)) is not None:
+        raise UserError(f"{path} line {number}: {said}; delete that line and evaluate again")
+    return result

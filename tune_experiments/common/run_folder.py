@@ -159,6 +159,8 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
 def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> None:
     path = out / MANIFEST_FILE
     sessions = read_json(path).get("sessions", []) if path.exists() else []
+    if not isinstance(sessions, list):
+        raise UserError(f"{path} lists no sessions; restore it or give --out another folder")
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,

@@ -7,6 +7,7 @@ know any experiment.
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -84,8 +85,8 @@ def _ends(path: str, text: str) -> tuple[float, float]:
         low, high = (float(one) for one in text.split(":"))
     except ValueError:
         raise UserError(f"--search-over {path}: a range is LOW:HIGH, not {text!r}") from None
-    if not low < high:
-        raise UserError(f"--search-over {path}: the low end must be below the high one, not {text!r}")
+    if not -math.inf < low < high < math.inf:
+        raise UserError(f"--search-over {path}: the low end must be below the high one and both finite, not {text!r}")
     return low, high
 
 

@@ -78,8 +78,11 @@ def claim_for_search(out: Path, settings: Settings, seed: int, objective: str, b
     if path.exists():
         before = read_json(path)
         # Rungs and populations depend on how many compete, so such a search cannot become longer.
-        count = min(_length(before), _length(document)) if by in ("random", "grid") else _length(document)
-        changed = first_differences(_shortened(before, count), _shortened(document, count), limit=1)
+        try:
+            count = min(_length(before), _length(document)) if by in ("random", "grid") else _length(document)
+            changed = first_differences(_shortened(before, count), _shortened(document, count), limit=1)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise UserError(f"{path} is of no search ({error!r}); restore it or give --out another folder") from error
         if changed:
             raise UserError(
                 f"{out} was started as another search ({'; '.join(changed)}); "

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tune_experiments.common.errors import UserError
 from tune_experiments.common.files import read_json, write_json
 from tune_experiments.common.search import Setting
 from tune_experiments.common.search_agenda import Reached, Request, RequestOf, value_between
@@ -130,4 +131,10 @@ class Halving:
         return read_json(self._file) if self._file.exists() else {}
 
     def _written(self) -> dict[int, int]:
-        return {int(number): rung for number, rung in self._document().get(self._method, {}).items()}
+        document = self._document().get(self._method, {})
+        numbers, rungs = {str(number): number for number in self._settings}, range(len(self._rungs))
+        if not isinstance(document, dict) or any(number not in numbers for number in document):
+            raise UserError(f"{self._file} is of no such search; restore it or give --out another folder")
+        if any(type(rung) is not int or rung not in rungs for rung in document.values()):
+            raise UserError(f"{self._file} names rungs that are none; restore it or give --out another folder")
+        return {numbers[number]: rung for number, rung in document.items()}

@@ -55,6 +55,16 @@ class Copy:
     values: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Generation:
+    """How `Population` writes a generation down."""
+
+    env_steps: int
+    scores: tuple[float | None, ...]
+    copies: tuple[Copy, ...]
+    is_done: bool
+
+
 def decide(
     scores: Sequence[float], values: Sequence[Mapping[str, Any]], space: SearchSpace, chance: np.random.Generator
 ) -> list[Copy]:
@@ -213,7 +223,15 @@ class Population:
         return read_json(self._file) if self._file.exists() else {}
 
     def _written(self) -> list[dict[str, Any]]:
-        return self._document().get(self._name, [])
+        """What the file says of this population; whoever gave us the folder may have put something else there."""
+        written = self._document().get(self._name, [])
+        where, members = f"{self._file}: a generation", range(len(self._configs))
+        if not isinstance(written, list) or len(written) >= GENERATIONS:
+            raise UserError(f"{self._file} is of no such search; restore it or give --out another folder")
+        for copy in (copy for one in written for copy in config_from_json(_Generation, one, where).copies):
+            if copy.heir not in members or copy.donor not in members or set(copy.values) - set(self._space.domains):
+                raise UserError(f"{where} copies what is not there; restore it or give --out another folder")
+        return written
 
     def _write(self, generation: dict[str, Any]) -> None:
         document = self._document()

@@ -1,0 +1,137 @@
+"""What a stranger or a slip can put into the files of a run or a search: each is one sentence that names the file."""
+
+import json
+import pickle
+from types import SimpleNamespace
+
+import pytest
+from ray import tune
+
+from cluster.memory import read_samples
+from cluster.soak import main as soak
+from rl_models.rllib.settings import Workers
+from tests.bomb import Bomb
+from tune_experiments import matrix_game
+from tune_experiments.common import results
+from tune_experiments.common.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.outcome import outcome_of
+from tune_experiments.common.results import Result
+from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.common.search import SearchSpace
+from tune_experiments.common.search_domains import space_over
+from tune_experiments.common.search_folder import claim_for_search
+from tune_experiments.common.search_halving import Halving
+from tune_experiments.common.search_population import Population
+from tune_experiments.common.trial_log import read_metrics
+
+LINE = vars(Result("furnmove_sync", "A table", "sync", "furnmove-v0", "test", 0, "success", 1.0))
+SETTINGS = [SimpleNamespace(number=number, values={}, config=matrix_game.SMOKE) for number in range(2)]
+SPACE = SearchSpace({"learning_rate": tune.loguniform(1e-3, 1e-1)})
+COPY = {"heir": 1, "donor": 0, "values": {"learning_rate": 0.1}}
+GENERATION = {"env_steps": 100, "scores": [0.1, None], "copies": [COPY], "is_done": True}
+
+
+def refuse(path, read):
+    with pytest.raises(UserError, match=path.name):
+        read()
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", '"nan"', "1" + "0" * 400, "1" + "0" * 5000, "true"])
+def test_a_result_is_a_finite_number(tmp_path, number):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(LINE).replace('"value": 1.0', f'"value": {number}') + "\n")
+    refuse(path, lambda: results.read(path))
+
+
+@pytest.mark.parametrize("row", ['{"env_steps": Infinity}', '{"env_steps": 1, "x": [1]}', '{"env_steps": 1, "x": {}}'])
+def test_a_row_of_a_log_holds_numbers(tmp_path, row):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(f"{row}\n")
+    refuse(path, lambda: read_metrics(path))
+
+
+@pytest.mark.parametrize("found", [5, "abc", [5], [{"experiment": 1}], [LINE | {"value": "a"}], [LINE | {"seed": 0.5}]])
+def test_an_outcome_holds_results(tmp_path, found):
+    path = tmp_path / "outcome.json"
+    path.write_text(json.dumps({"results": found}))
+    refuse(path, lambda: outcome_of(tmp_path))
+
+
+def test_a_manifest_lists_sessions(tmp_path):
+    RunFolder.open(tmp_path, {}, "matrix_game").close()
+    path = tmp_path / "manifest.json"
+    path.write_text('{"sessions": 5}')
+    refuse(path, lambda: RunFolder.open(tmp_path, {}, "matrix_game"))
+
+
+def search_folder(tmp_path):
+    (tmp_path / "trials").mkdir(exist_ok=True)
+    claim_for_search(tmp_path, {"sync": SETTINGS}, 0, "valid/success")
+
+
+def rungs(tmp_path):
+    return Halving("sync", SETTINGS, [0], [1, 2, 3], "valid/success", None, tmp_path / "rungs.json")
+
+
+def population(tmp_path):
+    def request_of(config, method, member, seed, until):
+        return {"folder": str(tmp_path)}
+
+    return Population("sync", SETTINGS, 0, 800, SPACE, 0, request_of, tmp_path / "population.json")
+
+
+FILES = {"search.json": search_folder, "rungs.json": rungs, "population.json": population}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pickle_in_a_searchs_folder_is_never_opened(tmp_path, name):
+    (tmp_path / name).write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")))
+    refuse(tmp_path / name, lambda: FILES[name](tmp_path))
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        *(("search.json", one) for one in ({}, {"settings": 5}, {"settings": {"a": 5}}, {"settings": {}})),
+        *(("rungs.json", {"sync": one}) for one in (5, {"a": 1}, {"0": "x"}, {"7": 1}, {"0": 9}, {"0": True})),
+        *(("population.json", {"sync-seed0": one}) for one in (5, [5], [{}], [GENERATION] * 20)),
+        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"heir": 9}]}]}),
+        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"donor": -1}]}]}),
+        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"values": {"games": 3}}]}]}),
+    ],
+    ids=str,
+)
+def test_what_no_search_has_written_is_told(tmp_path, name, document):
+    (tmp_path / name).write_text(json.dumps(document))
+    refuse(tmp_path / name, lambda: FILES[name](tmp_path))
+
+
+def test_what_a_population_has_written_is_taken(tmp_path):
+    (tmp_path / "population.json").write_text(json.dumps({"sync-seed0": [GENERATION]}))
+    assert population(tmp_path).members[1].config.learning_rate == 0.1
+
+
+@pytest.mark.parametrize("content", [b"\x80\x04K\x01.", b"a,b\n1,2\n", b"", b"minutes,pid,process\nx,1,p\n"])
+def test_samples_of_a_soak_are_told_from_other_files(tmp_path, content, capsys):
+    path = tmp_path / "samples.csv"
+    path.write_bytes(content)
+    refuse(path, lambda: read_samples(path))
+    assert soak(["--read", str(path)]) == 2
+    assert soak(["--read", str(tmp_path / "none.csv")]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "numbers", [(0, 1, 0), (1, 0, 0), (float("nan"), 1, 1), (1, float("inf"), 1), (1, 1, float("nan"))]
+)
+def test_rows_that_cannot_be_true_tell_the_doctor_nothing(numbers):
+    with pytest.raises(UserError, match="no row of this trial's"):
+        diagnose([dict(zip((SPEED, RUNNER_SPEED, BUSY), numbers, strict=True))], Workers(), True)
+
+
+@pytest.mark.parametrize("ends", ["0:inf", "-1e400:1", "nan:1", "2:1"])
+def test_a_range_has_two_finite_ends(ends):
+    with pytest.raises(UserError, match="below the high one and both finite"):
+        space_over([f"learning_rate=uniform:{ends}"], matrix_game.SMOKE, None)
