@@ -1,4 +1,4 @@
-"""What comes after training: `python -m tune_experiments evaluate|play|render|doctor|table|compare PATH`.
+"""What comes after training: `python -m tune_experiments evaluate|play|render|export|doctor|table|compare PATH`.
 
 PATH is a run folder, a trial folder or a checkpoint (`table`, `compare`: run folders). No Ray is started.
 """
@@ -33,7 +33,7 @@ from tune_experiments.common.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.common.video import write_gif
 
 Where = Annotated[Path, tyro.conf.Positional]
-COMMANDS = ("evaluate", "play", "render", "doctor", "table", "compare")
+COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")
 USAGE = f"write python -m tune_experiments {'|'.join(COMMANDS)} PATH"
 
 
@@ -70,6 +70,16 @@ class Render:
 
 
 @dataclass(frozen=True)
+class Export:
+    """Write a team's adapters of a language model as folders that peft reads."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint."""
+    out: Path
+    """A new folder."""
+
+
+@dataclass(frozen=True)
 class Doctor:
     """Say what holds a trial up, and how many runners, worlds and learners to try instead."""
 
@@ -93,7 +103,7 @@ class Compare:
     """Folders of runs or searches; comparison.md and a plot go into the first."""
 
 
-Command: TypeAlias = Evaluate | Play | Render | Doctor | Table | Compare
+Command: TypeAlias = Evaluate | Play | Render | Export | Doctor | Table | Compare
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -140,6 +150,21 @@ def render(command: Render, console: Console) -> None:
     console.print(f"wrote {written}", highlight=False)
 
 
+def export(command: Export, console: Console) -> None:
+    """Write what another library reads."""
+    loaded = load_policy(command.path)
+    if loaded.experiment.export is None:
+        raise UserError(f"{loaded.experiment.name} trains no adapters; its teams are opened with load_policy")
+    if command.out.exists():
+        raise UserError(f"{command.out} is there already: name a new folder with --out")
+    try:
+        written = loaded.experiment.export(loaded, command.out)
+    except OSError as error:
+        raise UserError(f"{command.out} cannot be written ({error.strerror}): name another with --out") from error
+    for path in written:
+        console.print(f"wrote {path}", highlight=False)
+
+
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
     checkpoint = find_checkpoint(command.path)
@@ -176,7 +201,7 @@ def _read(words: Sequence[str]) -> Command:
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             return tyro.extras.subcommand_cli_from_dict(
-                dict(zip(COMMANDS, (Evaluate, Play, Render, Doctor, Table, Compare), strict=True)),
+                dict(zip(COMMANDS, (Evaluate, Play, Render, Export, Doctor, Table, Compare), strict=True)),
                 args=words,
                 prog="python -m tune_experiments",
                 description=__doc__,
@@ -199,6 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Evaluate: evaluate,
         Play: play,
         Render: render,
+        Export: export,
         Doctor: doctor,
         Table: table,
         Compare: compare,

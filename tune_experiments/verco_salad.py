@@ -39,6 +39,7 @@ from tune_experiments.common.salad.config import (
 )
 from tune_experiments.common.salad.departures import departures
 from tune_experiments.common.salad.evaluation import test
+from tune_experiments.common.salad.kept_model import export, keep_model
 from tune_experiments.common.salad.tables import tables
 from tune_experiments.common.salad.trials import check, plan
 
@@ -115,6 +116,8 @@ EXPERIMENT = Experiment(
     film=pictures.film,
     check=check,
     placed=placed,
+    prepare=keep_model,
+    export=export,
     make_test_world=make_world,
     make_valid_world=make_world,
     columns={"success": "episode/success", "return": "valid/return", "served": "valid/success"},

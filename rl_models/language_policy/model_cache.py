@@ -65,6 +65,28 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
     return place
 
 
+def keep_copy(model: Path, place: Path) -> None:
+    """Copy a default model to a place beside what is trained on it, for one process alone; nothing if it is there.
+
+    On another machine the same corpus and settings may give other weights, and adapters fit those that they learned on.
+
+    Raises:
+        LanguageModelError: it cannot be written.
+    """
+    if place.is_dir():
+        return
+    part = place.with_name(f".{place.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(model, part)
+        part.rename(place)
+    except OSError as error:
+        raise LanguageModelError(
+            f"a copy of the language model cannot be kept in {place} ({error.strerror or error}); give the run a "
+            "folder with free space that can be written"
+        ) from error
+
+
 def _write(place: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> None:
     part = place.with_name(f".{place.name}.part")
     shutil.rmtree(part, ignore_errors=True)

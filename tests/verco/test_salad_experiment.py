@@ -228,7 +228,7 @@ class Scripted:
 def answering(monkeypatch):
     def answer(text):
         model = Scripted(text)
-        monkeypatch.setattr(prompted, "asker", lambda settings: Asker(model, concurrency=1))
+        monkeypatch.setattr(prompted, "asker", lambda settings, concurrency: Asker(model, concurrency=1))
         return model
 
     return answer

@@ -49,6 +49,9 @@ class Experiment:
         check: `(config)`, refuses before a run starts what it alone needs and has not got, such as an endpoint's key.
         placed: `(config, trial folder) -> config` in which paths of what a trial writes beside its checkpoints are
             whole; what is stored stays as it was.
+        prepare: `(config, method, trial folder)`: leaves beside a trial's checkpoints what its team cannot do without
+            elsewhere; called whenever the trial begins or goes on.
+        export: `(loaded team, folder) -> what it wrote`: the team in another library's format, if there is any.
         shared: `(config) -> context` that is open while trials train, in the process that leads the run: what they have
             in common, such as one endpoint.
         search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
@@ -73,6 +76,8 @@ class Experiment:
     draws_noise: Callable[[Any], bool] = lambda config: True
     check: Callable[[Any], None] = lambda config: None
     placed: Callable[[Any, Path], Any] = lambda config, folder: config
+    prepare: Callable[[Any, str, Path], None] = lambda config, method, folder: None
+    export: Callable[[Any, Path], Sequence[Path]] | None = None
     shared: Callable[[Any], contextlib.AbstractContextManager[None]] = lambda config: contextlib.nullcontext()
     search_space: Callable[[], SearchSpace] | None = None
     columns: Mapping[str, str] = field(

@@ -56,6 +56,7 @@ class Trial:
             until_env_steps: stop there, at a checkpoint from which a later call goes on.
         """
         torch.set_num_threads(1)
+        self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
             self.course.restore(load_state(newest))

@@ -6,7 +6,6 @@ Constants of the published agents are the preset `paper`. How settings become a 
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +23,8 @@ from tune_experiments.common.errors import UserError
 
 FIRST_WORLD_OF_LESSONS = 10_000
 """Lessons and the corpus are played in other worlds than training."""
+LANGUAGE_MODEL = "language_model"
+"""Folder within a trial's, with a copy of the small model that it learns on."""
 SMALLEST_VOCABULARY = 259
 """Bytes and marks, with which every text can be written."""
 
@@ -122,6 +123,8 @@ class VercoConfig:
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
+    concurrency: int = field(default=4, metadata={"came_later": True})
+    """Questions to it under way at the same time."""
     replay: str = ""
     """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
     learner: LearnerSettings = LearnerSettings()
@@ -146,11 +149,12 @@ class VercoConfig:
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods")
-        if self.replay:  # trials run, continue and are evaluated in other folders
-            object.__setattr__(self, "replay", os.path.abspath(os.path.expanduser(self.replay)))
+        self._find_folders()
         if self.task not in TASKS:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
-        check_at_least(1, self, "budget_env_steps", "validations", "checkpoints", "valid_episodes", "test_episodes")
+        check_at_least(
+            1, self, "concurrency", "budget_env_steps", "validations", "checkpoints", "valid_episodes", "test_episodes"
+        )
         check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
         check_at_least(1, self, "learner.epochs", "learner.minibatches", "learner.accumulate")
         check_at_least(1, self, "distillation.epochs", "distillation.batch")
@@ -170,6 +174,12 @@ class VercoConfig:
         if not self.symbolic.dense or min(self.symbolic.dense) < 1:
             raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
 
+    def _find_folders(self) -> None:
+        """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""
+        object.__setattr__(self, "model", _whole(self.model))
+        object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
+        object.__setattr__(self, "replay", _whole(self.replay))
+
     @property
     def changes(self) -> dict[str, Any]:
         """What this run changes in the task's worlds."""
@@ -186,6 +196,12 @@ class VercoConfig:
         return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=self.model))
 
 
+def _whole(path: str) -> str:
+    """The absolute path of a folder that is there; any other name as it is."""
+    found = Path(path).expanduser()
+    return str(found.absolute()) if path and found.is_dir() else path
+
+
 def _check_team(config: VercoConfig) -> None:
     """Refuse a language model, adapters, messages or a critic that cannot be built."""
     check_at_least(1, config, "team.value_hidden", "team.messages.most_words", "team.messages.most_tokens")
@@ -200,8 +216,25 @@ def _check_team(config: VercoConfig) -> None:
         raise UserError(f"--{small}.width must be a multiple of twice --{small}.heads, {2 * heads}, not {width}")
 
 
+@dataclass(frozen=True)
+class PlacedConfig(VercoConfig):
+    """Settings of a trial that has a folder."""
+
+    trial_folder: str = ""
+
+    @property
+    def language_team(self) -> LanguageTeamSettings:
+        """The team's settings with the small model that the trial keeps, wherever that folder can be seen."""
+        team, kept = super().language_team, Path(self.trial_folder) / LANGUAGE_MODEL
+        if team.language.model or not kept.is_dir():
+            return team
+        return dataclasses.replace(team, language=dataclasses.replace(team.language, model=str(kept)))
+
+
 def placed(config: VercoConfig, folder: Path) -> VercoConfig:
-    """The same with the place of the exchanges with a chat model: the trial's folder, or its namesake's to be replayed.
+    """The same with a trial's folder: there its small model lies, and what is said to a chat model.
+
+    A replay reads the latter from the folder's namesake in another run.
 
     Args:
         config: of the run.
@@ -211,7 +244,8 @@ def placed(config: VercoConfig, folder: Path) -> VercoConfig:
     if config.replay:
         record = Path(config.replay) / "trials" / folder.name / chat.record
         chat = dataclasses.replace(chat, backend="replay")
-    return dataclasses.replace(config, chat=dataclasses.replace(chat, record=str(record)))
+    chat = dataclasses.replace(chat, record=str(record))
+    return PlacedConfig(**vars(config) | {"chat": chat, "trial_folder": str(folder)})
 
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:

@@ -43,7 +43,7 @@ def test(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
     played = {config.task: own} | ablations | dict(_baselines(config))
     found = {world: by_order(episodes) for world, episodes in played.items()}
-    asked = usage(config.chat) | refusals(config.chat)
+    asked = usage(config.chat) | refusals(config)
     found[config.task] |= {name: np.array([number]) for name, number in asked.items()}
     return found
 

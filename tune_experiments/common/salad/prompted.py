@@ -71,7 +71,7 @@ class EndpointTeacher:
     def __init__(self, config: VercoConfig) -> None:
         """Open the endpoint."""
         self._narrator = Narrator(make_world(config))
-        self._asker, self._chat = asker(config.chat), config.chat
+        self._asker, self._chat = asker(config.chat, config.concurrency), config.chat
         self._teacher = ChatTeacher(self._asker, config.chat.model, AGENT_NAMES)
         self._known: dict[str, tuple[str, ...]] = {}
 
@@ -115,7 +115,7 @@ class LastReplies:
 
 
 @functools.lru_cache(2)
-def asker(settings: ChatSettings) -> Asker:
+def asker(settings: ChatSettings, concurrency: int) -> Asker:
     """Who carries questions to the endpoint; one in a process, for there is one record.
 
     Without a key the record answers alone, so that what was asked once can be drawn and evaluated again.
@@ -126,7 +126,7 @@ def asker(settings: ChatSettings) -> Asker:
     record = Path(settings.record)
     looks_back = settings.backend == "openai" and not os.environ.get(API_KEY_VARIABLE) and record.is_file()
     try:
-        return Asker(LastReplies(record) if looks_back else open_transport(settings, Path()))
+        return Asker(LastReplies(record) if looks_back else open_transport(settings, Path()), concurrency)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
 
@@ -137,9 +137,9 @@ def usage(settings: ChatSettings) -> dict[str, float]:
     return usage_of(record).numbers(settings.prices) if record.is_file() else {}
 
 
-def refusals(settings: ChatSettings) -> dict[str, float]:
+def refusals(config: VercoConfig) -> dict[str, float]:
     """How often this process asked, rejected an answer, and got none of use, name -> number; empty if never."""
-    counts = asker(settings).counts if Path(settings.record).is_file() else {}
+    counts = asker(config.chat, config.concurrency).counts if Path(config.chat.record).is_file() else {}
     return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
 
 
@@ -149,7 +149,7 @@ class PromptedNetwork(nn.Module):
     def __init__(self, config: VercoConfig) -> None:
         super().__init__()
         world = make_world(config)
-        self.num_agents, self.features, self._chat = world.num_agents, 1, config.chat
+        self.num_agents, self.features, self._config = world.num_agents, 1, config
         self._narrator = Narrator(world)
         self._known: dict[tuple[str, tuple[str, ...]], int] = {}
 
@@ -178,7 +178,8 @@ class PromptedNetwork(nn.Module):
         ]
         new = [question for question in dict.fromkeys(questions) if question not in self._known]
         if new:
-            player = ChatPlayer(asker(self._chat), self._chat.model, _INSTRUCTION)
+            chat = self._config.chat
+            player = ChatPlayer(asker(chat, self._config.concurrency), chat.model, _INSTRUCTION)
             answers = player.choose([text for text, _ in new], [some for _, some in new], [0] * len(new))
             self._known |= {question: answer.values for question, answer in zip(new, answers, strict=True)}
         return [self._known[question] for question in questions]

@@ -46,6 +46,11 @@ class Row:
     learns: bool = True
     asks_endpoint: bool = False
 
+    @property
+    def has_language_model(self) -> bool:
+        """Whether its team thinks with a model of its own."""
+        return not (self.is_symbolic or self.asks_endpoint)
+
 
 ROWS = {
     "verco": Row(build_policy=language_policy, has_lessons=True),

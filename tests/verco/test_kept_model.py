@@ -1,0 +1,96 @@
+"""A team carries the small model that it learned on, and its adapters leave in peft's format."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from transformers import AutoModelForCausalLM
+
+import rl_models.language_policy.team as language_teams
+from rl_models.language_policy.base_model import LanguageModelError
+from tune_experiments.__main__ import main
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.experiment import trial_name
+from tune_experiments.common.policies import load_policy
+from tune_experiments.common.salad.config import LANGUAGE_MODEL
+from tune_experiments.common.salad.evaluation import episodes_of, make_world
+from tune_experiments.common.salad.kept_model import keep_model
+from tune_experiments.common.trial import Trial
+from tune_experiments.verco_salad import EXPERIMENT, SMOKE
+
+CONFIG = dataclasses.replace(SMOKE, methods=("untrained",), test_episodes=2, valid_episodes=2)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a trial that is over."""
+    folder = tmp_path_factory.mktemp("run") / "trials" / trial_name("untrained", 0)
+    Trial(EXPERIMENT, CONFIG, "untrained", 0, folder).run(lambda row: None)
+    return folder
+
+
+def test_a_team_is_opened_with_the_model_beside_it_where_the_cache_holds_none(trained, monkeypatch):
+    here = episodes_of(make_world(CONFIG, 4), load_policy(trained).policy)
+    monkeypatch.setattr(language_teams, "small_model", _none)
+    elsewhere = episodes_of(make_world(CONFIG, 4), load_policy(trained).policy)
+    for name, values in here.items():
+        np.testing.assert_array_equal(values, elsewhere[name])
+
+
+def test_a_team_without_the_model_beside_it_falls_back_on_the_cache(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(language_teams, "small_model", _none)
+    with pytest.raises(UserError, match="asked for"):
+        EXPERIMENT.plan(EXPERIMENT.placed(CONFIG, tmp_path), "untrained", 0).build_policy()
+
+
+def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained, monkeypatch):
+    before = (trained / LANGUAGE_MODEL / "model.safetensors").read_bytes()
+    keep_model(dataclasses.replace(CONFIG, corpus=dataclasses.replace(CONFIG.corpus, env_steps=6)), "verco", trained)
+    assert (trained / LANGUAGE_MODEL / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(("method", "model"), [("symbolic_ppo", ""), ("api", ""), ("verco", "somebody/model")])
+def test_teams_without_a_small_model_keep_none(method, model, tmp_path):
+    keep_model(dataclasses.replace(CONFIG, model=model), method, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_exported_adapters_are_read_by_peft_and_by_another_run(trained, tmp_path, capsys):
+    from peft import PeftModel
+
+    out = tmp_path / "adapters"
+    assert main(["export", str(trained), "--out", str(out)]) == 0
+    assert str(out / "message") in "".join(capsys.readouterr().out.split())
+    told = json.loads((out / "action" / "adapter_config.json").read_text())
+    assert told["base_model_name_or_path"] == str(trained / LANGUAGE_MODEL)
+    base = AutoModelForCausalLM.from_pretrained(told["base_model_name_or_path"])
+    theirs = PeftModel.from_pretrained(base, out / "action").state_dict()
+    ours = load_policy(trained).policy.network.language.action
+    drawn = sorted(float(weight.detach().abs().sum()) for weight in ours.values())
+    assert drawn == sorted(float(weight.abs().sum()) for name, weight in theirs.items() if "lora_" in name)
+    assert max(drawn) > 0
+    run = dataclasses.replace(CONFIG, model=str(trained / LANGUAGE_MODEL))
+    run = dataclasses.replace(run, team=dataclasses.replace(run.team, adapters=str(out)))
+    own, other = (one.state_dict() for one in (load_policy(trained).policy, _untrained(run)))
+    for name in own:
+        if "message" in name or "action" in name:
+            np.testing.assert_array_equal(own[name], other[name])
+    assert main(["export", str(trained), "--out", str(out)]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_folders_of_models_and_adapters_are_whole_and_names_of_the_hub_stay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    config = dataclasses.replace(CONFIG, model="mine", team=dataclasses.replace(CONFIG.team, adapters="mine"))
+    assert config.model == config.team.adapters == str(tmp_path / "mine")
+    assert dataclasses.replace(CONFIG, model="somebody/model").model == "somebody/model"
+
+
+def _untrained(config):
+    return EXPERIMENT.plan(config, "untrained", 0).build_policy()
+
+
+def _none(*_):
+    raise LanguageModelError("the cache was asked for a model")

@@ -1,0 +1,45 @@
+"""What a language team needs on another machine: its small model, kept beside the checkpoints, and peft's adapters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl_models.language_policy.adapters import ADAPTERS
+from rl_models.language_policy.base_model import LanguageModelError
+from rl_models.language_policy.model_cache import keep_copy, small_model
+from rl_models.language_policy.network import LanguageNetwork
+from tune_experiments.common.errors import UserError
+from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.common.salad.config import LANGUAGE_MODEL, VercoConfig
+from tune_experiments.common.salad.lessons import corpus
+from tune_experiments.common.salad.trials import ROWS
+
+
+def keep_model(config: VercoConfig, method: str, folder: Path) -> None:
+    """Copy the small model into the folder of a trial that learns on it.
+
+    Raises:
+        UserError: it cannot be had or written.
+    """
+    if config.model or not ROWS[method].has_language_model:
+        return
+    try:
+        model = small_model(functools.partial(corpus, config.corpus), config.team.language.small)
+        keep_copy(model, folder / LANGUAGE_MODEL)
+    except LanguageModelError as error:
+        raise UserError(str(error)) from error
+
+
+def export(loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
+    """Write a team's adapters in peft's format, a folder each; `--team.adapters` and peft read them.
+
+    Raises:
+        UserError: the team has none.
+    """
+    network = loaded.policy.network
+    if not isinstance(network, LanguageNetwork):
+        raise UserError(f"{loaded.method} has no language model, so there are no adapters to export")
+    network.language.save_adapters(folder)
+    return [folder / name for name in ADAPTERS]
