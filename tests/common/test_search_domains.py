@@ -21,6 +21,7 @@ class Config:
     inner: Inner = Inner()
     epochs: int = 2
     kind: str = "ppo"
+    widths: tuple[int, ...] = (8,)
 
     def __post_init__(self):
         if self.epochs > 4:
@@ -45,6 +46,12 @@ def test_a_grid_keeps_types_too():
     space = space_over(["epochs=grid:1,3", "inner.learning_rate=grid:1,0.5"], Config(), None)
     tried = {(one.config.epochs, one.config.inner.learning_rate) for one in all_settings(space, Config(), "sync")[1:]}
     assert tried == {(1, 1.0), (1, 0.5), (3, 1.0), (3, 0.5)}
+
+
+def test_a_field_of_several_values_takes_lists():
+    space = space_over(["widths=grid:[4],[16, 16],[]", "epochs=grid:1,2"], Config(), None)
+    tried = {(one.config.widths, one.config.epochs) for one in all_settings(space, Config(), "sync")}
+    assert tried == {(widths, epochs) for widths in ((4,), (16, 16), ()) for epochs in (1, 2)} | {((8,), 2)}
 
 
 def test_objective_and_uses_stay_the_experiments():

@@ -1,13 +1,16 @@
 """A search space from the command line: `--search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13`.
 
-Any field of the configuration may be named by its dotted path. Words are parsed, never evaluated. This file must not
+Any field of the configuration may be named by its dotted path; a field that holds several values takes lists,
+`symbolic.dense=grid:[64],[64,64]`. Words are parsed, never evaluated. This file must not
 know any experiment.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+import re
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +23,8 @@ from tune_experiments.common.search import SearchSpace
 
 __all__ = ["KINDS", "space_over"]
 
+_BETWEEN_VALUES = r",(?![^\[]*\])"
+"""Commas that are in no list."""
 KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
 
 
@@ -51,7 +56,7 @@ def _domain(word: str, config: Any) -> tuple[str, Any]:
 
 
 def _listed(path: str, text: str, config: Any) -> list[Any]:
-    return [_value(path, one, config) for one in text.split(",")]
+    return [_value(path, one, config) for one in re.split(_BETWEEN_VALUES, text)]
 
 
 def _grid(path: str, text: str, config: Any) -> Any:
@@ -92,12 +97,12 @@ def _ends(path: str, text: str) -> tuple[float, float]:
 
 def _value(path: str, word: str, config: Any) -> Any:
     """A word as the field's type: the first reading that the configuration takes."""
-    readings: list[Callable[[str], Any]] = [_truth, int, float, str]
+    readings: list[Callable[[str], Any]] = [_truth, int, float, _list, str]
     refusals: list[str] = []
     for reading in readings:
         try:
-            value = reading(word)
-            config_from_json(type(config), _changed(config_to_json(config), path.split("."), value))
+            changed = _changed(config_to_json(config), path.split("."), reading(word))
+            value = value_at(config_from_json(type(config), changed), path)
         except UserError as error:
             refusals.append(str(error))
         except ValueError:
@@ -117,6 +122,13 @@ def _truth(word: str) -> bool:
     if word.lower() not in ("true", "false"):
         raise ValueError(word)
     return word.lower() == "true"
+
+
+def _list(word: str) -> list[Any]:
+    found = json.loads(word)
+    if not isinstance(found, list):
+        raise ValueError(word)
+    return found
 
 
 def _paths(config: Any, prefix: str = "") -> list[str]:
