@@ -45,7 +45,7 @@ class RoundReport:
     Attributes:
         pairs: learned from.
         held_out: pairs that were not.
-        loss: mean cross-entropy a message over the last epoch.
+        loss: mean cross-entropy a token over the last epoch.
         held_out_loss: mean cross-entropy a token of the held-out messages.
         exact_match: share of held-out prompts whose greedy message is one that the teacher wrote for them.
     """
@@ -59,7 +59,7 @@ class RoundReport:
     def sentence(self) -> str:
         """All of it, for people."""
         return (
-            f"{self.pairs} pairs, loss {self.loss:.3f} a message; {self.held_out} held out, {self.held_out_loss:.3f} a "
+            f"{self.pairs} pairs, loss {self.loss:.3f} a token; {self.held_out} held out, {self.held_out_loss:.3f} a "
             f"token, {self.exact_match:.1%} of their prompts answered exactly"
         )
 
@@ -115,28 +115,31 @@ class MessageDistillation:
         return tokens.prompt(prompt), (*self._writer.cut(tokens.behind(message)), tokens.end)
 
     def _epochs(self, shows_progress: bool) -> float:
-        """Mean loss of the last epoch."""
+        """Mean loss of a token in the last epoch."""
         settings = self._settings
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        losses: list[float] = []
+        nats, tokens = 0.0, 0
         with Progress(*columns, transient=True, disable=not shows_progress) as bar:
             steps = settings.epochs * -(-len(self._learned) // settings.batch)
             task = bar.add_task(f"distilling messages, round {len(self.reports) + 1}", total=steps)
             for _ in range(settings.epochs):
-                losses = []
+                nats, tokens = 0.0, 0
                 for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch):
-                    losses.append(self._step([self._learned[row] for row in rows]))
+                    batch = [self._learned[row] for row in rows]
+                    nats += self._step(batch)
+                    tokens += sum(len(said) for _, said in batch)
                     bar.advance(task)
-        return sum(losses) / len(losses)
+        return nats / tokens
 
     def _step(self, pairs: list[tuple[Ids, Ids]]) -> float:
+        """One step of the optimiser; the nats of all messages before it."""
         scores = self._language.score("message", [prompt for prompt, _ in pairs], [(said,) for _, said in pairs])
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.clip)
         self._optimiser.step()
-        return float(loss.detach())
+        return float(loss.detach()) * len(pairs)
 
     @torch.no_grad()
     def _held_out_loss(self) -> float:

@@ -70,6 +70,15 @@ def test_a_prompt_is_learned_from_or_held_out_never_both():
     assert abs(share - 0.3) < 0.03
 
 
+def test_losses_of_learned_and_of_held_out_messages_are_both_a_tokens():
+    """With weights that stay as they are, and batches of unlike sizes; of all nats and tokens, not of batches."""
+    some = pairs(range(2))
+    _, distillation = stage(epochs=1, batch=5, learning_rate=1e-12, held_out=0.0)
+    learned = distillation.learn(some, shows_progress=False).loss
+    distillation._held_out = some
+    assert learned == pytest.approx(distillation._held_out_loss(), rel=1e-4)
+
+
 def test_two_stages_from_the_same_pairs_are_equal():
     states = []
     for _ in range(2):
