@@ -75,8 +75,8 @@ class Export:
 
     path: Where
     """Run folder, trial folder or checkpoint."""
-    out: Path
-    """A new folder."""
+    out: Path | None = None
+    """A new folder; by default it lies beside the checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -152,15 +152,17 @@ def render(command: Render, console: Console) -> None:
 
 def export(command: Export, console: Console) -> None:
     """Write what another library reads."""
-    loaded = load_policy(command.path)
+    checkpoint = find_checkpoint(command.path)
+    loaded = load_policy(checkpoint)
+    out = command.out or checkpoint.parent.parent / "adapters"
     if loaded.experiment.export is None:
         raise UserError(f"{loaded.experiment.name} trains no adapters; its teams are opened with load_policy")
-    if command.out.exists():
-        raise UserError(f"{command.out} is there already: name a new folder with --out")
+    if out.exists():
+        raise UserError(f"{out} is there already: name a new folder with --out")
     try:
-        written = loaded.experiment.export(loaded, command.out)
+        written = loaded.experiment.export(loaded, out)
     except OSError as error:
-        raise UserError(f"{command.out} cannot be written ({error.strerror}): name another with --out") from error
+        raise UserError(f"{out} cannot be written ({error.strerror}): name another with --out") from error
     for path in written:
         console.print(f"wrote {path}", highlight=False)
 
