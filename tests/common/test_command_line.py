@@ -104,6 +104,20 @@ def test_a_user_error_is_printed_without_a_traceback_and_exits_with_2(capsys):
     assert capsys.readouterr().err == "error: the room has a hole; close it\n"
 
 
+def test_a_file_that_cannot_be_used_is_named_in_one_sentence(capsys, tmp_path):
+    (tmp_path / "file").touch()
+    wrapped = exits_with_one_sentence(lambda: (tmp_path / "file" / "table.md").write_text("a table") and None)
+    assert wrapped() == 2
+    said = f"error: {tmp_path}/file/table.md cannot be used (Not a directory): check"
+    assert capsys.readouterr().err.startswith(said)
+    with pytest.raises(OSError, match="of no file"):
+        exits_with_one_sentence(_fail_without_a_file)()
+
+
+def _fail_without_a_file() -> None:
+    raise OSError("of no file")
+
+
 def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     script = (
         "import sys; from tune_experiments.common.errors import exits_with_one_sentence as wrap\n"

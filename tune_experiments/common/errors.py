@@ -43,8 +43,19 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
             if not _nobody_reads():
                 raise
             return 141
+        except OSError as error:
+            if error.filename is None:
+                raise
+            print(f"error: {_said_of(error)}", file=sys.stderr)
+            return EXIT_CODE
 
     return wrapped
+
+
+def _said_of(error: OSError) -> str:
+    """Of a file or folder that nobody has asked about before it was used."""
+    advice = "check that it is there, that you may read and write it, and that its disk has room"
+    return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
 def _nobody_reads() -> bool:
