@@ -11,9 +11,13 @@ from rl_models.chat.asker import Asker, Question
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message
 
 SILENT = """
+import signal
 import threading
 from rl_models.chat.asker import Asker, Question
 from rl_models.chat.exchange import ChatRequest, Message
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where tests run in the background
+
 
 class Silent:
     def complete(self, request):
