@@ -11,6 +11,7 @@ from rl_models.chat.asker import Asker, Question
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message
 
 SILENT = """
+import os
 import signal
 import threading
 from rl_models.chat.asker import Asker, Question
@@ -21,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # also where tests run
 
 class Silent:
     def complete(self, request):
-        print("asked", flush=True)
+        os.write(1, b"asked\\n")
         threading.Event().wait()
 
 questions = [Question(ChatRequest(model="m", messages=(Message("user", name),)), str, str) for name in "abcdefgh"]
@@ -31,10 +32,10 @@ Asker(Silent(), concurrency=2).ask(questions)
 
 def test_an_interrupted_run_does_not_wait_for_answers_that_never_come():
     with subprocess.Popen([sys.executable, "-c", SILENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert [process.stdout.readline() for _ in range(2)] == [b"asked\n"] * 2
-        time.sleep(0.5)  # until it waits
-        process.send_signal(signal.SIGINT)
         try:
+            assert [process.stdout.readline() for _ in range(2)] == [b"asked\n"] * 2
+            time.sleep(0.5)  # until it waits
+            process.send_signal(signal.SIGINT)
             rest, error = process.communicate(timeout=60)
         finally:
             process.kill()
