@@ -25,6 +25,7 @@ from tune_experiments.common.doctor import diagnose, report
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
 from tune_experiments.common.experiment import find_experiment, trial_name
 from tune_experiments.common.main import show_results
+from tune_experiments.common.mirror import uri_of
 from tune_experiments.common.outcome import results_of, tests_of
 from tune_experiments.common.policies import find_checkpoint, load_policy
 from tune_experiments.common.recording import SEED, play_aloud, play_decentralised, record_episode
@@ -214,6 +215,13 @@ def _read(words: Sequence[str]) -> Command:
         raise UserError(f"cannot read {shlex.join(words)!r}; {USAGE} (COMMAND --help lists its flags)") from None
 
 
+def _check_paths(command: Command) -> None:
+    """Refuse URIs: pictures and adapters would be written beside what they are of."""
+    given: list[Path] = list(command.paths) if isinstance(command, Compare) else [command.path]
+    for uri in filter(None, map(uri_of, given)):
+        raise UserError(f"{uri} lies in an object store: fetch it, as by `aws s3 sync {uri} FOLDER`, and name FOLDER")
+
+
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command and do it."""
@@ -221,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
         raise UserError(f"unknown command {words[0]!r}; {USAGE}")
     command = _read(words)
+    _check_paths(command)
     torch.set_num_threads(1)
     doers: dict[type, Callable[..., None]] = {
         Evaluate: evaluate,

@@ -1,14 +1,21 @@
 """A run in a store: the copy is whole, continues anywhere, loses what the folder loses, and outlives an outage."""
 
+import dataclasses
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
+from tune_experiments.__main__ import main
 from tune_experiments.common import mirror
 from tune_experiments.common.errors import UserError
+from tune_experiments.common.main import show_results
 from tune_experiments.common.mirror import Mirror, mirrored_folder, open_run, uri_of
+from tune_experiments.common.results import Result, replace_rows
+from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 
 
 def copy_at(store):
@@ -136,3 +143,20 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
 def test_an_unknown_store_is_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be opened"):
         Mirror(tmp_path, "abfs://nothing")
+
+
+@pytest.mark.parametrize("words", [["table", "s3://bucket/a"], ["compare", "runs/a", "s3://bucket/a"]])
+def test_commands_on_what_was_trained_ask_for_a_folder(words, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith("error: s3://bucket/a lies in an object store: fetch it")
+
+
+def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):
+    replace_rows(tmp_path / "results.jsonl", [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
+    drawn = tmp_path / "plots" / "a.png"
+    drawing = dataclasses.replace(EXPERIMENT, tables=lambda results: [], draw=lambda out, trials: [drawn])
+    console = Console(record=True, file=io.StringIO(), soft_wrap=True)
+    show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
+    said = console.export_text()
+    assert "wrote s3://bucket/a/plots/a.png" in said
+    assert str(tmp_path) not in said

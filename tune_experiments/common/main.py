@@ -112,7 +112,7 @@ def _run(
         rows = outcome_of(Path(request["folder"]))
         if rows is not None:
             result_file.replace_rows(folder.results, rows)
-    show_results(experiment, config, folder.path, console)
+    show_results(experiment, config, folder.path, console, mirror.uri if mirror else None)
     return _tell(failures, console)
 
 
@@ -203,8 +203,8 @@ def _is_unfinished(request: Request) -> bool:
     return outcome_of(Path(request["folder"])) is None
 
 
-def show_results(experiment: Experiment, config: Any, out: Path, console: Console) -> None:
-    """Tables and pictures from what lies in a run folder."""
+def show_results(experiment: Experiment, config: Any, out: Path, console: Console, uri: str | None = None) -> None:
+    """Tables and pictures from what lies in a run folder, which may be a passing copy of what a store holds."""
     results = result_file.read(out / "results.jsonl") if (out / "results.jsonl").exists() else []
     if not results:
         return
@@ -213,5 +213,6 @@ def show_results(experiment: Experiment, config: Any, out: Path, console: Consol
     for table in tables:
         console.print(table.for_terminal())
     for path in experiment.draw(out, trial_folders(experiment, config, out)):
-        console.print(f"wrote {path}", highlight=False)
-    console.print(f"curves: tensorboard --logdir {out / 'trials'}", highlight=False)
+        console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
+    where = f"fetch {uri}/trials and name that folder, " if uri else ""
+    console.print(f"curves: {where}tensorboard --logdir {'FOLDER' if uri else out / 'trials'}", highlight=False)
