@@ -65,8 +65,10 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
     return place
 
 
-def keep_copy(model: Path, place: Path) -> None:
+def keep_copy(place: Path, model: Callable[[], Path]) -> None:
     """Copy a default model to a place beside what is trained on it, for one process alone; nothing if it is there.
+
+    The model is asked for only if its copy is not there: whoever goes on elsewhere need not train it anew.
 
     On another machine the same corpus and settings may give other weights, and adapters fit those that they learned on.
 
@@ -75,10 +77,10 @@ def keep_copy(model: Path, place: Path) -> None:
     """
     if place.is_dir():
         return
-    part = place.with_name(f".{place.name}.part")
+    whole, part = model(), place.with_name(f".{place.name}.part")
     try:
         shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(model, part)
+        shutil.copytree(whole, part)
         part.rename(place)
     except OSError as error:
         raise LanguageModelError(

@@ -13,6 +13,7 @@ from tune_experiments.__main__ import main
 from tune_experiments.common.errors import UserError
 from tune_experiments.common.experiment import trial_name
 from tune_experiments.common.policies import load_policy
+from tune_experiments.common.salad import kept_model
 from tune_experiments.common.salad.config import LANGUAGE_MODEL
 from tune_experiments.common.salad.evaluation import episodes_of, make_world
 from tune_experiments.common.salad.kept_model import keep_model
@@ -44,10 +45,15 @@ def test_a_team_without_the_model_beside_it_falls_back_on_the_cache(trained, tmp
         EXPERIMENT.plan(EXPERIMENT.placed(CONFIG, tmp_path), "untrained", 0).build_policy()
 
 
-def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained, monkeypatch):
+def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained):
     before = (trained / LANGUAGE_MODEL / "model.safetensors").read_bytes()
     keep_model(dataclasses.replace(CONFIG, corpus=dataclasses.replace(CONFIG.corpus, env_steps=6)), "verco", trained)
     assert (trained / LANGUAGE_MODEL / "model.safetensors").read_bytes() == before
+
+
+def test_a_trial_that_goes_on_elsewhere_needs_no_model_of_that_machine(trained, monkeypatch):
+    monkeypatch.setattr(kept_model, "small_model", _none)
+    keep_model(CONFIG, "verco", trained)
 
 
 @pytest.mark.parametrize(("method", "model"), [("symbolic_ppo", ""), ("api", ""), ("verco", "somebody/model")])

@@ -26,8 +26,8 @@ def keep_model(config: VercoConfig, method: str, folder: Path) -> None:
     if config.model or not ROWS[method].has_language_model:
         return
     try:
-        model = small_model(functools.partial(corpus, config.corpus), config.team.language.small)
-        keep_copy(model, folder / LANGUAGE_MODEL)
+        texts = functools.partial(corpus, config.corpus)
+        keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(texts, config.team.language.small))
     except LanguageModelError as error:
         raise UserError(str(error)) from error
 
