@@ -15,7 +15,7 @@ from tune_experiments.common.command_line import RunOptions, config_to_json, par
 from tune_experiments.common.cost import cost
 from tune_experiments.common.curriculum import Curriculum, stages_of
 from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import Experiment, read_configuration, trial_folders, trial_name
+from tune_experiments.common.experiment import Experiment, trial_folders, trial_name
 from tune_experiments.common.mirror import Mirror, open_run
 from tune_experiments.common.outcome import outcome_of
 from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
@@ -32,7 +32,7 @@ from tune_experiments.common.search_run import (
 )
 from tune_experiments.common.stage_handover import check_handovers
 from tune_experiments.common.tables import write_tables
-from tune_experiments.common.tuning import Request, request_for, run_trials
+from tune_experiments.common.tuning import Request, plan_of, request_for, run_trials
 
 DEFAULT_OUT = "runs"
 
@@ -172,12 +172,7 @@ def _train(
     console: Console,
     agenda: Agendas | None = None,
 ) -> dict[str, str]:
-    plans = {
-        request["name"]: experiment.plan(
-            read_configuration(experiment, request["config"]), request["method"], request["seed"]
-        )
-        for request in requests
-    }
+    plans = {request["name"]: plan_of(experiment, request) for request in requests}
     workers = [plan.workers for plan in plans.values()]
     stage = {"stage": "stage"} if any(isinstance(plan, Curriculum) for plan in plans.values()) else {}
     columns = stage | dict(experiment.columns)

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_models.rllib.settings import Workers
 from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.experiment import find_experiment, read_configuration
+from tune_experiments.common.curriculum import Curriculum
+from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration
 from tune_experiments.common.mirror import Mirror, mirrored_folder
 from tune_experiments.common.paced_report import PacedReport
+from tune_experiments.common.plan import TrialPlan
 from tune_experiments.common.progress import Progress
 from tune_experiments.common.search_agenda import Agenda, as_searcher
 from tune_experiments.common.stage_training import Report
@@ -41,18 +42,18 @@ def request_for(experiment: str, config: Any, method: str, seed: int, folder: Pa
     }
 
 
-def workers_of(request: Request) -> Workers:
-    """Processes of the trial, by its own configuration: methods may differ in them, and a search may vary them."""
-    experiment = find_experiment(request["experiment"])
+def plan_of(experiment: Experiment, request: Request) -> TrialPlan | Curriculum:
+    """The trial's plan, by its own configuration: methods may differ in their processes, and a search may vary them."""
     config = read_configuration(experiment, request["config"])
-    return experiment.plan(config, request["method"], request["seed"]).workers
+    return experiment.plan(config, request["method"], request["seed"])
 
 
 def _places(parameters: dict[str, Any]) -> Any:
     """What Tune reserves for a trial: its own process first, then runners, then learners."""
     from ray import tune
 
-    workers = workers_of(parameters["request"])
+    request: Request = parameters["request"]
+    workers = plan_of(find_experiment(request["experiment"]), request).workers
     # RLlib wants aggregators on the node of their learner.
     learner = {"CPU": 1.0 + workers.aggregators, "GPU": workers.gpus_per_learner}
     own = {"CPU": 1.0} if workers.learners else learner
