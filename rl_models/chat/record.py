@@ -113,6 +113,26 @@ class Replay:
             return outcomes.popleft() if len(outcomes) > 1 else outcomes[0]
 
 
+class LastReplies:
+    """A `Transport` that answers from a record alone: to each request the last reply in it.
+
+    Unlike `Replay` it does not begin where the run began, whose first tries may have failed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read a record.
+
+        Raises:
+            RecordError: there is none, or it is damaged.
+        """
+        known = read_record(path, drops_torn_end=False)
+        self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """The reply, or a failure where there was none."""
+        return self._replies.get(request.key) or ChatFailure("the record holds no reply to this request")
+
+
 def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
     """All outcomes of a record with their keys, in order.
 

@@ -20,9 +20,8 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES
 from rl_models.chat.asker import Asker
 from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError
-from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 from rl_models.chat.opening import ChatSettings, open_transport
-from rl_models.chat.record import RecordError, read_record
+from rl_models.chat.record import LastReplies, RecordError
 from rl_models.chat.team_teacher import MOST_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import usage_of
 from rl_models.heads.legal_policy import LayeredValueHead
@@ -92,26 +91,6 @@ class EndpointTeacher:
 def endpoint_teacher(config: VercoConfig) -> EndpointTeacher:
     """A chat model as the teacher."""
     return EndpointTeacher(config)
-
-
-class LastReplies:
-    """A transport without an endpoint: to each request the last reply that a record holds.
-
-    Unlike a replay it does not begin where the run began, whose first tries may have failed.
-    """
-
-    def __init__(self, record: Path) -> None:
-        """Read a record.
-
-        Raises:
-            RecordError: it is damaged.
-        """
-        known = read_record(record, drops_torn_end=False)
-        self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
-
-    def complete(self, request: ChatRequest) -> Outcome:
-        """The reply, or a failure where there was none."""
-        return self._replies.get(request.key) or ChatFailure("the record holds no reply to this request")
 
 
 @functools.lru_cache(2)
