@@ -50,7 +50,7 @@ verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table
 	for task in $(VERCO_TASKS); do \
 		$(BIN)/python tune_experiments/verco_salad.py --task $$task --out $(VERCO_OUT)/$$task $(ARGS) || exit; \
 	done
-	$(BIN)/python -m tune_experiments.common.salad.combined $(VERCO_OUT)
+	$(BIN)/python -m tune_experiments.verco.combined $(VERCO_OUT)
 
 # One thread an operation: several processes share the cores, and sums keep their order.
 test bench: export OMP_NUM_THREADS = 1
@@ -71,10 +71,10 @@ bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 cluster: $(STAMP) ## a smoke experiment on three nodes on this machine, one of which dies
-	$(BIN)/python -m cluster.rehearsal
+	$(BIN)/python -m cluster.testing.three_nodes
 
 drills: $(STAMP) ## break what can break while a cluster trains, and report what was lost (ONLY=learner_killed for one)
-	$(BIN)/python -m cluster.drills $(ONLY)
+	$(BIN)/python -m cluster.testing.fault_injection $(ONLY)
 
 docs: $(STAMP) ## write docs/reference from the headers of worlds, minds and experiments
 	$(BIN)/python docs/build.py

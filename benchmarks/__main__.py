@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import benchmarks
-from benchmarks.common.figures import load_parts, part_names, ratios_first, table, write_lines
+from benchmarks.harness.figures import load_parts, part_names, ratios_first, table, write_lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

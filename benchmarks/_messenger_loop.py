@@ -11,19 +11,19 @@ from collections.abc import Iterator
 
 import torch
 
-from benchmarks.common.figures import RATIO, Figure
-from benchmarks.common.training_loop import LoopTimes, time_loop
+from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.language.frozen import FrozenEncoder
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.losses.grounding_loss import GroundingLoss
 from rl_models.networks.emma_body import RELEASED, EmmaSizes
-from rl_models.training.grounding import GroundingLoss
+from rl_models.schedule import Schedule
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.frozen import FrozenEncoder
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Schedule
 
 PER_SECOND = "agent steps per CPU-second"
 WORLDS, LENGTH, TURNS = 64, 16, 5

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from benchmarks._messenger_loop import PER_SECOND, SENTENCES_PER_CELL, made_up_encodings
-from benchmarks.common.figures import RATIO, Figure
-from benchmarks.common.training_loop import LoopTimes, time_loop
+from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
@@ -23,23 +23,23 @@ from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import Rtfm
-from rl_models.endi import (
+from rl_models.algorithms.objective import Impala, Objective, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.networks.emma_body import RELEASED, EmmaSizes
+from rl_models.networks.entity_divider import OTHERS
+from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.reading import Sizes
+from rl_models.policy import TeamPolicy
+from rl_models.teams.endi_team import (
     VARIANTS,
     DividedEmmaTeamConfig,
     DividedReadingTeamConfig,
     divided_emma_team,
     divided_reading_team,
 )
-from rl_models.networks.emma_body import RELEASED, EmmaSizes
-from rl_models.networks.entity_divider import OTHERS
-from rl_models.networks.entity_divider_emma import DividedEmmaConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
-from rl_models.networks.reading import Sizes
-from rl_models.team_policy import TeamPolicy
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Objective, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
 
 AGENTS = 2
 WORLDS, LENGTH, TURNS = 64, 16, 3

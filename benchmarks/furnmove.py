@@ -12,24 +12,24 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from benchmarks.common.clock import median, timed
-from benchmarks.common.figures import RATIO, Figure
-from benchmarks.common.training_loop import LoopTimes, time_loop
-from benchmarks.common.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from benchmarks.harness.clock import median, timed
+from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.compiled_room import compile_room
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove
+from rl_models.algorithms.objective import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.losses.coordination import CoordinationLoss
 from rl_models.losses.cordial import CoordinationSet
-from rl_models.team_policy import TeamPolicy
-from rl_models.teams import TboneTeamConfig, tbone_team
-from rl_models.training.coordination import CoordinationLoss
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Schedule
 
 MICROSECONDS, PER_SECOND, MILLISECONDS = "us", "agent steps per CPU-second", "ms"
 ROOMS = 256
@@ -99,7 +99,7 @@ def _loop_figures(name: str, times: LoopTimes) -> Iterator[Figure]:
 
 def _rllib(ours: LoopTimes) -> Iterator[Figure]:
     """RLlib around the same pieces, and RLlib's stock env runners, which only sample here."""
-    from benchmarks.common import rllib_loops
+    from benchmarks.harness import rllib_loops
     from rl_models.rllib.config import Workers, rllib_config
 
     config = rllib_config(

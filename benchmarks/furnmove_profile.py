@@ -13,28 +13,30 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks import furnmove
-from benchmarks.common.clock import median, timed
-from benchmarks.common.figures import Figure
-from benchmarks.common.parts import ITSELF, Ledger, Part, Watch
-from benchmarks.common.world_steps import spread_episodes
+from benchmarks.harness.clock import median, timed
+from benchmarks.harness.figures import Figure
+from benchmarks.harness.parts import ITSELF, Ledger, Part, Watch
+from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.world import FurnMove
+from rl_models.algorithms import objective
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.layers import grid_convolutions
 from rl_models.layers.communication import CommunicationRound
 from rl_models.layers.recurrence import SteppedLstm
+from rl_models.losses import coordination
+from rl_models.losses.coordination import CoordinationLoss
 from rl_models.networks.tbone import Tbone
-from rl_models.team_policy import TeamPolicy
-from rl_models.training import coordination, loop, objective
-from rl_models.training.coordination import CoordinationLoss
+from rl_models.policy import TeamPolicy
+from rl_models.training import loop
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Objective
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from tune_experiments.common.furnmove import trials
-from tune_experiments.common.furnmove.config import Config
-from tune_experiments.common.furnmove.methods import MethodName
+from tune_experiments.cordial_sync import trials
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.methods import MethodName
 
 TURNS = 7
 """Fragments with and without stopwatches, in turns; one before them warms up and is not counted."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.common.figures import Figure
-from benchmarks.common.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
+from benchmarks.harness.figures import Figure
+from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.core.world import World
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import ACTIONS

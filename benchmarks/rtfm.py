@@ -17,22 +17,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.common.clock import median, timed
-from benchmarks.common.figures import RATIO, Figure
-from benchmarks.common.training_loop import LoopTimes, time_loop
-from benchmarks.common.world_steps import Chooser, microseconds_by_part, spread_episodes
+from benchmarks.harness.clock import median, timed
+from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.world_steps import Chooser, microseconds_by_part, spread_episodes
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import Rtfm
+from rl_models.algorithms.objective import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.networks.reading import Sizes
-from rl_models.readers import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
 
 PER_SECOND, MICROSECONDS = "env steps per CPU-second", "us"
 WORLDS, STEPS, REPEATS = 256, 80, 25

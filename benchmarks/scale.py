@@ -15,13 +15,13 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from benchmarks.common.clock import median, median_ratio
-from benchmarks.common.figures import RATIO, Figure
+from benchmarks.harness.clock import median, median_ratio
+from benchmarks.harness.figures import RATIO, Figure
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.furnmove import trials
-from tune_experiments.common.furnmove.config import Config
-from tune_experiments.common.furnmove.methods import MethodName
-from tune_experiments.common.ray_cluster import ray_cluster
+from tune_experiments.cordial_sync import trials
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.run.ray_cluster import ray_cluster
 
 METHOD: MethodName = "sync_13_cordial"
 RUNNER_WORLDS, LEARNER_WORLDS, LENGTH = 64, 256, 20

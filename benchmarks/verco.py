@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from benchmarks.common import salad_world
-from benchmarks.common.clock import median, median_ratio, timed
-from benchmarks.common.figures import RATIO, Figure
-from rl_models.language_policy.adapters import AdaptedModel
-from rl_models.language_policy.scoring import Scorer, score_alone, score_trie
-from rl_models.language_policy.settings import LoraSettings, SmallModelSettings
-from rl_models.language_policy.small_model import train_tokenizer
-from rl_models.language_policy.trie import Candidates, Ids, trie_of
+from benchmarks.harness import salad_world
+from benchmarks.harness.clock import median, median_ratio, timed
+from benchmarks.harness.figures import RATIO, Figure
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.scoring import Scorer, score_alone, score_trie
+from rl_models.llm.settings import LoraSettings, SmallModelSettings
+from rl_models.llm.small_model import train_tokenizer
+from rl_models.llm.trie import Candidates, Ids, trie_of
 
 MILLISECONDS = "ms a decision"
 PROMPT, CANDIDATES, BATCH = 160, 8, 16

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.errors import UserError
 
 __all__ = ["Jobs", "pinned_packages", "runtime_environment"]
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster.local_cluster import ROOT, LocalCluster, wait_until
-from cluster.processes import command_of, marked
+from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
+from cluster.testing.processes import command_of, marked
 from rl_models.training.checkpoint import newest_whole_checkpoint
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.trial_log import read_metrics
 
 __all__ = ["Submission", "TrialFolder"]
 

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.jobs import Jobs, runtime_environment
-from tune_experiments.common.command_line import parse
-from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import Experiment, find_experiment
-from tune_experiments.common.mirror import uri_of
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.experiment.experiment import Experiment, find_experiment
+from tune_experiments.run.remote_sync import uri_of
 
 COMMANDS = ("list", "logs", "stop")
 

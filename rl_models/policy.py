@@ -12,7 +12,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import JointPolicy
-from rl_models.networks.features import Features, State
+from rl_models.features import Features, State
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments", "cluster")
 FILES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 VIEW_LIBRARIES = {"gymnasium", "pettingzoo"}
@@ -26,13 +26,18 @@ def imports(path, text):
     return found
 
 
+def _wraps(path):
+    """Whether a file gives worlds the interface of another library, or checks that."""
+    return "wrappers" in (*path.parts, path.stem)
+
+
 def forbidden_in(path):
     """Top-level packages that this file may not import."""
     place = path.as_posix()
     if place.startswith("rl_envs/"):
         banned = {"torch", "rl_models", "tune_experiments", "cluster"}
-        banned |= set() if place == "rl_envs/views/rllib.py" else {"ray"}
-        banned |= set() if place.startswith("rl_envs/views/") else VIEW_LIBRARIES
+        banned |= set() if place == "rl_envs/wrappers/rllib.py" else {"ray"}
+        banned |= set() if _wraps(path) else VIEW_LIBRARIES
         return banned | (set() if path.name == "render.py" else {"PIL"})
     if place.startswith("rl_models/"):
         banned = {"rl_envs", "tune_experiments", "cluster"}
@@ -50,17 +55,19 @@ def test_no_arrow_points_back(path):
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in FILES if path.parts[0] == "rl_envs" and "views" not in path.parts], ids=str
+    "path",
+    [path for path in FILES if path.parts[0] == "rl_envs" and "wrappers" not in (*path.parts, path.stem)],
+    ids=str,
 )
-def test_no_world_imports_its_views(path):
-    wrong = sorted(name for name in imports(path, (ROOT / path).read_text()) if name.startswith("rl_envs.views"))
+def test_no_world_imports_its_wrappers(path):
+    wrong = sorted(name for name in imports(path, (ROOT / path).read_text()) if name.startswith("rl_envs.wrappers"))
     assert not wrong, f"{path} must not import {wrong}"
 
 
 def test_importing_the_worlds_brings_in_numpy_alone():
     code = (
-        "import sys, rl_envs, rl_envs.compliance, rl_envs.matrix_game.world\n"
-        "heavy = {'torch', 'ray', 'gymnasium', 'pettingzoo', 'rl_envs.views', 'rl_models', 'tune_experiments'}\n"
+        "import sys, rl_envs, rl_envs.testing, rl_envs.matrix_game.world\n"
+        "heavy = {'torch', 'ray', 'gymnasium', 'pettingzoo', 'rl_envs.wrappers', 'rl_models', 'tune_experiments'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -78,7 +85,7 @@ def test_the_walk_sees_every_kind_of_import():
     [
         ("rl_envs/core/world.py", "torch"),
         ("rl_envs/core/world.py", "PIL"),
-        ("rl_envs/views/gymnasium.py", "ray"),
+        ("rl_envs/wrappers/gymnasium.py", "ray"),
         ("rl_envs/rtfm/world.py", "gymnasium"),
         ("rl_models/heads/value.py", "rl_envs"),
         ("rl_models/heads/value.py", "ray"),

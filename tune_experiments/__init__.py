@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tune_experiments.common.policies import LoadedPolicy
+    from tune_experiments.play.loading import LoadedPolicy
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
     """A trained team without Ray: `load_policy("runs/NAME/trials/marginal-seed0")`; see `common/policies.py`."""
-    from tune_experiments.common import policies  # torch is needed only now
+    from tune_experiments.play import loading as policies
 
     return policies.load_policy(path)

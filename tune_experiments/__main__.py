@@ -18,20 +18,20 @@ import torch
 import tyro
 from rich.console import Console
 
-from rl_models.training.objective import Impala
-from tune_experiments.common import comparison
-from tune_experiments.common.config_json import config_from_json
-from tune_experiments.common.doctor import diagnose, report
-from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import find_experiment, trial_name
-from tune_experiments.common.main import show_results
-from tune_experiments.common.mirror import uri_of
-from tune_experiments.common.outcome import results_of, tests_of
-from tune_experiments.common.policies import find_checkpoint, load_policy
-from tune_experiments.common.recording import SEED, play_aloud, play_decentralised, record_episode
-from tune_experiments.common.run_folder import read_config
-from tune_experiments.common.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.common.video import write_gif
+from rl_models.algorithms.objective import Impala
+from tune_experiments.experiment.config_json import config_from_json
+from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.experiment.experiment import find_experiment, trial_name
+from tune_experiments.play.loading import find_checkpoint, load_policy
+from tune_experiments.play.recording import SEED, play_aloud, play_decentralised, record_episode
+from tune_experiments.play.video import write_gif
+from tune_experiments.results import comparison
+from tune_experiments.run.doctor import diagnose, report
+from tune_experiments.run.final_evaluation import results_of, tests_of
+from tune_experiments.run.main import show_results
+from tune_experiments.run.remote_sync import uri_of
+from tune_experiments.run.run_folder import read_config
+from tune_experiments.run.trial_log import METRICS_FILE, read_metrics
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")

@@ -21,14 +21,14 @@ import dataclasses
 import sys
 
 from rl_models.networks.txt2pi import SilgConfig
-from tune_experiments.common.endi import messenger_pictures as pictures
-from tune_experiments.common.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
-from tune_experiments.common.endi.messenger_tables import departures, tables
-from tune_experiments.common.endi.messenger_trials import plan, test
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.messenger.config import make_world
-from tune_experiments.common.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.endi import messenger_figures
+from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
+from tune_experiments.endi.messenger_tables import departures, tables
+from tune_experiments.endi.messenger_trials import plan, test
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.messenger.config import make_world
+from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.run.main import main
 
 CAPTION = "Two-agent MESSENGER: win rates of EnDi and its backbone"
 LAPTOP = EndiMessengerConfig()
@@ -59,8 +59,8 @@ EXPERIMENT = Experiment(
     test=lambda config, policy: test(config, config.last_stage, policy),
     departures=lambda config: departures(config, REFERENCE),
     tables=lambda results: tables(results, CAPTION, PAPER_NUMBERS),
-    draw=pictures.draw,
-    film=pictures.film,
+    draw=messenger_figures.draw,
+    film=messenger_figures.film,
     make_test_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="test"),
     make_valid_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="val"),
     is_greedy=True,

@@ -18,11 +18,11 @@ import dataclasses
 import sys
 
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.endi.qmix_config import PAPER_QMIX
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig
-from tune_experiments.common.endi.rtfm_experiments import team_experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, NetworkSettings
+from tune_experiments.endi.qmix_config import PAPER_QMIX
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig
+from tune_experiments.endi.rtfm_experiments import team_experiment
+from tune_experiments.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, NetworkSettings
+from tune_experiments.run.main import main
 
 LAPTOP = EndiRtfmConfig()
 SMOKE = dataclasses.replace(

@@ -14,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.common.endi.rtfm_config import RowName
-from tune_experiments.common.endi.rtfm_experiments import team_experiment
-from tune_experiments.common.main import main
+from tune_experiments.endi.rtfm_config import RowName
+from tune_experiments.endi.rtfm_experiments import team_experiment
 from tune_experiments.endi_rtfm import PAPER_NUMBERS
 from tune_experiments.endi_rtfm import PRESETS as OF_CURRICULUM
+from tune_experiments.run.main import main
 
 STAGES = (1, 2, 3, 4, 5)
 ROWS: tuple[RowName, ...] = ("endi_sup", "endi_reg", "endi_dis")

@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, RowName
-from tune_experiments.common.endi.rtfm_experiments import team_experiment
-from tune_experiments.common.main import main
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, RowName
+from tune_experiments.endi.rtfm_experiments import team_experiment
 from tune_experiments.endi_rtfm import PRESETS as OF_TWO_AGENTS
+from tune_experiments.run.main import main
 
 
 def with_three_agents(config: EndiRtfmConfig, *methods: RowName) -> EndiRtfmConfig:

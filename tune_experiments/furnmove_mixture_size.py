@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sys
 
-from tune_experiments.common.furnmove.gridworld import gridworld_experiment
-from tune_experiments.common.main import main
+from tune_experiments.cordial_sync.gridworld import gridworld_experiment
+from tune_experiments.run.main import main
 
 EXPERIMENT = gridworld_experiment(
     name="furnmove_mixture_size",

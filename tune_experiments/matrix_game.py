@@ -39,24 +39,24 @@ import torch
 
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
+from rl_models.algorithms.objective import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.settings import Workers
-from rl_models.team_policy import TeamPolicy
-from rl_models.teams import constant_team
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.tbone_team import constant_team
+from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from tune_experiments.common import plots
-from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some
-from tune_experiments.common.experiment import Episodes, Experiment, TrialPlan
-from tune_experiments.common.files import read_arrays
-from tune_experiments.common.main import main
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperTable, make_table
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.experiment.experiment import Episodes, Experiment, TrialPlan
+from tune_experiments.results import plots
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.files import read_arrays
+from tune_experiments.run.main import main
+from tune_experiments.run.trial_log import logs_of
 
 GAME = "rock_paper_scissors"
 ACTIONS = ("rock", "paper", "scissors")

@@ -20,15 +20,15 @@ import dataclasses
 import sys
 
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.messenger import pictures
-from tune_experiments.common.messenger.config import LearnerSettings, MessengerConfig, make_world
-from tune_experiments.common.messenger.departures import departures
-from tune_experiments.common.messenger.evaluation import test
-from tune_experiments.common.messenger.presets import paper, reference, smoke
-from tune_experiments.common.messenger.tables import tables
-from tune_experiments.common.messenger.trials import plan
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.messenger import figures
+from tune_experiments.messenger.config import LearnerSettings, MessengerConfig, make_world
+from tune_experiments.messenger.deviations import departures
+from tune_experiments.messenger.evaluation import test
+from tune_experiments.messenger.presets import paper, reference, smoke
+from tune_experiments.messenger.tables import tables
+from tune_experiments.messenger.trials import plan
+from tune_experiments.run.main import main
 
 CAPTION = "MESSENGER: win rates of EMMA and a baseline that does not read"
 LAPTOP = MessengerConfig()
@@ -68,8 +68,8 @@ EXPERIMENT = Experiment(
     test=lambda config, policy: test(config, config.last_stage, policy),
     departures=lambda config: departures(config, REFERENCE),
     tables=lambda results: tables(results, CAPTION),
-    draw=pictures.draw,
-    film=pictures.film,
+    draw=figures.draw,
+    film=figures.film,
     make_test_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="test"),
     make_valid_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="val"),
     is_greedy=True,

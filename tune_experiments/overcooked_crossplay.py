@@ -23,9 +23,9 @@ import torch
 import tyro
 from rich.console import Console
 
-from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.overcooked.crossplay import play_all, teams_of
-from tune_experiments.common.overcooked.crossplay_report import in_markdown, write_report
+from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.overcooked.crossplay import play_all, teams_of
+from tune_experiments.overcooked.crossplay_report import in_markdown, write_report
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,15 @@ import sys
 
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.overcooked import pictures
-from tune_experiments.common.overcooked.config import LearnerSettings, OvercookedConfig, ShapingSettings, make_world
-from tune_experiments.common.overcooked.departures import departures
-from tune_experiments.common.overcooked.evaluation import test
-from tune_experiments.common.overcooked.search_space import search_space
-from tune_experiments.common.overcooked.tables import tables
-from tune_experiments.common.overcooked.trials import plan
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.overcooked import figures
+from tune_experiments.overcooked.config import LearnerSettings, OvercookedConfig, ShapingSettings, make_world
+from tune_experiments.overcooked.deviations import departures
+from tune_experiments.overcooked.evaluation import test
+from tune_experiments.overcooked.search_space import search_space
+from tune_experiments.overcooked.tables import tables
+from tune_experiments.overcooked.trials import plan
+from tune_experiments.run.main import main
 
 CAPTION = "Overcooked, self-play"
 LAPTOP = OvercookedConfig()
@@ -81,8 +81,8 @@ EXPERIMENT = Experiment(
     test=test,
     departures=lambda config: departures(config, PAPER),
     tables=lambda results: tables(results, CAPTION),
-    draw=pictures.draw,
-    film=pictures.film,
+    draw=figures.draw,
+    film=figures.film,
     make_test_world=make_world,
     make_valid_world=make_world,
     search_space=search_space,

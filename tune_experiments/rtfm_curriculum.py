@@ -20,17 +20,17 @@ import dataclasses
 import sys
 
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.main import main
-from tune_experiments.common.rtfm import stages
-from tune_experiments.common.rtfm.config import (
+from tune_experiments.rtfm import stages
+from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
     PAPER_NETWORK,
     PAPER_WORKERS,
     CurriculumConfig,
     NetworkSettings,
 )
-from tune_experiments.common.rtfm.reading_experiments import reading_experiment
-from tune_experiments.common.rtfm.tables import transfer_table
+from tune_experiments.rtfm.reading_experiments import reading_experiment
+from tune_experiments.rtfm.tables import transfer_table
+from tune_experiments.run.main import main
 
 LAPTOP = CurriculumConfig(network=NetworkSettings(channels=(16, 16, 16)), test_sizes=(6, 10))
 SMOKE = dataclasses.replace(

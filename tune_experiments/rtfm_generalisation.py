@@ -14,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.common.main import main
-from tune_experiments.common.rtfm import stages
-from tune_experiments.common.rtfm.reading_experiments import reading_experiment
-from tune_experiments.common.rtfm.tables import transfer_table
+from tune_experiments.rtfm import stages
+from tune_experiments.rtfm.reading_experiments import reading_experiment
+from tune_experiments.rtfm.tables import transfer_table
 from tune_experiments.rtfm_curriculum import PRESETS, TABLE_2
+from tune_experiments.run.main import main
 
 LAPTOP, PAPER = (
     dataclasses.replace(PRESETS[name], methods=("trained_on_6x6", "trained_on_10x10")) for name in ("laptop", "paper")

@@ -27,9 +27,8 @@ import dataclasses
 import sys
 
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.main import main
-from tune_experiments.common.rtfm import transfer
-from tune_experiments.common.rtfm.config import (
+from tune_experiments.rtfm import transfer
+from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
     PAPER_NETWORK,
     PAPER_WORKERS,
@@ -37,7 +36,8 @@ from tune_experiments.common.rtfm.config import (
     LettersTask,
     NetworkSettings,
 )
-from tune_experiments.common.rtfm.reading_experiments import departures, reading_experiment
+from tune_experiments.rtfm.reading_experiments import departures, reading_experiment
+from tune_experiments.run.main import main
 
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(

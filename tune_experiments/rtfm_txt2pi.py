@@ -17,8 +17,7 @@ import dataclasses
 import sys
 
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.main import main
-from tune_experiments.common.rtfm.config import (
+from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
     PAPER_NETWORK,
     PAPER_WORKERS,
@@ -26,7 +25,8 @@ from tune_experiments.common.rtfm.config import (
     RtfmConfig,
     RtfmTask,
 )
-from tune_experiments.common.rtfm.reading_experiments import reading_experiment
+from tune_experiments.rtfm.reading_experiments import reading_experiment
+from tune_experiments.run.main import main
 
 LAPTOP = RtfmConfig(
     network=NetworkSettings(channels=(16, 16, 16)),

@@ -17,17 +17,17 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.sama import pictures
-from tune_experiments.common.sama.conditions import test
-from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.departures import departures
-from tune_experiments.common.sama.endpoint import shared_endpoint
-from tune_experiments.common.sama.fine_tuning import plan
-from tune_experiments.common.sama.manuals import placed
-from tune_experiments.common.sama.tables import tables
-from tune_experiments.common.sama.trials import check, make_test_rounds, methods_of
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.run.main import main
+from tune_experiments.sama import figures
+from tune_experiments.sama.conditions import test
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.deviations import departures
+from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.fine_tuning import plan
+from tune_experiments.sama.manuals import placed
+from tune_experiments.sama.tables import tables
+from tune_experiments.sama.trials import check, make_test_rounds, methods_of
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 CAPTION = "SAMA in Overcooked, ablations"
@@ -49,8 +49,8 @@ EXPERIMENT = Experiment(
     test=test,
     departures=lambda config: departures(config, PRESETS["paper"]),
     tables=lambda results: tables(results, CAPTION),
-    draw=pictures.draw,
-    film=pictures.film,
+    draw=figures.draw,
+    film=figures.film,
     make_test_world=make_test_rounds,
     columns={"completed": "valid/completed", "reached": "episode/reached"},
 )

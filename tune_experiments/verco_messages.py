@@ -14,8 +14,8 @@ import dataclasses
 import sys
 
 from tune_experiments import verco_salad
-from tune_experiments.common.main import main
-from tune_experiments.common.salad.tables import tables
+from tune_experiments.run.main import main
+from tune_experiments.verco.tables import tables
 
 CAPTION = "Verco's messages in the salad kitchen"
 ROWS = ("verco",)

@@ -22,14 +22,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.language_policy.distillation import DistillationSettings
-from rl_models.language_policy.settings import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
+from rl_models.llm.distillation import DistillationSettings
+from rl_models.llm.settings import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.salad import pictures
-from tune_experiments.common.salad.config import (
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.run.main import main
+from tune_experiments.verco import figures
+from tune_experiments.verco.config import (
     CorpusSettings,
     LearnerSettings,
     LessonSettings,
@@ -37,11 +37,11 @@ from tune_experiments.common.salad.config import (
     make_world,
     placed,
 )
-from tune_experiments.common.salad.departures import departures
-from tune_experiments.common.salad.evaluation import test
-from tune_experiments.common.salad.kept_model import export, keep_model
-from tune_experiments.common.salad.tables import tables
-from tune_experiments.common.salad.trials import check, plan
+from tune_experiments.verco.deviations import departures
+from tune_experiments.verco.evaluation import test
+from tune_experiments.verco.kept_model import export, keep_model
+from tune_experiments.verco.tables import tables
+from tune_experiments.verco.trials import check, plan
 
 CAPTION = "Verco in the salad kitchen"
 LAPTOP = VercoConfig()
@@ -112,8 +112,8 @@ EXPERIMENT = Experiment(
     test=test,
     departures=lambda config: departures(config, PAPER),
     tables=lambda results: tables(results, CAPTION),
-    draw=pictures.draw,
-    film=pictures.film,
+    draw=figures.draw,
+    film=figures.film,
     check=check,
     placed=placed,
     prepare=keep_model,

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import Node
 
-from benchmarks.common.tensors import tensors_in
+from benchmarks.harness.tensors import tensors_in
 
 Part = tuple[str, str]
 """Phase and part within it, such as ("acting", "heads")."""

@@ -19,12 +19,12 @@ from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME, WEIGHTS_SEQ_NO
 
-from benchmarks.common.training_loop import LoopTimes, time_loop
-from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv
+from benchmarks.harness.training_loop import LoopTimes, time_loop
+from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv
 from rl_models.distributions.joint_policy import as_whole_joint
+from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.module import TeamModule
-from rl_models.team_policy import TeamOutput, TeamPolicy
 from rl_models.training.fragment import Fragment
 
 Sampler = Callable[[int], None]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common.figures import Figure
-from benchmarks.common.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
+from benchmarks.harness.figures import Figure
+from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.core.world import World
 from rl_envs.registry import make
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.common.clock import Stopwatches, median, timed
+from benchmarks.harness.clock import Stopwatches, median, timed
 from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
 

@@ -24,11 +24,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
-from cluster.processes import MARK, kill_marked
+from cluster.testing.processes import MARK, kill_marked
 
 __all__ = ["LocalCluster", "free_ports", "wait_until"]
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 180.0
 _OBJECT_STORE_BYTES = 150 * 2**20
 
@@ -118,7 +118,7 @@ class LocalCluster:
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
         words += ["--object-store-bytes", str(_OBJECT_STORE_BYTES), "--resources", json.dumps(resources or {})]
-        process = self._start(name, [sys.executable, "-m", "cluster.worker_node", *words])
+        process = self._start(name, [sys.executable, "-m", "cluster.testing.worker_node", *words])
         try:
             self._wait(process, name, lambda: f"joined {self.address}" in self.log(name))
         except RuntimeError:
@@ -212,7 +212,7 @@ def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> flo
 
 
 def main() -> None:
-    """Keep a cluster up until Control-C: `python -m cluster.local_cluster`."""
+    """Keep a cluster up until Control-C: `python -m cluster.testing.local_cluster`."""
     with LocalCluster(workers=2, cpus_per_worker=2) as cluster:
         for name in ("RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
             print(f"export {name}={cluster.environment[name]}")

@@ -1,4 +1,4 @@
-"""Each paper's smoke run as a job of a local cluster, and what strangers are told: `python -m cluster.papers`.
+"""Each paper's smoke run as a job of a local cluster, and what strangers are told: `python -m cluster.testing.papers`.
 
 Each experiment is submitted without a token, with a wrong one and with the right one. The first two must be refused in
 one sentence before anything is uploaded; the third must leave a table, results and TensorBoard events.
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.local_cluster import LocalCluster
-from cluster.processes import marked
-from cluster.stranger import STRANGERS, refusal
 from cluster.submission import Submission
-from tune_experiments.common.tensorboard_events import PATTERN
+from cluster.testing.local_cluster import LocalCluster
+from cluster.testing.processes import marked
+from cluster.testing.stranger import STRANGERS, refusal
+from tune_experiments.run.tensorboard_events import PATTERN
 
 EXPERIMENTS = (
     "furnmove_sync",
@@ -63,7 +63,7 @@ class Outcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Submit them one after another, and print a table; 0 if all went as it should."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.papers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m cluster.testing.papers", description=__doc__)
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=f"by default {', '.join(EXPERIMENTS)}")
     names = parser.parse_args(arguments).experiments or EXPERIMENTS
     outcomes = []

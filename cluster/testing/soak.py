@@ -1,8 +1,8 @@
 """An hour of training with the memory of every process looked at: does anything grow?
 
-    python -m cluster.soak                             # an hour of FurnMove on a local cluster of two nodes
-    python -m cluster.soak --minutes 600 --experiment rtfm_txt2pi --preset smoke --workers.runners 1
-    python -m cluster.soak --read runs/soak.csv        # the table of a soak that has ended, or still goes on
+    python -m cluster.testing.soak                             # an hour of FurnMove on a local cluster of two nodes
+    python -m cluster.testing.soak --minutes 600 --experiment rtfm_txt2pi --preset smoke --workers.runners 1
+    python -m cluster.testing.soak --read runs/soak.csv        # the table of a soak that has ended, or still goes on
 
 Every half minute the kernel is asked about each process of the cluster and about the one that follows the job. The
 samples go to a CSV file, and the table at the end says of each process how fast it grew after the warm-up, with a
@@ -17,11 +17,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster.local_cluster import LocalCluster
-from cluster.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
-from cluster.processes import command_of, marked
 from cluster.submission import Submission, TrialFolder
-from tune_experiments.common.errors import exits_with_one_sentence
+from cluster.testing.local_cluster import LocalCluster
+from cluster.testing.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
+from cluster.testing.processes import command_of, marked
+from tune_experiments.experiment.errors import exits_with_one_sentence
 
 FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-steps", "1000000000"]
 FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m cluster.soak",
+        prog="python -m cluster.testing.soak",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

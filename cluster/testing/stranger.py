@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 
-from cluster.local_cluster import ROOT, LocalCluster
+from cluster.testing.local_cluster import ROOT, LocalCluster
 
 __all__ = ["STRANGERS", "refusal"]
 

@@ -1,6 +1,6 @@
 """One worker node of a cluster on this machine: a raylet on 127.0.0.1 that lives as long as this process.
 
-    python -m cluster.worker_node --address 127.0.0.1:46379 --cpus 2 --temp-dir /tmp/node_1
+    python -m cluster.testing.worker_node --address 127.0.0.1:46379 --cpus 2 --temp-dir /tmp/node_1
 
 `ray start --address` cannot do this: it refuses while clusters of several machines are ruled out, and only then does
 all of Ray stay on the loopback address (see README.md).

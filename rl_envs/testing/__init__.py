@@ -2,7 +2,7 @@
 
 Stricter than the checks of other libraries, which look at one step or merely warn: whole episodes with their final
 observations, other processes and runners, snapshots, ownership of the arrays, and refusals. Needs NumPy alone; what the
-views of other libraries must keep is checked in `rl_envs.views.compliance`. This file must not know any world.
+views of other libraries must keep is checked in `rl_envs.testing.wrappers`. This file must not know any world.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from rl_envs.compliance import refusals, sameness, statements
-from rl_envs.compliance.recorder import WorldFactory, digest, play
-from rl_envs.compliance.sameness import Recipe
 from rl_envs.core.world import World
 from rl_envs.registry import make
+from rl_envs.testing import contract, determinism, refusals
+from rl_envs.testing.determinism import Recipe
+from rl_envs.testing.recorder import WorldFactory, digest, play
 
 __all__ = ["check_registered", "check_world"]
 
@@ -44,22 +44,22 @@ def check_world(
         AssertionError: one sentence about the first broken rule.
     """
     world = make_world(num_worlds)
-    statements.check_declaration(world)
+    contract.check_declaration(world)
     refusals.check_not_begun(world)
     env_steps = env_steps or min(world.max_episode_steps + 3, LONGEST_GAME)
     _check_statements(world, seed, env_steps)
     refusals.check_refusals(make_world(num_worlds), seed)
     refusals.check_picture(make_world(num_worlds), seed)
-    sameness.check_no_global_chance(make_world(num_worlds), seed, env_steps)
+    determinism.check_no_global_chance(make_world(num_worlds), seed, env_steps)
     world = make_world(num_worlds)
-    record = sameness.whole_game(world, seed, env_steps)
-    sameness.check_seed(make_world, record, seed)
-    sameness.check_neighbours(make_world, record, seed)
-    sameness.check_ownership(make_world(num_worlds), record, seed)
-    sameness.check_undecided_actions(make_world(num_worlds), record, seed)
-    sameness.check_snapshot(make_world, make_world(num_worlds), seed, env_steps // 2, env_steps - env_steps // 2)
+    record = determinism.whole_game(world, seed, env_steps)
+    determinism.check_seed(make_world, record, seed)
+    determinism.check_neighbours(make_world, record, seed)
+    determinism.check_ownership(make_world(num_worlds), record, seed)
+    determinism.check_undecided_actions(make_world(num_worlds), record, seed)
+    determinism.check_snapshot(make_world, make_world(num_worlds), seed, env_steps // 2, env_steps - env_steps // 2)
     if recipe is not None:
-        sameness.check_other_process(recipe, digest(world, record), num_worlds, seed, env_steps)
+        determinism.check_other_process(recipe, digest(world, record), num_worlds, seed, env_steps)
 
 
 def check_registered(world_id: str, *, env_steps: int | None = None, **arguments: Any) -> None:
@@ -74,5 +74,5 @@ def check_registered(world_id: str, *, env_steps: int | None = None, **arguments
 
 def _check_statements(world: World, seed: int, env_steps: int) -> None:
     observations = world.reset(seed)
-    statements.check_observations(world, observations, world.num_worlds, "after reset")
-    play(world, env_steps, listeners=[statements.EpisodeBook(world, observations)])
+    contract.check_observations(world, observations, world.num_worlds, "after reset")
+    play(world, env_steps, listeners=[contract.EpisodeBook(world, observations)])

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_envs.compliance.requirement import require
 from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
 from rl_envs.core.world import Info, StepResult, World
+from rl_envs.testing.requirement import require
 
 
 def check_declaration(world: World) -> None:

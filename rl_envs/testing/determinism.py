@@ -18,7 +18,9 @@ from unittest import mock
 
 import numpy as np
 
-from rl_envs.compliance.recorder import (
+from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
+from rl_envs.core.world import StepResult, World
+from rl_envs.testing.recorder import (
     Record,
     WorldFactory,
     begin,
@@ -30,9 +32,7 @@ from rl_envs.compliance.recorder import (
     random_actions,
     with_texts,
 )
-from rl_envs.compliance.requirement import require
-from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
-from rl_envs.core.world import StepResult, World
+from rl_envs.testing.requirement import require
 
 Recipe = tuple[str, Mapping[str, Any]]
 """`("package.module:callable", keyword arguments)`: how another process builds the same worlds."""
@@ -91,7 +91,7 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
         "PYTHONHASHSEED": "4321" if here != "4321" else "1234",
     }
     answer = subprocess.run(
-        [sys.executable, "-m", "rl_envs.compliance.elsewhere", request],
+        [sys.executable, "-m", "rl_envs.testing.elsewhere", request],
         env=environment,
         capture_output=True,
         text=True,

@@ -9,8 +9,8 @@ import importlib
 import json
 import sys
 
-from rl_envs.compliance.recorder import digest
-from rl_envs.compliance.sameness import whole_game
+from rl_envs.testing.determinism import whole_game
+from rl_envs.testing.recorder import digest
 
 
 def main(request: str) -> None:

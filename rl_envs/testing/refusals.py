@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rl_envs.compliance.recorder import begin, random_actions
-from rl_envs.compliance.requirement import require
 from rl_envs.core.spec import Actions, Array
 from rl_envs.core.world import World
+from rl_envs.testing.recorder import begin, random_actions
+from rl_envs.testing.requirement import require
 
 
 def check_not_begun(world: World) -> None:

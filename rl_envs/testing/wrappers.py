@@ -14,10 +14,10 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from pettingzoo.test import parallel_api_test
 from pettingzoo.test.seed_test import parallel_seed_test
 
-from rl_envs.compliance.requirement import require
 from rl_envs.registry import make
-from rl_envs.views.gymnasium import TeamEnv, TeamVectorEnv
-from rl_envs.views.pettingzoo import ParallelView
+from rl_envs.testing.requirement import require
+from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
+from rl_envs.wrappers.pettingzoo import ParallelView
 
 _ENV_STEPS = 1000
 
@@ -115,7 +115,7 @@ def check_rllib_views(world_id: str, arguments: dict[str, Any]) -> None:
     Raises:
         AssertionError: one sentence about the broken rule.
     """
-    from rl_envs.views.rllib import TeamGymEnv, TeamMultiAgentEnv, check_by_rllib
+    from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv, check_by_rllib
 
     config = {"world": world_id, "arguments": arguments}
     require(TeamGymEnv(config).reset(seed=1), "the team view gives RLlib no observation")

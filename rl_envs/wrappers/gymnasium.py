@@ -16,8 +16,8 @@ from gymnasium.vector.utils import batch_space
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
-from rl_envs.views.game import Game
-from rl_envs.views.spaces import observation_space, team_action_space
+from rl_envs.wrappers.game import Game
+from rl_envs.wrappers.spaces import observation_space, team_action_space
 
 
 class TeamEnv(gymnasium.Env):

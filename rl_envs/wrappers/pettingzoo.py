@@ -10,9 +10,9 @@ from pettingzoo import ParallelEnv
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
-from rl_envs.views.game import Game
-from rl_envs.views.roster import Roster
-from rl_envs.views.spaces import agent_action_space, observation_space
+from rl_envs.wrappers.game import Game
+from rl_envs.wrappers.roster import Roster
+from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 
 class ParallelView(ParallelEnv):

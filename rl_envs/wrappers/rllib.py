@@ -15,10 +15,10 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.views.game import Game
-from rl_envs.views.gymnasium import TeamEnv
-from rl_envs.views.roster import Roster
-from rl_envs.views.spaces import agent_action_space, observation_space
+from rl_envs.wrappers.game import Game
+from rl_envs.wrappers.gymnasium import TeamEnv
+from rl_envs.wrappers.roster import Roster
+from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 
 class TeamGymEnv(TeamEnv):

@@ -13,7 +13,7 @@ import numpy as np
 
 from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
-from rl_envs.views.game import Game
+from rl_envs.wrappers.game import Game
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import torch
 
-from rl_models.training.batch import Batch, decides, take
-from rl_models.training.objective import APPROXIMATE_KL, Objective, Ppo, Statistics
-from rl_models.training.q_learning import Qmix
+from rl_models.algorithms.objective import APPROXIMATE_KL, Objective, Ppo, Statistics
+from rl_models.algorithms.qmix import Qmix
+from rl_models.batch import Batch, decides, take
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.qmix import Qmix
+from rl_models.batch import Batch, alive, chosen, decides, leaves, without_last_observation
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
-from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.training.batch import Batch, alive, chosen, decides, leaves, without_last_observation
-from rl_models.training.q_learning import Qmix
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.schedule import Progress, Schedule
 
 Statistics = dict[str, Tensor | float]
 EntropyKind = Literal["component", "marginal"]

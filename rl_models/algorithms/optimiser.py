@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.schedule import Progress, Schedule
 
 logger = logging.getLogger(__name__)
 

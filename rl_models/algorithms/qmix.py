@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
 
+from rl_models.algorithms.replay import Replay
+from rl_models.batch import Batch, decides
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
-from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
-from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.training.batch import Batch, decides
-from rl_models.training.replay import Replay
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 
 if TYPE_CHECKING:
-    from rl_models.training.objective import ExtraLoss, Statistics
+    from rl_models.algorithms.objective import ExtraLoss, Statistics
 
 _BEFORE, _AFTER = slice(None, -1), slice(1, None)
 
@@ -81,7 +81,7 @@ class Qmix:
         """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:
-            raise ValueError("QMIX needs a team that acts by action values: build it with rl_models.qmix.qmix_team")
+            raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
         joint_values = mixing_of(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
         reward = batch["reward"].mean(-1)

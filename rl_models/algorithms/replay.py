@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rl_models.training.batch import Batch
+from rl_models.batch import Batch
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
 _KEPT_PREFIXES = ("obs/", "state/")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.features import Features
 from rl_models.heads.legal_policy import LegalPolicyHead
-from rl_models.networks.features import Features
 
 
 class LegalPolicyTower(LegalPolicyHead):

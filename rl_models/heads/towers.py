@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.features import Features
 from rl_models.layers.agent_linear import AgentLinear
-from rl_models.networks.features import Features
 
 
 class PolicyTower(nn.Module):

@@ -17,11 +17,11 @@ from typing import Any, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from rl_models.language_policy.base_model import LanguageModelError, first_line
-from rl_models.language_policy.scoring import Scorer, Scores, score_alone, score_trie
-from rl_models.language_policy.settings import Adapter, LoraSettings
-from rl_models.language_policy.tokens import Tokens
-from rl_models.language_policy.trie import Candidates, Ids
+from rl_models.llm.base_model import LanguageModelError, first_line
+from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
+from rl_models.llm.settings import Adapter, LoraSettings
+from rl_models.llm.tokens import Tokens
+from rl_models.llm.trie import Candidates, Ids
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from rl_models.language.pretrained import PretrainedError, folder_of
+from rl_models.text.pretrained import PretrainedError, folder_of
 
 
 class LanguageModelError(ValueError):

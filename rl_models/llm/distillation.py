@@ -14,9 +14,9 @@ from typing import TypeAlias
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from rl_models.language_policy.adapters import AdaptedModel
-from rl_models.language_policy.messages import Writer
-from rl_models.language_policy.trie import Ids
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.messages import Writer
+from rl_models.llm.trie import Ids
 from rl_models.losses.distillation import message_cross_entropy
 
 Pair: TypeAlias = tuple[str, str]

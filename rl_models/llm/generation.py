@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_tensor import inverse_cdf
-from rl_models.language_policy.trie import Ids
+from rl_models.llm.trie import Ids
 
 _PROMPTS_AT_ONCE = 64
 

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.language_policy.adapters import AdaptedModel
-from rl_models.language_policy.generation import generate
-from rl_models.language_policy.memory import Memory
-from rl_models.language_policy.narration import Array
-from rl_models.language_policy.settings import MessageSettings
-from rl_models.language_policy.trie import Ids
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.generation import generate
+from rl_models.llm.memory import Memory
+from rl_models.llm.narration import Array
+from rl_models.llm.settings import MessageSettings
+from rl_models.llm.trie import Ids
 
 PADDING = -1
 """Behind the end of a message; every token id is 0 or more."""

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from rl_models.language_policy.base_model import LanguageModelError
-from rl_models.language_policy.settings import SmallModelSettings
-from rl_models.language_policy.small_model import Pair, write_small_model
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.settings import SmallModelSettings
+from rl_models.llm.small_model import Pair, write_small_model
 
 FOLDER_VARIABLE = "CONCORD_LANGUAGE_MODELS"
 """Environment variable with the folder of all default models."""

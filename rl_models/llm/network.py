@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_models.language_policy.adapters import AdaptedModel
-from rl_models.language_policy.memory import Memory
-from rl_models.language_policy.messages import Writer, message_of
-from rl_models.language_policy.narration import Array, Narrator, situations
-from rl_models.language_policy.scoring import normalise
-from rl_models.language_policy.settings import LanguageTeamSettings
-from rl_models.language_policy.trie import Candidates, Ids
-from rl_models.networks.features import Features, State
+from rl_models.features import Features, State
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.memory import Memory
+from rl_models.llm.messages import Writer, message_of
+from rl_models.llm.narration import Array, Narrator, situations
+from rl_models.llm.scoring import normalise
+from rl_models.llm.settings import LanguageTeamSettings
+from rl_models.llm.trie import Candidates, Ids
 from rl_models.networks.speech import MESSAGES
 
 ACTION_SCORES = "action_scores"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.language_policy.trie import Array, Candidates, Ids, Trie, trie_of
+from rl_models.llm.trie import Array, Candidates, Ids, Trie, trie_of
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from rl_models.language_policy.packing import pack
-from rl_models.language_policy.trie import Candidates, Ids
+from rl_models.llm.packing import pack
+from rl_models.llm.trie import Candidates, Ids
 
 Normalisation = Literal["sum", "token", "word"]
 _TOKENS_AT_ONCE = 8192

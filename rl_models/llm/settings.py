@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rl_models.language_policy.scoring import Normalisation
+from rl_models.llm.scoring import Normalisation
 
 Adapter = Literal["message", "action"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from rl_models.language_policy.base_model import LanguageModelError
-from rl_models.language_policy.trie import Ids
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.trie import Ids
 
 _TEXTS_KEPT = 2**16
 

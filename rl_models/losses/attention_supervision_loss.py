@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.objective import Statistics
+from rl_models.batch import Batch
 from rl_models.losses.attention_supervision import attention_error, attention_hits
-from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import Batch
-from rl_models.training.objective import Statistics
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
 
 OBSERVATION = "answer_word"
 """Observation key with the place of the answer in the agent's document. No network reads it."""

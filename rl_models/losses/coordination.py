@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.objective import Statistics
+from rl_models.batch import Batch
 from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint
 from rl_models.distributions.joint_tensor import l1_to_product
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.losses.policy_gradient import masked_mean
-from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import Batch
-from rl_models.training.objective import Statistics
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
 
 _TVD_WORLDS, _LARGEST_JOINT = 4, 3000
 """TVD needs the whole joint tensor, so training logs it for a few worlds, and only where that tensor is small."""

@@ -12,14 +12,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.objective import Statistics
+from rl_models.batch import Batch, alive, chosen, decides
 from rl_models.losses import division as measures
 from rl_models.losses.agent_modelling import modelling_error, modelling_hits, of_others
 from rl_models.losses.policy_gradient import masked_mean, team_mean
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
-from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import Batch, alive, chosen, decides
-from rl_models.training.objective import Statistics
-from rl_models.training.schedule import Progress
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
 
 Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 """`num` and `dis` are the paper's, `dis_balance` is what its release has for `dis`, `kl` our reading of section 4.1."""

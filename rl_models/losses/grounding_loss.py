@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.objective import Statistics
+from rl_models.batch import Batch
 from rl_models.losses.grounding import contrastive_loss, match
 from rl_models.networks.emma import SCORES, SENTENCES, SPRITES
-from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import Batch
-from rl_models.training.objective import Statistics
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rl_models.language.encoder import SentenceEncoder
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import attend_to_manual, score_table, shares_of_cells
 from rl_models.layers.sentence_reader import SentenceReader
 from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
 from rl_models.networks.texts import TEXTS, Encoded, Shown, shown_texts
+from rl_models.text.encoder import SentenceEncoder
 
 MANUAL = "manual"
 SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "grounding/sprites"

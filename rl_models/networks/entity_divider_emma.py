@@ -18,17 +18,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.heads.others import OthersHead
-from rl_models.language.encoder import SentenceEncoder
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import score_table
 from rl_models.layers.neighbour_convolution import NeighbourConvolution
+from rl_models.layers.others import OthersHead
 from rl_models.layers.sprite_tracks import tracks
 from rl_models.networks.emma import Emma, Sprites, attend
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.entity_divider import OTHERS, Division, check_team, divide, sides_of
 from rl_models.networks.noise import NOISE
 from rl_models.networks.texts import Encoded, Shown
+from rl_models.text.encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.heads.others import OthersHead
+from rl_models.layers.others import OthersHead
 from rl_models.networks.entity_divider import OTHERS, Division, check_team, divide, sides_of
 from rl_models.networks.film2_stack import Film2Stack
 from rl_models.networks.noise import NOISE

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 import torch
 
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import episode_means, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
 from rl_models.rllib.settings import Workers
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Objective
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Progress
+from rl_models.schedule import Progress
 
 Tensors = dict[str, dict[str, Any]]
 

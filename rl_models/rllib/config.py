@@ -10,14 +10,14 @@ from ray.rllib.algorithms.impala import IMPALAConfig
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from rl_models.algorithms.objective import Impala, Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.connector import fragments_to_batch
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.settings import Workers
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Impala, Objective
-from rl_models.training.optimiser import OptimiserSettings
 
 
 def rllib_config(

@@ -13,7 +13,7 @@ from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy, as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
 from rl_models.heads.central import CentralHead
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 
 
 class TeamDistribution(TorchDistribution):

@@ -20,15 +20,15 @@ from ray.rllib.core.learner.learner import Learner
 from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 
+from rl_models.algorithms.accumulation import Divergence, Part, parts
+from rl_models.algorithms.objective import Objective, Statistics
+from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.module import TEAM
 from rl_models.rllib.rendezvous import keep_to_nodes_address
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.accumulation import Divergence, Part, parts
+from rl_models.schedule import Progress
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.loop import count_progress, minibatches
-from rl_models.training.objective import Objective, Statistics
-from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.training.schedule import Progress
 
 logger = logging.getLogger(__name__)
 

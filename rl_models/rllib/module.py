@@ -14,9 +14,9 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
+from rl_models.batch import think
+from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.distribution import TeamDistribution, team_distribution
-from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.training.batch import think
 
 TEAM = "team"
 

@@ -13,9 +13,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.objective import ExtraLoss
 from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.heads.towers import PolicyTower, ValueTower
-from rl_models.language.encoder import SentenceEncoder
+from rl_models.losses.division_losses import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
@@ -23,9 +24,8 @@ from rl_models.networks.private import of_agents
 from rl_models.networks.reading import Sizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.division import AgentModellingLoss, DivisionLoss, Regulariser
-from rl_models.training.objective import ExtraLoss
+from rl_models.policy import TeamPolicy
+from rl_models.text.encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from rl_models.heads.joint_policy import ValueHead
 from rl_models.heads.legal_policy import LegalPolicyHead
 from rl_models.networks.grid_cnn import GridCnn, GridCnnConfig
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 
 
 def grid_cnn_team(

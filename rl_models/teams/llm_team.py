@@ -8,15 +8,15 @@ from typing import TypeAlias
 
 import torch
 
-from rl_models.language_policy.adapters import AdaptedModel
-from rl_models.language_policy.base_model import LanguageModelError, load_base_model
-from rl_models.language_policy.heads import CandidateHead, PromptValueHead
-from rl_models.language_policy.model_cache import small_model
-from rl_models.language_policy.narration import Narrator
-from rl_models.language_policy.network import LanguageNetwork
-from rl_models.language_policy.settings import LanguageModelSettings, LanguageTeamSettings
-from rl_models.language_policy.small_model import Pair
-from rl_models.team_policy import TeamPolicy
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.base_model import LanguageModelError, load_base_model
+from rl_models.llm.heads import CandidateHead, PromptValueHead
+from rl_models.llm.model_cache import small_model
+from rl_models.llm.narration import Narrator
+from rl_models.llm.network import LanguageNetwork
+from rl_models.llm.settings import LanguageModelSettings, LanguageTeamSettings
+from rl_models.llm.small_model import Pair
+from rl_models.policy import TeamPolicy
 
 Corpus: TypeAlias = Callable[[], Iterable[Pair]]
 """Gives the texts, each a prompt and what follows it, that the default model learns, the same in every process."""

@@ -10,7 +10,7 @@ from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.private import of_agents
 from rl_models.networks.reading import Sizes
 from rl_models.networks.txt2pi import PAPER, ReadingConfig, Txt2PiConfig, reading_network
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 
 
 @dataclass(frozen=True)

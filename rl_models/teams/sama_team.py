@@ -8,9 +8,9 @@ import torch
 
 from rl_models.heads.legal_tower import LegalPolicyTower
 from rl_models.heads.towers import ValueTower
-from rl_models.language.encoder import SentenceEncoder
 from rl_models.networks.sama import Sama, SamaNetworkConfig, SamaSizes
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
+from rl_models.text.encoder import SentenceEncoder
 
 
 def sama_team(

@@ -12,7 +12,7 @@ from rl_models.heads.joint_policy import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import Tbone, TboneConfig
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 
 _CONSTANT_FEATURES = 8
 

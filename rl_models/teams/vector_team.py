@@ -8,7 +8,7 @@ import torch
 
 from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.vector import VectorConfig, VectorNetwork
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 
 
 def vector_team(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl_models.language.encoder import SentenceEncoder
-from rl_models.language.frozen import frozen_encoder
-from rl_models.language.pretrained import PretrainedEncoder, PretrainedError, folder_of
-from rl_models.language.words import Vocabulary, WordEncoder
+from rl_models.text.encoder import SentenceEncoder
+from rl_models.text.frozen import frozen_encoder
+from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, folder_of
+from rl_models.text.words import Vocabulary, WordEncoder
 
 WORDS, AUTO, BERT = "words", "auto", "bert-base-uncased"
 

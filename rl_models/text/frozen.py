@@ -14,8 +14,8 @@ import torch
 from rich.progress import track
 from torch import Tensor, nn
 
-from rl_models.language.encoding_cache import FOLDER_VARIABLE, EncodingCache
-from rl_models.language.pretrained import PretrainedEncoder
+from rl_models.text.encoding_cache import FOLDER_VARIABLE, EncodingCache
+from rl_models.text.pretrained import PretrainedEncoder
 
 _SENTENCES_AT_ONCE = 32
 

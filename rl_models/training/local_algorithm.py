@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import torch
 
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
 
 Tensors: TypeAlias = dict[str, dict[str, Any]]
 BeforeCollect: TypeAlias = Callable[[Any, TeamPolicy, Progress], None]

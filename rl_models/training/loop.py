@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.accumulation import Divergence, parts
-from rl_models.training.batch import Batch, steps_of_decisions, take, think, to_batch
+from rl_models.algorithms.accumulation import Divergence, parts
+from rl_models.algorithms.objective import Objective, Ppo, Statistics
+from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.algorithms.qmix import Qmix
+from rl_models.algorithms.replay import Replay
+from rl_models.batch import Batch, steps_of_decisions, take, think, to_batch
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
 from rl_models.training.fragment import Fragment
-from rl_models.training.objective import Objective, Ppo, Statistics
-from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.training.q_learning import Qmix
-from rl_models.training.replay import Replay
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
 
 
 @dataclass

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 
 __all__ = ["FrozenBuild", "Handover", "hand_over", "hand_over_optimiser", "matching", "trainable_names"]
 

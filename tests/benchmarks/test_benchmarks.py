@@ -9,16 +9,16 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as command
-from benchmarks.common.clock import Stopwatches, median_ratio
-from benchmarks.common.figures import Figure, load_parts, part_names, ratios_first, write_lines
-from benchmarks.common.training_loop import LoopTimes, bare_seconds, time_loop
-from benchmarks.common.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from benchmarks.harness.clock import Stopwatches, median_ratio
+from benchmarks.harness.figures import Figure, load_parts, part_names, ratios_first, write_lines
+from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
+from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.matrix_game.world import MatrixGame
-from rl_models.teams import constant_team
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.teams.tbone_team import constant_team
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "some_benchmarks"
     (folder / "common").mkdir(parents=True)
     (folder / "common" / "__init__.py").touch()
-    source = "from benchmarks.common.figures import Figure\ndef measure():\n    yield Figure('{0}.us', 2.0, 'us')\n"
+    source = "from benchmarks.harness.figures import Figure\ndef measure():\n    yield Figure('{0}.us', 2.0, 'us')\n"
     for name in ("furnmove", "rtfm", "_private"):
         text = source.format(name) + f"    yield Figure('{name}.overhead', 1.25, 'ratio')\n"
         (folder / f"{name}.py").write_text(text)

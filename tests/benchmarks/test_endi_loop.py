@@ -5,7 +5,7 @@ import pytest
 from benchmarks import _messenger_loop, endi
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
-from tests.networks.small_endi import READING
+from tests.rl_models.networks.small_endi import READING
 
 NARROW = {
     "WORLDS": 3,

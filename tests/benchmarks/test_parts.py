@@ -6,17 +6,17 @@ import pytest
 import torch
 
 from benchmarks import furnmove_profile
-from benchmarks.common import parts
-from benchmarks.common.parts import BACKWARD, Ledger, Watch
-from benchmarks.common.training_loop import bare_seconds
+from benchmarks.harness import parts
+from benchmarks.harness.parts import BACKWARD, Ledger, Watch
+from benchmarks.harness.training_loop import bare_seconds
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.networks.tbone import TboneConfig
-from rl_models.teams import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
+from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from rl_models.training.collector import Collector
 
 SMALL = TboneConfig(cell_features=2, convolutions=(2, 2, 2, 4), hidden=8, message_features=2)
 SIZES = {"num_agents": 2, "view": (num_channels(2), VIEW, VIEW), "actions": 13}

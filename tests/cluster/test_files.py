@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from tests.cluster.kuberay_schema import SCHEMAS
-from tune_experiments.common.command_line import parse
-from tune_experiments.common.experiment import find_experiment
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.experiment import find_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERAY = ROOT / "cluster" / "kuberay"

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from cluster.drills import __main__ as drills
-from cluster.drills.faulty import FaultyWorld
-from cluster.drills.report import Finding, as_table
-from cluster.listening import listeners
-from cluster.local_cluster import LocalCluster, free_ports, wait_until
-from cluster.processes import MARK, command_of, is_alive, kill_marked, marked
+from cluster.testing.fault_injection import __main__ as drills
+from cluster.testing.fault_injection.faulty import FaultyWorld
+from cluster.testing.fault_injection.report import Finding, as_table
+from cluster.testing.listening import listeners
+from cluster.testing.local_cluster import LocalCluster, free_ports, wait_until
+from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, marked
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
 
@@ -131,7 +131,7 @@ def test_a_faulty_world_fails_once(tmp_path, monkeypatch):
         def step(self, actions):
             return actions
 
-    monkeypatch.setattr("cluster.drills.faulty.AT_STEP", 2)
+    monkeypatch.setattr("cluster.testing.fault_injection.faulty.AT_STEP", 2)
     world = FaultyWorld(World(), "world_raises", tmp_path)
     assert (world.num_worlds, world.step(7)) == (3, 7)
     with pytest.raises(ArithmeticError):

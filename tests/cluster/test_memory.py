@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 
-from cluster.memory import OBJECT_STORE, Sample, name_of, read_samples, sample, trends, write_samples
-from cluster.soak import main, report
-from tune_experiments.common.errors import UserError
+from cluster.testing.memory import OBJECT_STORE, Sample, name_of, read_samples, sample, trends, write_samples
+from cluster.testing.soak import main, report
+from tune_experiments.experiment.errors import UserError
 
 
 def hour(pid, process, own, shared=None):

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from cluster import stranger
-from cluster.local_cluster import LocalCluster
-from cluster.papers import EXPERIMENTS, as_table, outcome_of
-from tune_experiments.common.experiment import find_experiment
+from cluster.testing import stranger
+from cluster.testing.local_cluster import LocalCluster
+from cluster.testing.papers import EXPERIMENTS, as_table, outcome_of
+from tune_experiments.experiment.experiment import find_experiment
 
 
 @pytest.fixture

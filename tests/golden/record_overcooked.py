@@ -13,7 +13,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import COOK_STEPS
 from rl_envs.registry import make
 from tests.golden.overcooked_replay import encoding_of, rows_of
-from tests.overcooked.cooks import Cooks
+from tests.rl_envs.overcooked.cooks import Cooks
 
 RECORDINGS = Path(__file__).parent / "recordings" / "overcooked"
 STEPS, NOISE, ENCODED_EVERY = 400, (0.05, 0.2, 0.5, 1.0), 20

@@ -9,7 +9,7 @@ import torch
 from rl_envs.furnmove.actions import coordinated_actions, coordination_class, coordination_matrix
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.cordial import CoordinationSet
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.schedule import Progress, Schedule
 from tests.golden.cases import own_or_golden
 
 FILES = own_or_golden("losses.npz")

@@ -12,9 +12,9 @@ from typing import Literal
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.furnmove.methods import FAMILIES, MethodName
+from tune_experiments.cordial_sync.methods import FAMILIES, MethodName
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.errors import UserError
 
 _MOST_AGENTS = 4
 """The tables need every joint action's probability, of which five agents have 371,293."""

@@ -20,13 +20,13 @@ from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
 from rl_models.distributions.joint_policy import WholeJointPolicy
+from rl_models.losses.coordination import CoordinationProbe
 from rl_models.losses.cordial import CoordinationSet, CordialForm
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.coordination import CoordinationProbe
+from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import Episodes
-from tune_experiments.common.furnmove.config import Config
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import Episodes
 
 EVALUATION_SEED = 229
 """Of every evaluation: with the starts it fixes all chance that the policy draws from."""

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from rl_envs import World, make
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.differences import differences
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.furnmove import pictures
-from tune_experiments.common.furnmove.config import Config, CordialSettings, FamilySettings, LearnerSettings
-from tune_experiments.common.furnmove.evaluation import check_rooms_apart, test, test_starts, valid_starts, world_from
-from tune_experiments.common.furnmove.methods import MethodName
-from tune_experiments.common.furnmove.search_space import search_space
-from tune_experiments.common.furnmove.trials import plan
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.cordial_sync import figures
+from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings, LearnerSettings
+from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test, test_starts, valid_starts, world_from
+from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.cordial_sync.search_space import search_space
+from tune_experiments.cordial_sync.trials import plan
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.results.differences import differences
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 
 _AUTHORS_LEARNER = LearnerSettings(
     algorithm="impala",
@@ -95,7 +95,7 @@ def gridworld_experiment(
         test=test,
         departures=_departures,
         tables=tables,
-        draw=pictures.draw,
+        draw=figures.draw,
         make_test_world=_test_world,
         make_valid_world=_valid_world,
         search_space=search_space,

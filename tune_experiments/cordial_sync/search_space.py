@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tune_experiments.common.furnmove.config import Config
-from tune_experiments.common.furnmove.methods import FAMILIES, method_of
-from tune_experiments.common.ray_cluster import import_tune
-from tune_experiments.common.search import SearchSpace
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.methods import FAMILIES, method_of
+from tune_experiments.run.ray_cluster import import_tune
+from tune_experiments.search.search import SearchSpace
 
 _OF_PPO = ("learner.lambda_", "learner.epochs")
 

@@ -16,10 +16,10 @@ from PIL import Image
 from rl_envs.core.render import PAPER, caption_strip
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.render import draw, legend_strip
-from tune_experiments.common.experiment import trial_name
-from tune_experiments.common.furnmove.evaluation import EVALUATION_SEED, test_starts, world_from
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import record_states
+from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
+from tune_experiments.experiment.experiment import trial_name
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import record_states
 
 State = dict[str, np.ndarray]
 PANELS = 4

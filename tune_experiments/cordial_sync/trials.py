@@ -7,16 +7,16 @@ import functools
 from typing import Any
 
 from rl_envs import World, make
-from rl_models.team_policy import TeamPolicy
-from rl_models.teams import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
-from rl_models.training.coordination import CoordinationLoss
-from rl_models.training.objective import Impala, Objective, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.experiment import TrialPlan
-from tune_experiments.common.furnmove.config import Config, FamilySettings
-from tune_experiments.common.furnmove.evaluation import coordination_set, sizes, validate
-from tune_experiments.common.furnmove.methods import Method, method_of
+from rl_models.algorithms.objective import Impala, Objective, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.losses.coordination import CoordinationLoss
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from tune_experiments.cordial_sync.config import Config, FamilySettings
+from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate
+from tune_experiments.cordial_sync.methods import Method, method_of
+from tune_experiments.experiment.experiment import TrialPlan
 
 
 def plan(config: Config, name: str, seed: int) -> TrialPlan:

@@ -9,14 +9,14 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from rl_models.endi import VARIANTS, DivisionLosses, divides
+from rl_models.losses.division_losses import division_probe
 from rl_models.networks.film2_stack import check_channels
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.division import division_probe
+from rl_models.policy import TeamPolicy
+from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.checks import check_above, check_at_least
-from tune_experiments.common.config_path import flag_of, value_at
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.checks import check_above, check_at_least
+from tune_experiments.experiment.config_path import flag_of, value_at
+from tune_experiments.experiment.errors import UserError
 
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from tune_experiments.common.endi.division import MEASURES
-from tune_experiments.common.outcome import after_stage
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperTable, make_table
+from tune_experiments.endi.division import MEASURES
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.final_evaluation import after_stage
 
 EXPLANATION = (
     "overlap: share of what is taken that more than one agent takes; coverage: share of the entities that an agent "

@@ -16,9 +16,9 @@ from rl_envs.messenger import render as messenger_render
 from rl_envs.messenger.symbols import SIDE
 from rl_envs.rtfm import render as rtfm_render
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from tune_experiments.common.endi.rings import Colour, ringed
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.endi.rings import Colour, ringed
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 
 Cell = tuple[int, int]
 

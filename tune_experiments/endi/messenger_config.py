@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from rl_models.networks.txt2pi import SilgConfig
-from tune_experiments.common.checks import check_at_least
-from tune_experiments.common.endi.division import DivisionSettings, check_division, check_stack
-from tune_experiments.common.messenger.config import LearnerSettings, MessengerRunConfig
+from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
+from tune_experiments.experiment.checks import check_at_least
+from tune_experiments.messenger.config import LearnerSettings, MessengerRunConfig
 
 RowName: TypeAlias = Literal[
     "emma",

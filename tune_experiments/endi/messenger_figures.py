@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common.endi import film as films
-from tune_experiments.common.endi.pictures import draw_all
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED
-from tune_experiments.common.trial_pictures import Trials
+from tune_experiments.endi import episode_video
+from tune_experiments.endi.figures import draw_all
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.trial_figures import Trials
 
 __all__ = ["draw", "film"]
 
 
 def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """Frames of one episode with everybody's entities."""
-    return films.film(policy, films.MESSENGER, seed)
+    return episode_video.film(policy, episode_video.MESSENGER, seed)
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Path]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tune_experiments.common.endi.division import division_departures
-from tune_experiments.common.endi.division_table import division_table
-from tune_experiments.common.endi.messenger_config import EndiMessengerConfig
-from tune_experiments.common.messenger import tables as messenger
-from tune_experiments.common.messenger.config import GROUNDED
-from tune_experiments.common.messenger.departures import departures as of_messenger
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperNumbers, PaperTable
+from tune_experiments.endi.division import division_departures
+from tune_experiments.endi.division_table import division_table
+from tune_experiments.endi.messenger_config import EndiMessengerConfig
+from tune_experiments.messenger import tables as messenger
+from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.deviations import departures as of_messenger
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperNumbers, PaperTable
 
 CHOSEN = (
     "Tested weights are those that won most validation games, or the last ones where the run says `weights: last`: "

@@ -8,22 +8,22 @@ from typing import Any
 
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.endi import DividedEmmaTeamConfig, divided_emma_team, silg_entities_team
+from rl_models.algorithms.objective import ExtraLoss
+from rl_models.losses.grounding_loss import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.grounding import GroundingLoss
-from rl_models.training.objective import ExtraLoss
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.curriculum import Curriculum
-from tune_experiments.common.endi.division import evaluation_of, is_divided, losses_of
-from tune_experiments.common.endi.messenger_config import EndiMessengerConfig
-from tune_experiments.common.messenger import evaluation
-from tune_experiments.common.messenger.config import GROUNDED
-from tune_experiments.common.messenger.evaluation import Way, WithRandomMoves
-from tune_experiments.common.messenger.trials import Row, encoder_of, plan_of, training_sentences
-from tune_experiments.common.plan import Episodes
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.teams.endi_team import DividedEmmaTeamConfig, divided_emma_team, silg_entities_team
+from tune_experiments.endi.division import evaluation_of, is_divided, losses_of
+from tune_experiments.endi.messenger_config import EndiMessengerConfig
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.messenger import evaluation
+from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.evaluation import Way, WithRandomMoves
+from tune_experiments.messenger.trials import Row, encoder_of, plan_of, training_sentences
 
 ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
 """What the release freezes after the first stage, of all agents; symbols of the goal go on."""

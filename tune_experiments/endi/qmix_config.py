@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tune_experiments.common.checks import check_above, check_at_least, check_between
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between
 
 
 @dataclass(frozen=True)

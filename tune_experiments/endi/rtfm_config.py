@@ -13,11 +13,11 @@ from rl_envs import World
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.checks import check_at_least, check_between, check_some
-from tune_experiments.common.endi.division import DivisionSettings, check_division, check_stack
-from tune_experiments.common.endi.qmix_config import QmixSettings, check_qmix
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, RunConfig, make_world
+from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
+from tune_experiments.endi.qmix_config import QmixSettings, check_qmix
+from tune_experiments.experiment.checks import check_at_least, check_between, check_some
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, RunConfig, make_world
 
 RowName: TypeAlias = Literal[
     "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance", "qmix"

@@ -11,14 +11,14 @@ from typing import Any
 
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import EVALUATIONS
-from rl_models.team_policy import TeamPolicy
-from rl_models.teams import uniform_team
+from rl_models.policy import TeamPolicy
+from rl_models.teams.tbone_team import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.endi.division import evaluation_of
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage
-from tune_experiments.common.messenger.evaluation import RANDOM
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.rtfm.evaluation import SHUFFLED, VALIDATION_SEED, WithWrongDocuments, play
+from tune_experiments.endi.division import evaluation_of
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.messenger.evaluation import RANDOM
+from tune_experiments.rtfm.evaluation import SHUFFLED, VALIDATION_SEED, WithWrongDocuments, play
 
 SAME_SIZE = ("train", "eval", "eval_new")
 

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common.endi import film as films
-from tune_experiments.common.endi.division import division_departures
-from tune_experiments.common.endi.division_table import division_table
-from tune_experiments.common.endi.pictures import draw_all
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage
-from tune_experiments.common.endi.rtfm_evaluation import columns
-from tune_experiments.common.endi.rtfm_trials import plan, test
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.messenger import tables as stage_tables
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED
-from tune_experiments.common.results import Result
-from tune_experiments.common.rtfm.reading_experiments import departures as of_rtfm
-from tune_experiments.common.tables import PaperNumbers, PaperTable
-from tune_experiments.common.trial_pictures import Trials
+from tune_experiments.endi import episode_video
+from tune_experiments.endi.division import division_departures
+from tune_experiments.endi.division_table import division_table
+from tune_experiments.endi.figures import draw_all
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
+from tune_experiments.endi.rtfm_evaluation import columns
+from tune_experiments.endi.rtfm_trials import plan, test
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.messenger import tables as stage_tables
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperNumbers, PaperTable
+from tune_experiments.results.trial_figures import Trials
+from tune_experiments.rtfm.reading_experiments import departures as of_rtfm
 
 TESTED = (
     "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "
@@ -89,7 +89,7 @@ def departures(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
 
 def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """Frames of one episode with everybody's entities."""
-    return films.film(policy, films.RTFM, seed)
+    return episode_video.film(policy, episode_video.RTFM, seed)
 
 
 def _draw(out: Path, trials: Trials) -> Sequence[Path]:

@@ -8,18 +8,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import RoomConfig
-from rl_models.qmix import PAPER_OPTIMISER, QmixConfig, qmix_room_team
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.settings import Workers
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.q_learning import Qmix
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.endi.qmix_config import QmixSettings
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.rtfm.config import make_world
-from tune_experiments.common.rtfm.trials import sizes
+from rl_models.schedule import Schedule
+from rl_models.teams.qmix_team import PAPER_OPTIMISER, QmixConfig, qmix_room_team
+from tune_experiments.endi.qmix_config import QmixSettings
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.rtfm.config import make_world
+from tune_experiments.rtfm.trials import sizes
 
 QMIX = "qmix"
 

@@ -12,22 +12,22 @@ import functools
 import torch
 
 from rl_envs.rtfm.lexicon import KIND_MONSTER
-from rl_models.endi import DividedReadingTeamConfig, divided_reading_team
+from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
-from rl_models.readers import ReadingTeamConfig, reading_team
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Impala, Ppo
-from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.endi.division import is_divided, losses_of
-from tune_experiments.common.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
-from tune_experiments.common.endi.rtfm_evaluation import test, validate
-from tune_experiments.common.endi.rtfm_qmix import QMIX, qmix_stage
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.rtfm.config import NetworkSettings, make_world
-from tune_experiments.common.rtfm.methods import team_config
-from tune_experiments.common.rtfm.trials import plan as plan_one
-from tune_experiments.common.rtfm.trials import sizes
+from rl_models.policy import TeamPolicy
+from rl_models.teams.endi_team import DividedReadingTeamConfig, divided_reading_team
+from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from tune_experiments.endi.division import is_divided, losses_of
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
+from tune_experiments.endi.rtfm_evaluation import test, validate
+from tune_experiments.endi.rtfm_qmix import QMIX, qmix_stage
+from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.rtfm.config import NetworkSettings, make_world
+from tune_experiments.rtfm.methods import team_config
+from tune_experiments.rtfm.trials import plan as plan_one
+from tune_experiments.rtfm.trials import sizes
 
 
 def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tune_experiments.common.config_path import flag_of, value_at
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.config_path import flag_of, value_at
+from tune_experiments.experiment.errors import UserError
 
 __all__ = ["check_above", "check_at_least", "check_between", "check_some", "check_workers"]
 

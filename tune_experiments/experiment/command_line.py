@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
-from tune_experiments.common.config_json import config_from_json, config_to_json, describe_type
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.config_json import config_from_json, config_to_json, describe_type
+from tune_experiments.experiment.errors import UserError
 
 __all__ = ["RunOptions", "config_from_json", "config_to_json", "parse"]
 

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union
 
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.errors import UserError
 
 __all__ = ["config_from_json", "config_to_json", "describe_type", "first_differences"]
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.settings import Workers
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.handover import FrozenBuild
-from tune_experiments.common.plan import Episodes, TrialPlan
+from rl_models.training.weight_transfer import FrozenBuild
+from tune_experiments.experiment.plan import Episodes, TrialPlan
 
 __all__ = ["Curriculum", "Promotion", "Stage", "stages_of"]
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.config_json import config_from_json
-from tune_experiments.common.curriculum import Curriculum
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.plan import Episodes, TrialPlan
-from tune_experiments.common.results import Result
-from tune_experiments.common.search import SearchSpace
-from tune_experiments.common.tables import PaperTable
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.config_json import config_from_json
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.search.search import SearchSpace
 
 
 @dataclass(frozen=True, kw_only=True)

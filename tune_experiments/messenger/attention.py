@@ -12,9 +12,9 @@ import numpy as np
 from rl_envs.messenger.corpus import TEXT_SPLITS
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
-from tune_experiments.common.messenger.config import GROUNDED, MessengerRunConfig, make_world
-from tune_experiments.common.plots.figures import FAINT, REMARK, new_figure, save
-from tune_experiments.common.policies import LoadedPolicy
+from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.results.plots.figures import FAINT, REMARK, new_figure, save
 
 EPISODES = 600
 SEED = 226

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rl_envs.messenger.corpus_file import OWN
-from rl_models.language.choice import BERT, chosen_encoder
-from tune_experiments.common.differences import differences
-from tune_experiments.common.messenger.config import GROUNDED, MessengerRunConfig
+from rl_models.text.choice import BERT, chosen_encoder
+from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig
+from tune_experiments.results.differences import differences
 
 _COMPARED = {
     "stages": "stages",

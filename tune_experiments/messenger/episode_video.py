@@ -13,8 +13,8 @@ import numpy as np
 
 from rl_envs.messenger import render
 from rl_envs.messenger.render import Scene
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 
 
 def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tune_experiments.common.messenger.attention import draw_attention
-from tune_experiments.common.messenger.config import GROUNDED
-from tune_experiments.common.messenger.film import film
-from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
-from tune_experiments.common.video import write_gif
+from tune_experiments.messenger.attention import draw_attention
+from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.episode_video import film
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
 
 __all__ = ["draw", "film"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TypeVar
 
-from rl_models.language.choice import BERT, TextEncoderConfig
 from rl_models.networks.emma_body import RELEASED, EmmaConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.messenger.config import LearnerSettings, MessengerRunConfig
+from rl_models.text.choice import BERT, TextEncoderConfig
+from tune_experiments.messenger.config import LearnerSettings, MessengerRunConfig
 
 ConfigType = TypeVar("ConfigType", bound=MessengerRunConfig)
 _ENTROPY = (0.01, 0.01, 0.01)

@@ -9,11 +9,11 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from tune_experiments.common.messenger.config import GROUNDED
-from tune_experiments.common.messenger.evaluation import COLUMNS, RANDOM
-from tune_experiments.common.outcome import after_stage
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.evaluation import COLUMNS, RANDOM
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.run.final_evaluation import after_stage
 
 NOT_IN_THE_PAPER = (
     f"Rows that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."

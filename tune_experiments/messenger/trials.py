@@ -12,19 +12,19 @@ from rl_envs.messenger.corpus import STILL
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.games import pairs_of_games
 from rl_envs.messenger.symbols import ACTIONS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.language.choice import text_encoder
-from rl_models.language.encoder import SentenceEncoder
+from rl_models.algorithms.objective import ExtraLoss, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.losses.grounding_loss import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.grounding import GroundingLoss
-from rl_models.training.objective import ExtraLoss, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.messenger.config import GROUNDED, LearnerSettings, MessengerRunConfig, make_world
-from tune_experiments.common.messenger.evaluation import test, validate
-from tune_experiments.common.plan import Episodes, TrialPlan
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.choice import text_encoder
+from rl_models.text.encoder import SentenceEncoder
+from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.messenger.config import GROUNDED, LearnerSettings, MessengerRunConfig, make_world
+from tune_experiments.messenger.evaluation import test, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
 """What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own."""

@@ -13,23 +13,23 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import (
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import (
     Experiment,
     find_experiment,
     read_configuration,
     trial_folders,
 )
-from tune_experiments.common.intervals import interval_over_episodes
-from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.common.overcooked.evaluation import episodes_of
-from tune_experiments.common.overcooked.mixed_team import MixedTeam
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
-from tune_experiments.common.results import Result
-from tune_experiments.common.run_folder import read_config
-from tune_experiments.common.trial import CHECKPOINTS
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.mixed_team import MixedTeam
+from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.results.intervals import interval_over_episodes
+from tune_experiments.results.rows import Result
+from tune_experiments.run.run_folder import read_config
+from tune_experiments.run.trial import CHECKPOINTS
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
 TEAMS_OF = "overcooked_selfplay"

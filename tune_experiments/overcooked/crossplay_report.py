@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs.core.spec import Array
-from tune_experiments.common import results as result_file
-from tune_experiments.common.files import write_atomically
-from tune_experiments.common.overcooked.crossplay import CAPTION, METRICS, Matrix
-from tune_experiments.common.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+from tune_experiments.run.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

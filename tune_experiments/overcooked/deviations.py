@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tune_experiments.common.differences import differences
-from tune_experiments.common.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.results.differences import differences
 
 _COMPARED = {
     "network.convolutions": "channels of the convolutions",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from rl_envs.core.world import World
 from rl_envs.overcooked.words import ACTIONS
-from rl_models.team_policy import TeamPolicy
-from rl_models.teams import uniform_team
+from rl_models.policy import TeamPolicy
+from rl_models.teams.tbone_team import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.common.plan import Episodes
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.overcooked.config import OvercookedConfig, make_world
 
 EVALUATION_SEED = 400
 """Of every evaluation: it fixes the chance that actions are drawn with, whoever plays."""

@@ -17,8 +17,8 @@ import torch
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.world import Overcooked
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.rollout import to_numpy
+from rl_models.policy import TeamPolicy
+from rl_models.training.collector import to_numpy
 
 
 class KitchenWithPartners(Overcooked):

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.overcooked.config import OvercookedConfig
-from tune_experiments.common.overcooked.crossplay import trials_of
-from tune_experiments.common.policies import load_policy
-from tune_experiments.common.trial_log import read_metrics
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.crossplay import trials_of
+from tune_experiments.play.loading import load_policy
+from tune_experiments.run.trial_log import read_metrics
 
 SELF_PLAY = "selfplay"
 """The row that partners come from."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tune_experiments.common.ray_cluster import import_tune
-from tune_experiments.common.search import SearchSpace
+from tune_experiments.run.ray_cluster import import_tune
+from tune_experiments.search.search import SearchSpace
 
 
 def search_space() -> SearchSpace:

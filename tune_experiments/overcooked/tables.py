@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tune_experiments.common.overcooked.evaluation import RANDOM
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import PaperTable, make_table
+from tune_experiments.overcooked.evaluation import RANDOM
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
 
 COLUMNS = ("soups", "reward", "shaped_return")
 RANDOM_ROW = "random play"

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_envs.overcooked.words import ACTIONS
-from rl_models.grid_cnn import grid_cnn_team
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Objective, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.overcooked.config import OvercookedConfig, arguments_of, make_world
-from tune_experiments.common.overcooked.evaluation import validate
-from tune_experiments.common.overcooked.partners import KitchenWithPartners
-from tune_experiments.common.overcooked.population import load_population
-from tune_experiments.common.plan import TrialPlan
+from rl_models.algorithms.objective import Objective, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.grid_cnn_team import grid_cnn_team
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
+from tune_experiments.overcooked.evaluation import validate
+from tune_experiments.overcooked.partners import KitchenWithPartners
+from tune_experiments.overcooked.population import load_population
 
 
 def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from rl_envs.core.chance import Chance
-from rl_models.decentralised import AgentMind, converse
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.policies import load_policy
+from rl_models.teams.decentralised import AgentMind, converse
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.play.loading import load_policy
 
 LEFT_ALONE = 3
 """Exit code of a process whose partner or coordinator has gone or fallen silent: not the one to blame."""

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.common.agent_process import LEFT_ALONE, Role, Traffic, live
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.play.agent_process import LEFT_ALONE, Role, Traffic, live
 
 PATIENCE_SECONDS = 120.0
 """For one answer, the start of the process included: it imports torch and loads the weights."""

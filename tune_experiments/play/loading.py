@@ -19,18 +19,18 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
-from rl_models.networks.features import State
+from rl_models.features import State
 from rl_models.networks.noise import with_noise
 from rl_models.networks.texts import MissingTextsError
-from rl_models.team_policy import TeamOutput, TeamPolicy
+from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
-from rl_models.training.rollout import to_numpy
+from rl_models.training.collector import to_numpy
 from rl_models.training.text_cache import TextEncodings
-from tune_experiments.common.course import course_behind
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration, trial_folders
-from tune_experiments.common.run_folder import CONFIG_FILE, read_config
-from tune_experiments.common.trial import CHECKPOINTS
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import Experiment, find_experiment, read_configuration, trial_folders
+from tune_experiments.run.curriculum_state import course_behind
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from rl_models.decentralised import AgentMind, bytes_said
-from tune_experiments.common.decentralised import separate_agents
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.policies import LoadedPolicy
+from rl_models.teams.decentralised import AgentMind, bytes_said
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.play.decentralised import separate_agents
+from tune_experiments.play.loading import LoadedPolicy
 
 _CANDIDATES = 16
 SEED = 226

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tune_experiments.common import results as result_file
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_atomically
-from tune_experiments.common.intervals import Interval, interval_over_seeds
-from tune_experiments.common.results import Result
-from tune_experiments.common.statistics import interquartile_mean, probability_of_improvement
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.intervals import Interval, interval_over_seeds
+from tune_experiments.results.rows import Result
+from tune_experiments.results.statistics import interquartile_mean, probability_of_improvement
+from tune_experiments.run.files import write_atomically
 
 __all__ = ["Comparison", "Row", "compare", "read_runs", "write_comparison"]
 
@@ -110,7 +110,7 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
     """Write comparison.md and plots/comparison.png; their paths."""
-    from tune_experiments.common.plots.intervals import draw_comparisons  # matplotlib is needed only now
+    from tune_experiments.results.plots.interval_plot import draw_comparisons  # matplotlib is needed only now
 
     text = folder / "comparison.md"
     note = "Intervals of 95 %: bootstrap over seeds. IQM: mean of the middle half of the seeds. P: Mann-Whitney.\n"

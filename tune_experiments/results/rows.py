@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.common.config_json import config_from_json
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_atomically
+from tune_experiments.experiment.config_json import config_from_json
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.files import write_atomically
 
 __all__ = ["Result", "append", "read", "replace_rows"]
 

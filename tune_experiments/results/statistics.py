@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tune_experiments.common.intervals import Interval, bootstrap
+from tune_experiments.results.intervals import Interval, bootstrap
 
 __all__ = ["interquartile_mean", "probability_of_improvement"]
 

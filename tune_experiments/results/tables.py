@@ -14,10 +14,10 @@ from pathlib import Path
 import rich.box
 import rich.table
 
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_atomically
-from tune_experiments.common.intervals import Interval, interval_over_seeds
-from tune_experiments.common.results import Result
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.intervals import Interval, interval_over_seeds
+from tune_experiments.results.rows import Result
+from tune_experiments.run.files import write_atomically
 
 __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
 

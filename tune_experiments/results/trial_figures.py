@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tune_experiments.common import plots
-from tune_experiments.common.policies import LoadedPolicy, chosen_checkpoint, load_policy
-from tune_experiments.common.trial_log import logs_of
+from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.results import plots
+from tune_experiments.run.trial_log import logs_of
 
 Trials: TypeAlias = Mapping[str, Mapping[int, Path]]
 """Method -> seed -> folder."""

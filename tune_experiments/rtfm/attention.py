@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.common.plots.figures import REMARK, new_figure, save
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.results.plots.figures import REMARK, new_figure, save
 
 PANELS = 3
 """Start, middle and last choice of an episode."""

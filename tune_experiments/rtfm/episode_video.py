@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from tune_experiments.common.rtfm.attention import Moment
+from tune_experiments.rtfm.attention import Moment
 
 PAPER, INK, EDGE = (252, 251, 248), (52, 56, 66), (226, 218, 203)
 DARKEST = np.array([8, 48, 107])

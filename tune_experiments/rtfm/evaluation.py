@@ -14,12 +14,12 @@ import numpy as np
 
 from rl_envs import World
 from rl_envs.rtfm.grid import NUM_MOVES
-from rl_models.team_policy import TeamOutput, TeamPolicy
-from rl_models.teams import uniform_team
+from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.teams.tbone_team import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.rtfm.best_play import win_probabilities
-from tune_experiments.common.rtfm.config import LettersTask, RunConfig, Task, make_world
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.rtfm.best_play import win_probabilities
+from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_world
 
 TEST_SEED, VALIDATION_SEED = 84, 86
 """With the worlds' arguments they fix all episodes, whatever plays them; what is chosen by is not what is tested."""

@@ -10,8 +10,8 @@ import dataclasses
 from rl_models.layers.bidirectional import Cell
 from rl_models.networks.readers import PAPER_READER, ReaderConfig
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, ReadingConfig, Txt2PiConfig
-from rl_models.readers import ReadingTeamConfig
-from tune_experiments.common.rtfm.config import MethodName, NetworkSettings
+from rl_models.teams.reader_team import ReadingTeamConfig
+from tune_experiments.rtfm.config import MethodName, NetworkSettings
 
 
 def team_config(method: MethodName, settings: NetworkSettings) -> ReadingTeamConfig:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tune_experiments.common.curriculum import Curriculum
-from tune_experiments.common.differences import differences
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.results import Result
-from tune_experiments.common.rtfm import pictures
-from tune_experiments.common.rtfm.config import RunConfig, make_world
-from tune_experiments.common.rtfm.evaluation import test
-from tune_experiments.common.rtfm.tables import of_last_games, win_rate_table
-from tune_experiments.common.rtfm.trials import plan
-from tune_experiments.common.tables import PaperNumbers, PaperTable
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.differences import differences
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperNumbers, PaperTable
+from tune_experiments.rtfm import figures
+from tune_experiments.rtfm.config import RunConfig, make_world
+from tune_experiments.rtfm.evaluation import test
+from tune_experiments.rtfm.tables import of_last_games, win_rate_table
+from tune_experiments.rtfm.trials import plan
 
 COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
 RATE_OF_TEXT = 0.005
@@ -76,8 +76,8 @@ def reading_experiment(
         test=test,
         departures=lambda config: departures(config, presets["paper"]),
         tables=tables,
-        draw=pictures.draw,
-        film=pictures.film,
+        draw=figures.draw,
+        film=figures.film,
         make_test_world=lambda config, num_worlds: make_world(config.task, num_worlds, split="eval"),
         is_greedy=True,
         columns=COLUMNS,

@@ -11,14 +11,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
-from tune_experiments.common.outcome import after_stage
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.results import Result
-from tune_experiments.common.rtfm.config import CurriculumConfig, RowName, make_world
-from tune_experiments.common.rtfm.evaluation import column, play
-from tune_experiments.common.rtfm.trials import plan as plan_one
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.rows import Result
+from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
+from tune_experiments.rtfm.evaluation import column, play
+from tune_experiments.rtfm.trials import plan as plan_one
+from tune_experiments.run.final_evaluation import after_stage
 
 GAMES: dict[str, dict[str, Any]] = {
     "simplest": {"group": False, "dyna": False, "nl": False},

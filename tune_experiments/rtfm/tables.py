@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tune_experiments.common.outcome import after_stage
-from tune_experiments.common.results import Result
-from tune_experiments.common.rtfm.evaluation import REFERENCES, SHUFFLED
-from tune_experiments.common.rtfm.stages import GAMES, transfers
-from tune_experiments.common.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.rtfm.evaluation import REFERENCES, SHUFFLED
+from tune_experiments.rtfm.stages import GAMES, transfers
+from tune_experiments.run.final_evaluation import after_stage
 
 
 def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:

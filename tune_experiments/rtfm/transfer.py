@@ -12,14 +12,14 @@ import dataclasses
 import functools
 from typing import cast
 
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.attention_supervision import AttentionSupervision
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
-from tune_experiments.common.rtfm.trials import build_policy
-from tune_experiments.common.rtfm.trials import plan as plan_one
+from rl_models.losses.attention_supervision_loss import AttentionSupervision
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
+from tune_experiments.rtfm.trials import build_policy
+from tune_experiments.rtfm.trials import plan as plan_one
 
 SUPERVISED: LettersRow = "txt2pi_supervised_attention"
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_models.algorithms.objective import Impala, Objective, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.networks.reading import Sizes
-from rl_models.readers import reading_team
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Impala, Objective, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.rtfm.config import LearnerSettings, MethodName, RunConfig, Task, make_world
-from tune_experiments.common.rtfm.evaluation import validate
-from tune_experiments.common.rtfm.methods import team_config
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.reader_team import reading_team
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.rtfm.config import LearnerSettings, MethodName, RunConfig, Task, make_world
+from tune_experiments.rtfm.evaluation import validate
+from tune_experiments.rtfm.methods import team_config
 
 _RMSPROP_ALPHA = 0.99
 

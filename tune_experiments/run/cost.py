@@ -6,10 +6,10 @@ import time
 from collections.abc import Sequence
 
 from rl_models.rllib.settings import Workers
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from tune_experiments.common.curriculum import Curriculum, stages_of
-from tune_experiments.common.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Curriculum, stages_of
+from tune_experiments.experiment.plan import TrialPlan
 
 __all__ = ["cost", "longest_lane"]
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rl_models.training.schedule import Progress
-from tune_experiments.common.curriculum import Curriculum, Stage, stages_of
-from tune_experiments.common.plan import TrialPlan
+from rl_models.schedule import Progress
+from tune_experiments.experiment.curriculum import Curriculum, Stage, stages_of
+from tune_experiments.experiment.plan import TrialPlan
 
 __all__ = ["Choice", "Course", "StageEnd", "course_behind"]
 

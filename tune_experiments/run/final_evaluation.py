@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.config_json import config_from_json
-from tune_experiments.common.course import Course
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.files import read_json, write_json
-from tune_experiments.common.intervals import interval_over_episodes
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.results import Result
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.config_json import config_from_json
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.intervals import interval_over_episodes
+from tune_experiments.results.rows import Result
+from tune_experiments.run.curriculum_state import Course
+from tune_experiments.run.files import read_json, write_json
 
 __all__ = ["Test", "after_stage", "outcome_of", "results_of", "tests_of", "write_outcome"]
 

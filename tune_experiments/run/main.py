@@ -10,19 +10,21 @@ from typing import Any
 
 from rich.console import Console
 
-from tune_experiments.common import results as result_file
-from tune_experiments.common.command_line import RunOptions, config_to_json, parse
-from tune_experiments.common.cost import cost
-from tune_experiments.common.curriculum import Curriculum, stages_of
-from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.experiment import Experiment, trial_folders, trial_name
-from tune_experiments.common.mirror import Mirror, open_run
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.ray_cluster import check_capacity, check_this_machine, ray_cluster
-from tune_experiments.common.run_folder import RunFolder
-from tune_experiments.common.search_agenda import Agendas
-from tune_experiments.common.search_folder import refuse_search_folder
-from tune_experiments.common.search_run import (
+from tune_experiments.experiment.command_line import RunOptions, config_to_json, parse
+from tune_experiments.experiment.curriculum import Curriculum, stages_of
+from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.experiment.experiment import Experiment, trial_folders, trial_name
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.tables import write_tables
+from tune_experiments.run.cost import cost
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster
+from tune_experiments.run.remote_sync import Mirror, open_run
+from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.tuning import Request, plan_of, request_for, run_trials
+from tune_experiments.run.weight_transfer import check_handovers
+from tune_experiments.search.folder import refuse_search_folder
+from tune_experiments.search.run_search import (
     Search,
     agenda_of,
     check_processes,
@@ -30,9 +32,7 @@ from tune_experiments.common.search_run import (
     search_requests,
     show_ranking,
 )
-from tune_experiments.common.stage_handover import check_handovers
-from tune_experiments.common.tables import write_tables
-from tune_experiments.common.tuning import Request, plan_of, request_for, run_trials
+from tune_experiments.search.scheduler import Agendas
 
 DEFAULT_OUT = "runs"
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.errors import UserError
 
 _CONNECT_SECONDS = 5.0
 

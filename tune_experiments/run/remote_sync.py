@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.run_folder import RunFolder
 
 __all__ = ["Mirror", "mirrored_folder", "open_run", "uri_of"]
 

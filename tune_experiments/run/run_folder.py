@@ -19,10 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tune_experiments.common.config_json import first_differences
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import read_json, write_json
-from tune_experiments.common.manifest import describe_session
+from tune_experiments.experiment.config_json import first_differences
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.files import read_json, write_json
+from tune_experiments.run.manifest import describe_session
 
 __all__ = ["RunFolder", "read_config"]
 

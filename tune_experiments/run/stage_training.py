@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.training.checkpoint import prune, save_checkpoint
-from tune_experiments.common.course import Choice, Course
-from tune_experiments.common.trial_log import TrialLog
+from tune_experiments.run.curriculum_state import Choice, Course
+from tune_experiments.run.trial_log import TrialLog
 
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]

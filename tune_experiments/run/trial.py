@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_models.schedule import Progress
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
-from rl_models.training.schedule import Progress
-from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.course import Course
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.outcome import Test, after_stage, results_of, tests_of, write_outcome
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.results import Result
-from tune_experiments.common.stage_handover import hand_over_stage
-from tune_experiments.common.stage_training import Report, StageTraining
-from tune_experiments.common.trial_log import TrialLog
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.rows import Result
+from tune_experiments.run.curriculum_state import Course
+from tune_experiments.run.final_evaluation import Test, after_stage, results_of, tests_of, write_outcome
+from tune_experiments.run.stage_training import Report, StageTraining
+from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.run.weight_transfer import hand_over_stage
 
 CHECKPOINTS = "checkpoints"
 

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_atomically
-from tune_experiments.common.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.files import write_atomically
+from tune_experiments.run.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
 
 __all__ = ["TrialLog", "logs_of", "read_metrics"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from ray.tune import Callback
 from ray.tune.experiment import Trial
 
-from tune_experiments.common.progress import Progress
-from tune_experiments.common.waiting import Waiting, room_in_cluster
+from tune_experiments.run.progress import Progress
+from tune_experiments.run.waiting import Waiting, room_in_cluster
 
 
 class _Display(Callback):  # type: ignore[misc]

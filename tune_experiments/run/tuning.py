@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.curriculum import Curriculum
-from tune_experiments.common.experiment import Experiment, find_experiment, read_configuration
-from tune_experiments.common.mirror import Mirror, mirrored_folder
-from tune_experiments.common.paced_report import PacedReport
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.progress import Progress
-from tune_experiments.common.search_agenda import Agenda, as_searcher
-from tune_experiments.common.stage_training import Report
-from tune_experiments.common.trial import CHECKPOINTS, Trial
-from tune_experiments.common.trial_storage import patient_storage
-from tune_experiments.common.wandb_mirror import WandbMirror
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.experiment import Experiment, find_experiment, read_configuration
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.paced_report import PacedReport
+from tune_experiments.run.progress import Progress
+from tune_experiments.run.remote_sync import Mirror, mirrored_folder
+from tune_experiments.run.stage_training import Report
+from tune_experiments.run.trial import CHECKPOINTS, Trial
+from tune_experiments.run.trial_storage import patient_storage
+from tune_experiments.run.wandb_log import WandbMirror
+from tune_experiments.search.scheduler import Agenda, as_searcher
 
 Request = dict[str, Any]
 """`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial; `uri` of its copy."""
@@ -125,7 +125,7 @@ def run_trials(
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     from ray import tune
 
-    from tune_experiments.common.tune_display import display
+    from tune_experiments.run.tune_display import display
 
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rl_models.training.handover import Handover, hand_over, hand_over_optimiser, trainable_names
-from tune_experiments.common.course import Course
-from tune_experiments.common.curriculum import Curriculum
-from tune_experiments.common.files import write_json
+from rl_models.training.weight_transfer import Handover, hand_over, hand_over_optimiser, trainable_names
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.run.curriculum_state import Course
+from tune_experiments.run.files import write_json
 
 __all__ = ["check_handovers", "hand_over_stage"]
 

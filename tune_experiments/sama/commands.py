@@ -17,10 +17,10 @@ from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.code_index import CodeIndex
-from rl_models.planners.kitchen.domain import KitchenDomain
-from rl_models.planners.kitchen.features import kitchen_features
 from rl_models.planners.predicates.table import FeatureTable
 from rl_models.planners.rewards import DesignedReward
+from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.features import kitchen_features
 
 DONE = "your task is done: keep out of the other chef's way"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.sama import evaluation
-from tune_experiments.common.sama.config import MOST_REFLECTIONS, SamaConfig
-from tune_experiments.common.sama.tables import CONDITION
-from tune_experiments.common.sama.teams import KitchenTeam
-from tune_experiments.common.sama.trials import UNPLANNED
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.sama import evaluation
+from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
+from tune_experiments.sama.tables import CONDITION
+from tune_experiments.sama.teams import KitchenTeam
+from tune_experiments.sama.trials import UNPLANNED
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 _MANY_SHOTS = 3

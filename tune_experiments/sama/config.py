@@ -14,13 +14,13 @@ from typing import Literal, TypeAlias
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.chat.opening import ChatSettings
-from rl_models.language.choice import AUTO, WORDS, TextEncoderConfig
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.overcooked.config import LearnerSettings
+from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.overcooked.config import LearnerSettings
 
 MOST_REFLECTIONS = 3
 RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tune_experiments.common.differences import differences
-from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.results.differences import differences
+from tune_experiments.sama.config import SamaConfig
 
 _COMPARED = {
     "learner.learning_rate": "learning rate",

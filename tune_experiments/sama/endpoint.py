@@ -15,8 +15,8 @@ from pathlib import Path
 
 from rl_models.chat.exchange import Transport
 from rl_models.chat.opening import ChatSettings, open_transport
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.sama.config import ModelSettings, SamaConfig
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.sama.config import ModelSettings, SamaConfig
 
 RECORD = "planner.jsonl"
 

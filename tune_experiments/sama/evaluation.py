@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.overcooked.config import OvercookedConfig
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.kitchens import CommandedKitchen
-from tune_experiments.common.sama.planning import loop_of
-from tune_experiments.common.sama.play import PlannedPlay, Watch
-from tune_experiments.common.sama.teams import KitchenTeam
-from tune_experiments.common.sama.trials import BLIND, UNPLANNED, play_unplanned
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.play import PlannedPlay, Watch
+from tune_experiments.sama.teams import KitchenTeam
+from tune_experiments.sama.trials import BLIND, UNPLANNED, play_unplanned
 
 EVALUATION_SEED = 400
 """Of every test: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""

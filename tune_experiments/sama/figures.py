@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
-from tune_experiments.common.files import read_arrays, write_atomically
-from tune_experiments.common.overcooked.config import OvercookedConfig
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED
-from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes
-from tune_experiments.common.sama.kitchens import CommandedKitchen
-from tune_experiments.common.sama.teams import KitchenTeam
-from tune_experiments.common.sama.trials import UNPLANNED
-from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
-from tune_experiments.common.video import write_gif
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.run.files import read_arrays, write_atomically
+from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes
+from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.teams import KitchenTeam
+from tune_experiments.sama.trials import UNPLANNED
 
 CURVES = {
     "valid/completed": "rounds with both sub-goals reached",

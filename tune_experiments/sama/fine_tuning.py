@@ -20,16 +20,16 @@ import torch
 
 from rl_envs.core.spec import Array
 from rl_models.planners.subgoal_data import Pair, SubgoalData
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.schedule import Progress
-from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.sama import trials
-from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.evaluation import play_under, test
-from tune_experiments.common.sama.planning import loop_of, planner_of
-from tune_experiments.common.sama.preparation import prepare_lessons
-from tune_experiments.common.sama.teams import KitchenTeam
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.sama import trials
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.evaluation import play_under, test
+from tune_experiments.sama.planning import loop_of, planner_of
+from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.teams import KitchenTeam
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""

@@ -22,7 +22,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.common.sama.commands import builtin_rewards, domain_of, features_of, told_sentences
+from tune_experiments.sama.commands import builtin_rewards, domain_of, features_of, told_sentences
 
 NUM_CHEFS = 2
 _DRAWN = ("agent_cells", "headings", "held", "contents")

@@ -13,10 +13,10 @@ from pathlib import Path
 from rl_models.planners.calling import Caller
 from rl_models.planners.latex import LatexError, read_paragraphs
 from rl_models.planners.manual import write_manual
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import write_atomically
-from tune_experiments.common.sama.commands import domain_of
-from tune_experiments.common.sama.config import SamaConfig
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.files import write_atomically
+from tune_experiments.sama.commands import domain_of
+from tune_experiments.sama.config import SamaConfig
 
 GAME = "Overcooked"
 FILE = "manual.txt"

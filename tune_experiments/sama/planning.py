@@ -27,11 +27,11 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import Translator, extract_objects
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.sama.commands import domain_of, game_code
-from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.endpoint import RECORD, endpoint_of, folder_of
-from tune_experiments.common.sama.manuals import manual_of, paragraphs_of, prepare_manual
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.sama.commands import domain_of, game_code
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
+from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
 
 
 def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:

@@ -14,10 +14,10 @@ import torch
 
 from rl_envs.core.spec import Array, Arrays
 from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.rollout import to_numpy
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.sama.kitchens import CommandedKitchen
+from rl_models.policy import TeamPolicy
+from rl_models.training.collector import to_numpy
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.sama.kitchens import CommandedKitchen
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")
 """Of an episode: rounds judged, those in which all sub-goals were reached, env steps that were taken back."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tune_experiments.common.overcooked.tables import PUBLISHED
-from tune_experiments.common.results import Result
-from tune_experiments.common.sama.trials import parts_of
-from tune_experiments.common.tables import PaperTable, make_table
+from tune_experiments.overcooked.tables import PUBLISHED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.sama.trials import parts_of
 
 COLUMNS = ("soups", "reward", "rounds", "reached_rounds", "wasted_steps")
 CONDITION = ": "

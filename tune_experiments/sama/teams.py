@@ -5,14 +5,14 @@ from __future__ import annotations
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.symbols import SYMBOLS
-from rl_models.language.choice import text_encoder
 from rl_models.networks.sama import SamaSizes
-from rl_models.sama import sama_team
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.sama.commands import manual_sentences, told_sentences
-from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.kitchens import NUM_CHEFS
-from tune_experiments.common.sama.manuals import manual_of
+from rl_models.policy import TeamPolicy
+from rl_models.teams.sama_team import sama_team
+from rl_models.text.choice import text_encoder
+from tune_experiments.sama.commands import manual_sentences, told_sentences
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.kitchens import NUM_CHEFS
+from tune_experiments.sama.manuals import manual_of
 
 
 class KitchenTeam(TeamPolicy):

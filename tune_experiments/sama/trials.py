@@ -13,19 +13,19 @@ from typing import Any
 
 from rl_models.planners.rewards import DesignedReward, RewardSource
 from rl_models.planners.subgoal_data import Pair
-from rl_models.team_policy import TeamPolicy
+from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.overcooked import trials as overcooked
-from tune_experiments.common.overcooked.config import OvercookedConfig, arguments_of
-from tune_experiments.common.overcooked.evaluation import episodes_of
-from tune_experiments.common.plan import Episodes, TrialPlan
-from tune_experiments.common.sama.commands import domain_of
-from tune_experiments.common.sama.config import SamaConfig
-from tune_experiments.common.sama.kitchens import SubgoalKitchen, SymbolKitchen
-from tune_experiments.common.sama.planning import check_planner, offline_planner, planner_of
-from tune_experiments.common.sama.preparation import prepare_lessons
-from tune_experiments.common.sama.teams import KitchenTeam, commanded_team
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.overcooked import trials as overcooked
+from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
+from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.sama.commands import domain_of
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.kitchens import SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.planning import check_planner, offline_planner, planner_of
+from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.teams import KitchenTeam, commanded_team
 
 SELF_PLAY, MAPPO, BLIND = "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.common.config_json import first_differences
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import read_json, write_atomically, write_json
-from tune_experiments.common.search import Setting
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.config_json import first_differences
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.files import read_json, write_atomically, write_json
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.search.search import Setting
 
 __all__ = [
     "Ranked",

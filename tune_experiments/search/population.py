@@ -26,12 +26,12 @@ from rl_models.training.checkpoint import (
     path_of,
     save_checkpoint,
 )
-from tune_experiments.common.config_json import config_from_json, config_to_json
-from tune_experiments.common.config_path import replaced
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.files import read_json, write_json
-from tune_experiments.common.search import SearchSpace, Setting, sampled
-from tune_experiments.common.search_agenda import Reached, Request, RequestOf, value_between
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.config_path import replaced
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.files import read_json, write_json
+from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
+from tune_experiments.search.search import SearchSpace, Setting, sampled
 
 __all__ = ["GENERATIONS", "Copy", "Population", "decide", "inherit"]
 

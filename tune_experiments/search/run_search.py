@@ -13,18 +13,17 @@ from typing import Any
 
 from rich.console import Console
 
-from tune_experiments.common.command_line import RunOptions
-from tune_experiments.common.config_path import flags_between
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.ray_cluster import check_this_machine
-from tune_experiments.common.results import Result, replace_rows
-from tune_experiments.common.run_folder import RunFolder
-from tune_experiments.common.search import SearchSpace, Setting, all_settings, draw_settings
-from tune_experiments.common.search_agenda import Agenda, Agendas
-from tune_experiments.common.search_domains import KINDS, space_over
-from tune_experiments.common.search_folder import (
+from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.config_path import flags_between
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.ray_cluster import check_this_machine
+from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.tuning import Request, request_for
+from tune_experiments.search.domains import KINDS, space_over
+from tune_experiments.search.folder import (
     Ranked,
     Settings,
     claim_for_search,
@@ -33,9 +32,10 @@ from tune_experiments.common.search_folder import (
     score,
     write_ranking,
 )
-from tune_experiments.common.search_halving import Halving, rungs_of
-from tune_experiments.common.search_population import Population
-from tune_experiments.common.tuning import Request, request_for
+from tune_experiments.search.population import Population
+from tune_experiments.search.scheduler import Agenda, Agendas
+from tune_experiments.search.search import SearchSpace, Setting, all_settings, draw_settings
+from tune_experiments.search.successive_halving import Halving, rungs_of
 
 RUNGS_FILE, POPULATION_FILE = "rungs.json", "population.json"
 _SEEDS_OF_A_FULL_RUN = 3

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.common.config_json import config_from_json, config_to_json
-from tune_experiments.common.config_path import replaced, value_at
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.config_path import replaced, value_at
+from tune_experiments.experiment.errors import UserError
 
 __all__ = ["SearchSpace", "Setting", "all_settings", "draw_settings", "sampled"]
 

@@ -1,6 +1,6 @@
 """One table over several kitchens, from the results of their runs alone: what `make verco` ends with.
 
-    python -m tune_experiments.common.salad.combined FOLDER     # of one run folder a kitchen
+    python -m tune_experiments.verco.combined FOLDER     # of one run folder a kitchen
 
 As in the paper's figures the numbers are medians over seeds with the band from 25 to 75 %. A second table has what was
 served by order, for kitchens with several. This file must not know how anything was trained.
@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from tune_experiments.common import results as result_file
-from tune_experiments.common.errors import UserError, exits_with_one_sentence
-from tune_experiments.common.files import write_atomically
-from tune_experiments.common.results import Result
-from tune_experiments.common.salad.evaluation import BASELINES, OF_ORDER
-from tune_experiments.common.salad.tables import as_row, task_of
+from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.rows import Result
+from tune_experiments.run.files import write_atomically
+from tune_experiments.verco.evaluation import BASELINES, OF_ORDER
+from tune_experiments.verco.tables import as_row, task_of
 
 METRICS = ("return", "success", "episode_length")
 _NOTE = (
@@ -84,7 +84,7 @@ def _cell(values: Sequence[float], is_baseline: bool) -> str:
 def main() -> None:
     """Print the tables of a folder and write them there."""
     if len(sys.argv) != 2:
-        raise UserError("write python -m tune_experiments.common.salad.combined FOLDER")
+        raise UserError("write python -m tune_experiments.verco.combined FOLDER")
     folder, console = Path(sys.argv[1]), Console(soft_wrap=True)
     text = combined(read_kitchens(folder))
     console.print(text, highlight=False, markup=False)

@@ -14,12 +14,12 @@ from rl_envs import make
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.chat.opening import ChatSettings
-from rl_models.language_policy.distillation import DistillationSettings
-from rl_models.language_policy.settings import LanguageTeamSettings
+from rl_models.llm.distillation import DistillationSettings
+from rl_models.llm.settings import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.checks import check_above, check_at_least, check_between, check_some, check_workers
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.errors import UserError
 
 FIRST_WORLD_OF_LESSONS = 10_000
 """Lessons and the corpus are played in other worlds than training."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rl_envs.salad.tasks import TASKS
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.differences import differences
-from tune_experiments.common.salad.config import VercoConfig, make_world
+from tune_experiments.results.differences import differences
+from tune_experiments.verco.config import VercoConfig, make_world
 
 PUBLISHED_MAPS = ("A", "B")
 _COMPARED = {

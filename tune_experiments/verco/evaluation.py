@@ -18,13 +18,13 @@ from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.symbols import RECIPES
 from rl_envs.salad.teacher import hear, messages
 from rl_envs.salad.world import Salad
-from rl_models.language_policy.network import LanguageNetwork
-from rl_models.team_policy import TeamPolicy
+from rl_models.llm.network import LanguageNetwork
+from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.common.plan import Episodes
-from tune_experiments.common.salad.config import VercoConfig, make_world
-from tune_experiments.common.salad.prompted import refusals, usage
-from tune_experiments.common.salad.taught import taught_world, writer_of
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.prompted import refusals, usage
+from tune_experiments.verco.taught import taught_world, writer_of
 
 EVALUATION_SEED = 500
 """Of every evaluation: it fixes orders and the chance that actions are drawn with, whoever plays."""

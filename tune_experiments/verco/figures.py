@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED
-from tune_experiments.common.salad.replay import replay, write_replay
-from tune_experiments.common.trial_pictures import Trials, draw_curves, trained_teams
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.verco.replay import replay, write_replay
 
 CURVES = {
     "valid/return": "return of validation episodes",

@@ -6,15 +6,15 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_models.language_policy.adapters import ADAPTERS
-from rl_models.language_policy.base_model import LanguageModelError
-from rl_models.language_policy.model_cache import keep_copy, small_model
-from rl_models.language_policy.network import LanguageNetwork
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.salad.config import LANGUAGE_MODEL, VercoConfig
-from tune_experiments.common.salad.lessons import corpus
-from tune_experiments.common.salad.trials import ROWS
+from rl_models.llm.adapters import ADAPTERS
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.model_cache import keep_copy, small_model
+from rl_models.llm.network import LanguageNetwork
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.verco.config import LANGUAGE_MODEL, VercoConfig
+from tune_experiments.verco.supervised_data import corpus
+from tune_experiments.verco.trials import ROWS
 
 
 def keep_model(config: VercoConfig, method: str, folder: Path) -> None:

@@ -16,13 +16,13 @@ import numpy as np
 from rl_envs.salad import render
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
-from rl_models.language_policy.messages import message_of
+from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
-from tune_experiments.common.salad.evaluation import writes
-from tune_experiments.common.salad.taught import writer_of
-from tune_experiments.common.video import write_gif
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.video import write_gif
+from tune_experiments.verco.evaluation import writes
+from tune_experiments.verco.taught import writer_of
 
 
 @dataclass(frozen=True)

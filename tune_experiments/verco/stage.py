@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rl_models.language_policy.distillation import MessageDistillation
-from rl_models.language_policy.network import LanguageNetwork
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.schedule import Progress
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.salad.config import VercoConfig
-from tune_experiments.common.salad.lessons import lesson, lesson_of_policy
-from tune_experiments.common.salad.prompted import endpoint_teacher
+from rl_models.llm.distillation import MessageDistillation
+from rl_models.llm.network import LanguageNetwork
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.verco.config import VercoConfig
+from tune_experiments.verco.prompted import endpoint_teacher
+from tune_experiments.verco.supervised_data import lesson, lesson_of_policy
 
 Tensors = dict[str, dict[str, Any]]
 

@@ -15,10 +15,10 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.tasks import READ
 from rl_envs.salad.teacher import messages
 from rl_envs.salad.world import Salad
-from rl_models.language_policy.distillation import Pair
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.rollout import Collector
-from tune_experiments.common.salad.config import (
+from rl_models.llm.distillation import Pair
+from rl_models.policy import TeamPolicy
+from rl_models.training.collector import Collector
+from tune_experiments.verco.config import (
     FIRST_WORLD_OF_LESSONS,
     CorpusSettings,
     VercoConfig,

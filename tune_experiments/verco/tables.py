@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tune_experiments.common.outcome import after_stage
-from tune_experiments.common.results import Result
-from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, OF_ORDER
-from tune_experiments.common.tables import PaperTable, make_table
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.final_evaluation import after_stage
+from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, OF_ORDER
 
 COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 

@@ -10,12 +10,12 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.teacher import all_messages, messages
 from rl_envs.salad.world import Salad
-from rl_models.language_policy.messages import Writer
-from rl_models.language_policy.network import LanguageNetwork
+from rl_models.llm.messages import Writer
+from rl_models.llm.network import LanguageNetwork
 from rl_models.networks.speech import MESSAGES
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.salad.config import VercoConfig
-from tune_experiments.common.salad.teams import language_policy
+from rl_models.policy import TeamPolicy
+from tune_experiments.verco.config import VercoConfig
+from tune_experiments.verco.teams import language_policy
 
 
 class TaughtSalad(Salad):

@@ -7,13 +7,13 @@ import functools
 from typing import Literal
 
 from rl_envs.salad.narrator import Narrator
-from rl_models.language_policy.base_model import LanguageModelError
-from rl_models.language_policy.team import language_team
-from rl_models.team_policy import TeamPolicy
-from rl_models.vector import vector_team
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.salad.config import VercoConfig, make_world
-from tune_experiments.common.salad.lessons import corpus
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.policy import TeamPolicy
+from rl_models.teams.llm_team import language_team
+from rl_models.teams.vector_team import vector_team
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.supervised_data import corpus
 
 Heard = Literal["messages", "silence", "shuffled"]
 

@@ -8,19 +8,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.salad.config import VercoConfig, make_world
-from tune_experiments.common.salad.evaluation import validate
-from tune_experiments.common.salad.prompted import NoTraining, check_endpoint, prompted_team
-from tune_experiments.common.salad.stage import Lessons
-from tune_experiments.common.salad.taught import make_taught_world
-from tune_experiments.common.salad.teams import language_policy, symbolic_policy
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.evaluation import validate
+from tune_experiments.verco.prompted import NoTraining, check_endpoint, prompted_team
+from tune_experiments.verco.stage import Lessons
+from tune_experiments.verco.taught import make_taught_world
+from tune_experiments.verco.teams import language_policy, symbolic_policy
 
 COMMNET_ROUNDS = 2
 Build = Callable[[VercoConfig, int], TeamPolicy]

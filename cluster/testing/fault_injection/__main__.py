@@ -1,4 +1,7 @@
-"""`make drills`, or `python -m cluster.drills [NAME ...] [--write FILE]`: break one thing after another, and report."""
+"""Break one thing after another, and report what was lost.
+
+`make drills`, or `python -m cluster.testing.fault_injection [NAME ...] [--write FILE]`.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ import sys
 import time
 from pathlib import Path
 
-from cluster.drills import inside, jobs
-from cluster.drills.report import Finding, as_table
-from cluster.local_cluster import ROOT, LocalCluster
-from cluster.processes import marked
+from cluster.testing.fault_injection import inside, jobs
+from cluster.testing.fault_injection.report import Finding, as_table
+from cluster.testing.local_cluster import ROOT, LocalCluster
+from cluster.testing.processes import marked
 
 DRILLS = {**jobs.DRILLS, **inside.DRILLS}
 
 
 def main() -> int:
     """Run the drills that were named, or all; 0 if every run ended whole and lost no more than it may."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.drills", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m cluster.testing.fault_injection", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(DRILLS)}")
     parser.add_argument("--write", type=Path, help="a Markdown file for the report")
     words = parser.parse_args()

@@ -1,6 +1,6 @@
 """FurnMove's smoke run with a fault built in, for drills on what goes wrong inside a process.
 
-    python -m cluster.drills.faulty world_raises|world_hangs|nan_gradient FOLDER
+    python -m cluster.testing.fault_injection.faulty world_raises|world_hangs|nan_gradient FOLDER
 
 Joins the cluster in RAY_ADDRESS and trains one trial in FOLDER, with one remote env runner.
 """
@@ -18,8 +18,8 @@ import torch
 
 from rl_models.rllib.settings import Workers
 from tune_experiments import furnmove_sync
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.trial import Trial
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.trial import Trial
 
 METHOD = "sync_13_cordial"
 CONFIG = dataclasses.replace(
@@ -94,5 +94,5 @@ def main(fault: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in FAULTS:
-        sys.exit(f"write python -m cluster.drills.faulty {'|'.join(FAULTS)} FOLDER")
+        sys.exit(f"write python -m cluster.testing.fault_injection.faulty {'|'.join(FAULTS)} FOLDER")
     main(sys.argv[1], Path(sys.argv[2]))

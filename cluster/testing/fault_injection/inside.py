@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cluster.drills.faulty import AT_UPDATE, FAULTS
-from cluster.drills.report import Finding
-from cluster.local_cluster import ROOT, LocalCluster
 from cluster.submission import TrialFolder
+from cluster.testing.fault_injection.faulty import AT_UPDATE, FAULTS
+from cluster.testing.fault_injection.report import Finding
+from cluster.testing.local_cluster import ROOT, LocalCluster
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 
 __all__ = ["DRILLS", "FRAGMENT_SECONDS"]
@@ -35,7 +35,7 @@ def inside(fault: str, cluster: LocalCluster) -> Finding:
     folder = cluster.home / f"{fault}_{secrets.token_hex(3)}"
     folder.mkdir()
     environment = {**os.environ, **cluster.environment, "RAY_ADDRESS": cluster.address, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "cluster.drills.faulty", fault, str(folder)]
+    command = [sys.executable, "-m", "cluster.testing.fault_injection.faulty", fault, str(folder)]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900)
     trial = TrialFolder(folder)
     if done.returncode or not trial.rows():

@@ -137,6 +137,6 @@ def test_uniforms_are_pinned():
 
 
 def test_uniforms_are_the_same_in_another_process():
-    code = "from tests.core.test_chance import pinned_moments; print(pinned_moments())"
+    code = "from tests.rl_envs.core.test_chance import pinned_moments; print(pinned_moments())"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == str(pinned_moments())

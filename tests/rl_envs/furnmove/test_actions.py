@@ -13,7 +13,7 @@ from rl_envs.furnmove.actions import (
     coordination_matrix,
     is_coordinated,
 )
-from tests.furnmove.slow_game import coordinated
+from tests.rl_envs.furnmove.slow_game import coordinated
 
 ONES = {1: 13, 2: 16, 3: 46, 4: 184}
 """N -> 4**N - 3**N navigation tuples with a Pass, and 9 joint ones; a single agent waits for nobody."""

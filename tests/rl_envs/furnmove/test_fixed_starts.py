@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_envs.compliance import check_world
 from rl_envs.furnmove.fixed_starts import StartError, Starts, check_start
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.splits import room_by_name, rooms_of
@@ -20,8 +19,9 @@ from rl_envs.furnmove.start import Start
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_envs.furnmove.world import FurnMove
-from tests.furnmove.scenes import OPEN_ROOM, PASS
-from tests.furnmove.slow_game import STAND_OFFSETS, around, chebyshev, hold_cells
+from rl_envs.testing import check_world
+from tests.rl_envs.furnmove.scenes import OPEN_ROOM, PASS
+from tests.rl_envs.furnmove.slow_game import STAND_OFFSETS, around, chebyshev, hold_cells
 
 SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 TIGHT = room_from_drawing("tight", [".....", ".....", "....."])
@@ -89,7 +89,7 @@ def test_starts_are_the_same_in_a_process_with_another_hash_seed():
         "parts = (s.room, s.agent_cells, s.agent_headings, s.tv, s.stand)\n"
         "print(hashlib.sha256(b''.join(part.tobytes() for part in parts)).hexdigest())"
     )
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1"}
     other = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root, env=environment

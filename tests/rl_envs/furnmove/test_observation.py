@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.furnmove.world import FurnMove
-from tests.furnmove.scenes import (
+from tests.rl_envs.furnmove.scenes import (
     APART,
     CARRY_AHEAD,
     CENTRE,
@@ -20,8 +20,8 @@ from tests.furnmove.scenes import (
     situation,
     situations,
 )
-from tests.furnmove.slow_game import SlowGame
-from tests.furnmove.test_world_rules import ROOMS, likely_coordinated
+from tests.rl_envs.furnmove.slow_game import SlowGame
+from tests.rl_envs.furnmove.test_world_rules import ROOMS, likely_coordinated
 
 TV_ALLOWED, FLOOR, VISITED, FIRST_OTHER = range(4)
 TV, STAND = -2, -1

@@ -90,7 +90,7 @@ def test_the_outside_may_be_drawn_behind_walls(write):
 
 
 def test_example_of_the_documentation_loads(write):
-    text = (Path(__file__).parents[2] / "docs" / "room_format.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "room_format.md").read_text()
     for block in re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL):
         assert load_room(write(block.encode())).agent_cells.any()
 

@@ -109,7 +109,7 @@ def test_a_seed_makes_the_same_room_in_every_process(size):
         "print(hashlib.sha256('\\n'.join('/'.join(room.drawing) for room in rooms).encode()).hexdigest())"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1"}
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     other = subprocess.run(
         [sys.executable, "-c", program, size], capture_output=True, text=True, check=True, cwd=root, env=environment
     )

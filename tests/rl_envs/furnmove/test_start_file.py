@@ -15,9 +15,9 @@ from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import RoomStream, room_by_name, rooms_of
 from rl_envs.furnmove.start_file import MAX_FILE_BYTES, load_starts, save_starts
 from rl_envs.furnmove.starts import make_starts
-from tests.furnmove.scenes import OPEN_ROOM, room_without
+from tests.rl_envs.furnmove.scenes import OPEN_ROOM, room_without
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CLOSED = room_without((20, 20))
 
 

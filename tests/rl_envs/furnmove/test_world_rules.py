@@ -8,7 +8,7 @@ import pytest
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.furnmove.world import FurnMove
-from tests.furnmove.scenes import (
+from tests.rl_envs.furnmove.scenes import (
     AHEAD,
     APART,
     CARRY_AHEAD,
@@ -35,7 +35,7 @@ from tests.furnmove.scenes import (
     situation,
     situations,
 )
-from tests.furnmove.slow_game import STEP, SlowGame, chebyshev, hold_cells
+from tests.rl_envs.furnmove.slow_game import STEP, SlowGame, chebyshev, hold_cells
 
 FINE, FAILED = -0.01, -0.03
 OLD_TV = (*CENTRE, 0)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rl_envs.compliance import check_registered
 from rl_envs.messenger.team_rules import RELEASED
-from rl_envs.views.compliance import check_views
+from rl_envs.testing import check_registered
+from rl_envs.testing.wrappers import check_views
 
 FORMS = [
     {"stage": 2, "max_episode_steps": 24},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.world import Messenger
-from tests.messenger.scenes import RIGHT, STAY, UP, situation, step
+from tests.rl_envs.messenger.scenes import RIGHT, STAY, UP, situation, step
 
 CASES = [
     {"stage": 1},

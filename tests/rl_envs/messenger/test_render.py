@@ -8,7 +8,7 @@ import pytest
 from rl_envs.core.render import PAPER
 from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.world import Messenger
-from tests.messenger.scenes import RIGHT, situation, step
+from tests.rl_envs.messenger.scenes import RIGHT, situation, step
 
 CELL = 52
 SCENE = Scene(

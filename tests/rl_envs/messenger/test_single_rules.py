@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.messenger.symbols import CHASER, FLEEING, IMMOVABLE
 from rl_envs.messenger.world import STEP_LIMITS, Messenger
-from tests.messenger.scenes import DOWN, LEFT, RIGHT, STAY, UP, cells, situation, step
+from tests.rl_envs.messenger.scenes import DOWN, LEFT, RIGHT, STAY, UP, cells, situation, step
 
 ON = (5, 5)
 LOST, NOTHING, PICKED_UP, WON = (-1, True, False), (0, False, False), (0.5, False, False), (1, True, True)

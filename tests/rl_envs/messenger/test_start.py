@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 
 from rl_envs.messenger.symbols import FIRST_ENTITY, IMMOVABLE
 from rl_envs.messenger.world import Messenger
-from tests.messenger.scenes import situation, symbol
+from tests.rl_envs.messenger.scenes import situation, symbol
 
 COUNT = 6000
 CELLS = {

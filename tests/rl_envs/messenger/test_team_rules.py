@@ -6,7 +6,7 @@ import pytest
 from rl_envs.messenger.symbols import CHASER, FLEEING, IMMOVABLE, UNKNOWN, WITH_MESSAGE
 from rl_envs.messenger.team_rules import RELEASED
 from rl_envs.messenger.world import Messenger
-from tests.messenger.scenes import DOWN, LEFT, RIGHT, STAY, UP, cells, situation, step
+from tests.rl_envs.messenger.scenes import DOWN, LEFT, RIGHT, STAY, UP, cells, situation, step
 
 A, B, C = (5, 4), (5, 6), (5, 5)
 AWAY = ((0, 0), (0, 9), (9, 0), (9, 9), (0, 5))

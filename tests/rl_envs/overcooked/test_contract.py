@@ -2,9 +2,9 @@
 
 import pytest
 
-from rl_envs.compliance import check_registered
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_envs.views.compliance import check_views
+from rl_envs.testing import check_registered
+from rl_envs.testing.wrappers import check_views
 
 BOTH = ["lossless", "symbols"]
 FORMS = [

@@ -7,8 +7,8 @@ from rl_envs.overcooked.goals import Goal, facts_of, reached
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import FULL, POT, READY
 from rl_envs.overcooked.world import SOUP_REWARD, Overcooked
-from tests.overcooked.cooks import Cooks
-from tests.overcooked.scenes import BAR, DISHES, HATCH, INTERACT, ONIONS, POT_CELL, STAY, at, kitchen
+from tests.rl_envs.overcooked.cooks import Cooks
+from tests.rl_envs.overcooked.scenes import BAR, DISHES, HATCH, INTERACT, ONIONS, POT_CELL, STAY, at, kitchen
 
 ASIDE = ((1, 3), "north", "nothing")
 

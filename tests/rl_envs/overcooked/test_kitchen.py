@@ -7,8 +7,8 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import READY
 from rl_envs.overcooked.world import Overcooked
-from tests.overcooked.cooks import Cooks
-from tests.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen
+from tests.rl_envs.overcooked.cooks import Cooks
+from tests.rl_envs.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen
 
 SIZES = {
     "cramped_room": (4, 5, 1),

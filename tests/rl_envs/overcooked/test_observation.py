@@ -8,8 +8,8 @@ from rl_envs.overcooked.observation import PLANES
 from rl_envs.overcooked.symbols import SYMBOLS
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
-from tests.overcooked.cooks import Cooks
-from tests.overcooked.scenes import BAR, HATCH, INTERACT, POT_CELL, at, kitchen, step
+from tests.rl_envs.overcooked.cooks import Cooks
+from tests.rl_envs.overcooked.scenes import BAR, HATCH, INTERACT, POT_CELL, at, kitchen, step
 
 BUILT = {"X": "counters", "O": "onion stores", "P": "pots", "D": "dish stores", "S": "hatches"}
 

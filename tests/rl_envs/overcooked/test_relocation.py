@@ -6,7 +6,7 @@ import pytest
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import POT
 from rl_envs.overcooked.world import Overcooked
-from tests.overcooked.scenes import BAR, HATCH, ONIONS, POT_CELL, at, chefs, hands, holds, kitchen
+from tests.rl_envs.overcooked.scenes import BAR, HATCH, ONIONS, POT_CELL, at, chefs, hands, holds, kitchen
 
 WIDTH = 5
 CORNER = ((2, 3), "east", "nothing")

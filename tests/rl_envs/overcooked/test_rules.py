@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.overcooked.words import COOK_STEPS, FULL, POT, READY
 from rl_envs.overcooked.world import Overcooked
-from tests.overcooked.scenes import (
+from tests.rl_envs.overcooked.scenes import (
     BAR,
     DISHES,
     EAST,

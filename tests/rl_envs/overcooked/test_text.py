@@ -7,8 +7,8 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_envs.overcooked.words import FULL, NOTHING, POT, READY, SOUP
 from rl_envs.overcooked.world import Overcooked
-from tests.overcooked.cooks import Cooks
-from tests.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen
+from tests.rl_envs.overcooked.cooks import Cooks
+from tests.rl_envs.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen
 
 TOLD = ("agent_cells", "headings", "held", "contents", "episode_length", "soups")
 

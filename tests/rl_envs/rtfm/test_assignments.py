@@ -64,7 +64,7 @@ def test_the_split_is_the_one_of_all_results(has_groups):
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_the_split_is_the_same_in_every_process(hash_seed):
-    command = "from tests.rtfm.test_assignments import digest; print(digest(False), digest(True))"
+    command = "from tests.rl_envs.rtfm.test_assignments import digest; print(digest(False), digest(True))"
     found = subprocess.run(
         [sys.executable, "-c", command], env=os.environ | {"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True
     )

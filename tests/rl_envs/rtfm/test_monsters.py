@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.rtfm.grid import WALKS, grid_of
 from rl_envs.rtfm.world import Rtfm
-from tests.rtfm.scenes import FAR, RIGHT, STAY, places, situation, step
+from tests.rl_envs.rtfm.scenes import FAR, RIGHT, STAY, places, situation, step
 
 DRAWS = np.arange(WALKS)
 GRIDS = [grid_of(size) for size in (6, 10)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.rtfm.world import Rtfm
-from tests.rtfm.scenes import FAR, RIGHT, STAY, situation
+from tests.rl_envs.rtfm.scenes import FAR, RIGHT, STAY, situation
 
 CASES = [
     {"size": 6, "dyna": True},

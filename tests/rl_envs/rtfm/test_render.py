@@ -11,7 +11,7 @@ from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
 from rl_envs.rtfm.words import NAME_SETS
 from rl_envs.rtfm.world import Rtfm
-from tests.rtfm.scenes import RIGHT, STAY, situation
+from tests.rl_envs.rtfm.scenes import RIGHT, STAY, situation
 
 CELL = 84
 SCENE = Scene(

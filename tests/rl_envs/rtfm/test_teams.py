@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.rtfm.world import Rtfm
-from tests.rtfm.scenes import DOWN, FAR, LEFT, RIGHT, STAY, UP, places, situation, step
+from tests.rl_envs.rtfm.scenes import DOWN, FAR, LEFT, RIGHT, STAY, UP, places, situation, step
 
 FIRST, SECOND, DISTRACTORS = 1, 2, 3
 """Values of `held` for two agents."""

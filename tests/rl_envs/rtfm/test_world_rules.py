@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.rtfm.world import Rtfm
-from tests.rtfm.scenes import (
+from tests.rl_envs.rtfm.scenes import (
     DISTRACTOR,
     DISTRACTOR_ITEM,
     DOWN,

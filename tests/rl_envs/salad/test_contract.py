@@ -2,8 +2,8 @@
 
 import pytest
 
-from rl_envs.compliance import check_registered
-from rl_envs.views.compliance import check_views
+from rl_envs.testing import check_registered
+from rl_envs.testing.wrappers import check_views
 
 FORMS = [
     {"max_episode_steps": 40},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.salad.world import Salad
-from tests.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, act, agents, held, legal, situation, where
+from tests.rl_envs.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, act, agents, held, legal, situation, where
 
 SHORT = {"actions": "short", "kitchen": "one_plate"}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rl_envs.salad.world import Salad
-from tests.salad.scenes import (
+from tests.rl_envs.salad.scenes import (
     AWAY,
     DOWN,
     LEFT,

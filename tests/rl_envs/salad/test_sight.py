@@ -3,7 +3,7 @@
 from rl_envs.salad.observation import SCALE
 from rl_envs.salad.symbols import RECIPES
 from rl_envs.salad.world import Salad
-from tests.salad.scenes import AWAY, LEFT, PLATE, STAY, TOMATO, UP, act, legal, situation, step
+from tests.rl_envs.salad.scenes import AWAY, LEFT, PLATE, STAY, TOMATO, UP, act, legal, situation, step
 
 SHORT = {"actions": "short", "kitchen": "one_plate"}
 

@@ -10,7 +10,7 @@ from rl_envs.salad.symbols import AGENT_NAMES, NUM_FOODS, RECIPES
 from rl_envs.salad.tasks import READ, TASKS
 from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, errands, hear, messages, say
 from rl_envs.salad.world import Salad
-from tests.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
+from tests.rl_envs.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
 
 SECRET = {"layout": "B", "kitchen": "one_plate", "recipes": ["tomato", "lettuce", "onion"]}
 SHORT = {"actions": "short", "kitchen": "one_plate"}

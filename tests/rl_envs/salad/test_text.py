@@ -9,7 +9,7 @@ import pytest
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, FOODS, RECIPES
 from rl_envs.salad.world import Salad
-from tests.salad.parser import parse
+from tests.rl_envs.salad.parser import parse
 
 FORMS = [
     {"layout": "A", "kitchen": "full", "recipes": ["lettuce-onion-tomato"]},

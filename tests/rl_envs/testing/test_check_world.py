@@ -5,10 +5,10 @@ import importlib.util
 
 import pytest
 
-from rl_envs.compliance import check_registered, check_world
 from rl_envs.registry import WORLDS, make
+from rl_envs.testing import check_registered, check_world
+from tests.rl_envs.testing.broken_worlds import BROKEN
 from tests.toy_worlds import Errands
-from tests.views.broken_worlds import BROKEN
 
 ARGUMENTS = {
     "matrix_game-v0": [
@@ -70,14 +70,14 @@ def test_a_check_may_be_shorter_than_an_episode():
 def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     needs_a_process = "process" in sentence and "global" not in sentence
-    recipe = (f"tests.views.broken_worlds:{world.__name__}", {}) if needs_a_process else None
+    recipe = (f"tests.rl_envs.testing.broken_worlds:{world.__name__}", {}) if needs_a_process else None
     with pytest.raises(AssertionError, match=sentence):
         check_world(world, recipe=recipe)
 
 
 @pytest.mark.parametrize(("world_id", "arguments"), CASES)
 def test_views_of_registered_worlds_pass_every_librarys_check(world_id, arguments, capsys):
-    from rl_envs.views.compliance import check_views
+    from rl_envs.testing.wrappers import check_views
 
     skip_if_absent(world_id)
     check_views(world_id, **arguments)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rl_envs import make
+from rl_envs.testing.wrappers import check_views
 from rl_envs.two_step_game.world import FIRST, PAYOFFS, RISKY, SAFE, TwoStepGame
-from rl_envs.views.compliance import check_views
 
 JOINT = np.array(list(itertools.product((0, 1), repeat=2)))
 

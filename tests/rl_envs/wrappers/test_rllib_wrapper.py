@@ -6,7 +6,7 @@ import pytest
 from rl_envs.registry import WORLDS, register
 from tests.toy_worlds import Errands
 
-rllib = pytest.importorskip("rl_envs.views.rllib")
+rllib = pytest.importorskip("rl_envs.wrappers.rllib")
 STILL = {"go": 0, "say": 0}
 
 
@@ -66,7 +66,7 @@ def test_the_team_view_takes_rllibs_config():
 
 @pytest.mark.parametrize("num_agents", [1, 3])
 def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
-    from rl_envs.views.compliance import check_rllib_views
+    from rl_envs.testing.wrappers import check_rllib_views
 
     check_rllib_views("toy-v0", {"num_agents": num_agents})
 

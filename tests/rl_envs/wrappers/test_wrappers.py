@@ -13,10 +13,10 @@ from gymnasium.vector import AutoresetMode
 from rl_envs.core.spec import ArraySpec, TextSpec
 from rl_envs.matrix_game.world import MatrixGame
 from rl_envs.registry import WORLDS, register
-from rl_envs.views.compliance import check_parallel_view, check_team_view, check_vector_view
-from rl_envs.views.gymnasium import TeamEnv, TeamVectorEnv
-from rl_envs.views.pettingzoo import ParallelView
-from rl_envs.views.spaces import agent_action_space, array_space, team_action_space
+from rl_envs.testing.wrappers import check_parallel_view, check_team_view, check_vector_view
+from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
+from rl_envs.wrappers.pettingzoo import ParallelView
+from rl_envs.wrappers.spaces import agent_action_space, array_space, team_action_space
 from tests.toy_worlds import CELLS, Errands
 
 STILL = {"go": 0, "say": 0}
@@ -253,7 +253,7 @@ def test_all_views_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
 
 ORDER = """
 from rl_envs import register
-from rl_envs.views.pettingzoo import ParallelView
+from rl_envs.wrappers.pettingzoo import ParallelView
 register("toy-v0", "tests.toy_worlds:Errands")
 env = ParallelView("toy-v0", num_agents=4)
 print(list(env.reset(seed=0)[0]), env.agents, env.possible_agents)

@@ -4,14 +4,14 @@ import numpy as np
 import torch
 
 from rl_envs import make
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import RoomConfig
 from rl_models.networks.reading import Sizes
-from rl_models.qmix import QmixConfig, qmix_room_team, qmix_team
+from rl_models.schedule import Schedule
+from rl_models.teams.qmix_team import QmixConfig, qmix_room_team, qmix_team
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.q_learning import Qmix
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Schedule
 
 SIZE = 5
 S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}

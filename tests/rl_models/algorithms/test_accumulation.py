@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from rl_envs.registry import make
+from rl_models.algorithms.accumulation import parts
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
+from rl_models.batch import decides, think, to_batch
 from rl_models.losses import policy_gradient as pg
 from rl_models.networks.vector import VectorConfig
-from rl_models.training.accumulation import parts
-from rl_models.training.batch import decides, think, to_batch
-from rl_models.training.handover import trainable_names
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.vector_team import vector_team
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, minibatches
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from rl_models.vector import vector_team
-from tests.training.small import collector
+from rl_models.training.weight_transfer import trainable_names
+from tests.rl_models.training.small import collector
 
 SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), clip=1e9)
 DECISIONS = Ppo(is_joint=False, regressed="decisions")

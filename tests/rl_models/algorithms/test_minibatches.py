@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from rl_models.algorithms.objective import Ppo
 from rl_models.training.loop import minibatches
-from rl_models.training.objective import Ppo
 
 
 def sizes(worlds, wanted):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.batch import take, think, to_batch
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.team_policy import TeamOutput
-from rl_models.training.batch import take, think, to_batch
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.schedule import Progress, Schedule
-from tests.training.small import collector, cordial
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+from tests.rl_models.training.small import collector, cordial
 
 WORLDS, TIME, AGENTS, COMPONENTS, ACTIONS = 2, 3, 2, 3, 4
 

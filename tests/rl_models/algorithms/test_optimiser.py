@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from rl_models.training.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.schedule import Progress, Schedule
 
 GRADIENTS = (3.0, -1.0, 0.5, 0.2)
 

@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from rl_envs import make
-from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
-from rl_models.teams import constant_team
-from rl_models.training.batch import take, think, to_batch
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.qmix import Qmix
+from rl_models.algorithms.replay import Replay
+from rl_models.batch import take, think, to_batch
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.teams.tbone_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner, minibatches, train
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.q_learning import Qmix
-from rl_models.training.replay import Replay
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from tests.training.small_qmix import collector, learner, objective, room_team, two_step_team
+from tests.rl_models.algorithms.small_qmix import collector, learner, objective, room_team, two_step_team
 
 
 def drawn(one=None):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.training.replay import Replay
+from rl_models.algorithms.replay import Replay
 
 
 def batch(first, worlds):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_models.training.schedule import Progress, Schedule
+from rl_models.schedule import Progress, Schedule
 
 
 @pytest.mark.parametrize(

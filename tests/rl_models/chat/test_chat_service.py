@@ -4,7 +4,7 @@ from rl_models.chat.asker import Asker, Question
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
-from tests.chat.loopback import Loopback, say
+from tests.rl_models.chat.loopback import Loopback, say
 
 
 def question(text):

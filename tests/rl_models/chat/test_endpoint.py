@@ -7,7 +7,7 @@ import pytest
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSettings
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget, Cost, Meter
-from tests.chat.loopback import Loopback, Step, completion, say
+from tests.rl_models.chat.loopback import Loopback, Step, completion, say
 
 REQUEST = ChatRequest(model="m", messages=(Message("user", "hello"),), seed=3, is_json=True)
 

@@ -9,7 +9,7 @@ from rl_models.chat.endpoint import Endpoint, EndpointSettings
 from rl_models.chat.meter import Budget, Meter
 from rl_models.chat.record import Recorded, Replay
 from rl_models.chat.team_teacher import ChatPlayer, ChatTeacher, read_messages
-from tests.chat.loopback import Loopback, Step, say
+from tests.rl_models.chat.loopback import Loopback, Step, say
 
 AGENTS = ("Alice", "Bob")
 GOOD = "Alice: take the tomato\nBob: I fetch a bowl"

@@ -6,15 +6,15 @@ import numpy as np
 
 from rl_envs.core.spec import ArraySpec, TextSpec
 from rl_envs.core.world import World
-from rl_models.language_policy.settings import (
+from rl_models.llm.settings import (
     LanguageModelSettings,
     LanguageTeamSettings,
     LoraSettings,
     MessageSettings,
     SmallModelSettings,
 )
-from rl_models.language_policy.team import language_team
-from rl_models.training.rollout import Collector
+from rl_models.teams.llm_team import language_team
+from rl_models.training.collector import Collector
 
 THINGS = ("red apple", "red brick", "green apple", "blue ball")
 SMALL = SmallModelSettings(

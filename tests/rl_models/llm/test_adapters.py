@@ -7,12 +7,12 @@ import pytest
 import torch
 from peft import PeftModel
 
-from rl_models.language_policy.adapters import ADAPTERS
-from rl_models.language_policy.base_model import LanguageModelError, load_base_model
-from rl_models.language_policy.generation import generate
-from rl_models.language_policy.settings import LanguageModelSettings, LoraSettings
-from rl_models.language_policy.team import adapted_model
-from tests.language_policy.small import SMALL, corpus, stir
+from rl_models.llm.adapters import ADAPTERS
+from rl_models.llm.base_model import LanguageModelError, load_base_model
+from rl_models.llm.generation import generate
+from rl_models.llm.settings import LanguageModelSettings, LoraSettings
+from rl_models.teams.llm_team import adapted_model
+from tests.rl_models.llm.small import SMALL, corpus, stir
 
 FILES = ("adapter_config.json", "adapter_model.safetensors")
 PROMPTS, CANDIDATES = [(1, 20, 30, 40), (1, 50)], [((60, 61), (60, 62)), ((70,), (71,))]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.language_policy.distillation import DistillationSettings, MessageDistillation, is_held_out
+from rl_models.llm.distillation import DistillationSettings, MessageDistillation, is_held_out
 from rl_models.losses.distillation import message_cross_entropy
-from tests.language_policy.small import THINGS, HintNarrator, stir, team
+from tests.rl_models.llm.small import THINGS, HintNarrator, stir, team
 
 
 def pairs(ticks):

@@ -2,13 +2,13 @@
 
 import torch
 
-from rl_models.language_policy.settings import MessageSettings
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.llm.settings import MessageSettings
 from rl_models.networks.speech import MESSAGES
+from rl_models.schedule import Schedule
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tests.language_policy.small import THINGS, Hints, collector, team
+from tests.rl_models.llm.small import THINGS, Hints, collector, team
 
 
 class Told(Hints):

@@ -1,6 +1,6 @@
 """What was computed is kept for one version, the oldest of it not for ever."""
 
-from rl_models.language_policy.memory import Memory
+from rl_models.llm.memory import Memory
 
 
 def test_values_are_computed_once_a_version_and_the_oldest_are_forgotten():

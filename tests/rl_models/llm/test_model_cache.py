@@ -7,12 +7,12 @@ import sys
 import pytest
 import torch
 
-from rl_models.language_policy import model_cache
-from rl_models.language_policy.base_model import LanguageModelError, load_base_model
-from rl_models.language_policy.model_cache import small_model
-from rl_models.language_policy.settings import LanguageModelSettings, SmallModelSettings
-from rl_models.language_policy.small_model import write_small_model
-from tests.language_policy.small import SMALL, corpus
+from rl_models.llm import model_cache
+from rl_models.llm.base_model import LanguageModelError, load_base_model
+from rl_models.llm.model_cache import small_model
+from rl_models.llm.settings import LanguageModelSettings, SmallModelSettings
+from rl_models.llm.small_model import write_small_model
+from tests.rl_models.llm.small import SMALL, corpus
 
 TINY = dataclasses.replace(SMALL, steps=3)
 
@@ -65,8 +65,8 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
 PROCESS = """
 import sys
 from pathlib import Path
-from rl_models.language_policy import model_cache
-from rl_models.language_policy.settings import SmallModelSettings
+from rl_models.llm import model_cache
+from rl_models.llm.settings import SmallModelSettings
 
 def stands_in(folder, pairs, settings):
     (folder / "weights").write_text("half of them")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.language_policy.narration import situations
+from rl_models.llm.narration import situations
 from rl_models.networks.texts import MissingTextsError
 
 

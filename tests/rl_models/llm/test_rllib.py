@@ -5,13 +5,13 @@ import functools
 import pytest
 import torch
 
-from rl_models.language_policy.model_cache import small_model
-from rl_models.language_policy.settings import LanguageModelSettings, LoraSettings
+from rl_models.algorithms.objective import Ppo
+from rl_models.llm.model_cache import small_model
+from rl_models.llm.settings import LanguageModelSettings, LoraSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.rllib.settings import Workers
-from rl_models.training.objective import Ppo
-from tests.language_policy.small import SMALL, Hints, corpus, team
-from tests.rllib.small import Plan
+from tests.rl_models.llm.small import SMALL, Hints, corpus, team
+from tests.rl_models.rllib.small import Plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 

@@ -20,14 +20,14 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from rl_models.language_policy import packing, scoring
-from rl_models.language_policy.adapters import AdaptedModel
-from rl_models.language_policy.base_model import LanguageModelError
-from rl_models.language_policy.scoring import normalise, score_alone, score_trie
-from rl_models.language_policy.settings import LoraSettings
-from rl_models.language_policy.small_model import train_tokenizer
-from rl_models.language_policy.trie import trie_of
-from tests.language_policy.small import stir
+from rl_models.llm import packing, scoring
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.scoring import normalise, score_alone, score_trie
+from rl_models.llm.settings import LoraSettings
+from rl_models.llm.small_model import train_tokenizer
+from rl_models.llm.trie import trie_of
+from tests.rl_models.llm.small import stir
 
 VOCABULARY = 300
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": VOCABULARY}

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.language_policy.messages import PADDING, message_of
-from rl_models.language_policy.network import ACTION_SCORES
-from rl_models.language_policy.settings import MessageSettings
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import decides, take, think, to_batch
+from rl_models.llm.messages import PADDING, message_of
+from rl_models.llm.network import ACTION_SCORES
+from rl_models.llm.settings import MessageSettings
 from rl_models.networks.speech import MESSAGES
-from rl_models.training.batch import decides, take, think, to_batch
+from rl_models.schedule import Progress, Schedule
 from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Progress, Schedule
-from tests.language_policy.small import THINGS, HintNarrator, Hints, collector, stir, team
+from tests.rl_models.llm.small import THINGS, HintNarrator, Hints, collector, stir, team
 
 DRAWN = MessageSettings(most_tokens=8, sampled=True)
 FORMS = {

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from rl_models.training import grounding
-from rl_models.training.grounding import GroundingLoss
-from rl_models.training.schedule import Progress, Schedule
-from tests.networks.small_emma import frozen, observations, run, team, words
+from rl_models.losses import grounding_loss as grounding
+from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.schedule import Progress, Schedule
+from tests.rl_models.networks.small_emma import frozen, observations, run, team, words
 
 
 def episodes(agents=1, worlds=12, seed=0):

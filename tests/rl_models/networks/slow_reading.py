@@ -1,6 +1,6 @@
 """The equations of RTFM one frame at a time, with torch's own packed bidirectional layers: slow and plain.
 
-It takes weights from a team built by `rl_models.readers` and shares no other code with it.
+It takes weights from a team built by `rl_models.teams.reader_team` and shares no other code with it.
 """
 
 import torch

@@ -7,7 +7,7 @@ import torch
 from rl_models.networks.readers import ReaderConfig
 from rl_models.networks.reading import Sizes
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
-from rl_models.readers import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 
 WORDS, NAMES, ACTIONS = 40, 12, 5
 DOCUMENT_LENGTH, GOAL_LENGTH = 11, 6

@@ -4,10 +4,10 @@ import dataclasses
 
 import torch
 
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.language.frozen import FrozenEncoder
-from rl_models.language.words import Vocabulary, WordEncoder
 from rl_models.networks.emma_body import RELEASED, EmmaConfig, EmmaSizes
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.frozen import FrozenEncoder
+from rl_models.text.words import Vocabulary, WordEncoder
 
 ACTIONS, ENTITIES, SENTENCES = 5, 4, 9
 WORDS = [" ".join(f"word{(7 * row + place) % 11}" for place in range(1 + row % 4)) for row in range(SENTENCES)]

@@ -9,13 +9,6 @@ from rl_envs.messenger.symbols import SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
-from rl_models.endi import (
-    DividedEmmaTeamConfig,
-    DividedReadingTeamConfig,
-    divided_emma_team,
-    divided_reading_team,
-)
-from rl_models.language.choice import TextEncoderConfig, text_encoder
 from rl_models.networks import entity_divider_emma, entity_divider_reading
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.entity_divider import Division
@@ -23,7 +16,14 @@ from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.reading import Sizes
 from rl_models.networks.txt2pi import Txt2PiConfig
-from tests.networks import small, small_emma
+from rl_models.teams.endi_team import (
+    DividedEmmaTeamConfig,
+    DividedReadingTeamConfig,
+    divided_emma_team,
+    divided_reading_team,
+)
+from rl_models.text.choice import TextEncoderConfig, text_encoder
+from tests.rl_models.networks import small, small_emma
 
 BACKBONES = ("reading", "emma")
 READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.teams import constant_team
+from rl_models.teams.tbone_team import constant_team
 
 
 def run(policy, batch=3, time=2):

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.language.frozen import FrozenEncoder
 from rl_models.layers.sparse_convolution import SparseConvolution
 from rl_models.networks.emma_body import RELEASED, RELEASED_SYMBOLS, EmmaConfig, EmmaSizes
-from tests.networks import slow_emma
-from tests.networks.small_emma import (
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.frozen import FrozenEncoder
+from tests.rl_models.networks import slow_emma
+from tests.rl_models.networks.small_emma import (
     ACTIONS,
     FORMS,
     SENTENCES,

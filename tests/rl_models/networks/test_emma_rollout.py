@@ -6,20 +6,20 @@ import torch
 
 from rl_envs.messenger.symbols import SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.language.choice import TextEncoderConfig, text_encoder
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import think, to_batch
+from rl_models.losses.grounding_loss import GroundingLoss
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
-from rl_models.training.batch import think, to_batch
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.choice import TextEncoderConfig, text_encoder
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.grounding import GroundingLoss
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from tests.language.small import save_bert
-from tests.networks.small import Uncached
-from tests.training.small import assert_equal_fragments
+from tests.rl_models.networks.small import Uncached
+from tests.rl_models.text.small import save_bert
+from tests.rl_models.training.small import assert_equal_fragments
 
 FEW = {"max_sentences_per_cell": 2}
 

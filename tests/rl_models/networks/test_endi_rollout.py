@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.endi import VARIANTS
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import think, to_batch
 from rl_models.layers.sprite_tracks import tracks
+from rl_models.losses.division_losses import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from rl_models.training.batch import think, to_batch
-from rl_models.training.division import division_probe
+from rl_models.schedule import Progress
+from rl_models.teams.endi_team import VARIANTS
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tests.networks.small_endi import BACKBONES, team_for, world
-from tests.training.small import assert_equal_fragments
+from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
+from tests.rl_models.training.small import assert_equal_fragments
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 TEAMS = [("reading", 2), ("reading", 3), ("emma", 2)]

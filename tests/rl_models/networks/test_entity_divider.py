@@ -3,18 +3,18 @@
 import pytest
 import torch
 
-from rl_models.emma import EmmaTeamConfig, emma_team
-from rl_models.endi import VARIANTS, DividedReadingTeamConfig, divided_reading_team
 from rl_models.layers.sprite_tracks import tracks
+from rl_models.losses.division_losses import AgentModellingLoss, Divided, DivisionLoss, division_probe
+from rl_models.losses.grounding_loss import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
 from rl_models.networks.reading import Sizes
-from rl_models.readers import ReadingTeamConfig, reading_team
-from rl_models.training.division import AgentModellingLoss, Divided, DivisionLoss, division_probe
-from rl_models.training.grounding import GroundingLoss
-from rl_models.training.schedule import Progress, Schedule
-from tests.networks import small, small_emma
-from tests.networks.small_endi import BACKBONES, EMMA, IS_ENTITY, READING, observations, run, team, with_masks
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.teams.endi_team import VARIANTS, DividedReadingTeamConfig, divided_reading_team
+from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from tests.rl_models.networks import small, small_emma
+from tests.rl_models.networks.small_endi import BACKBONES, EMMA, IS_ENTITY, READING, observations, run, team, with_masks
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 

@@ -6,7 +6,7 @@ import torch
 from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_of
 from rl_models.layers.bidirectional import Bidirectional
 from rl_models.layers.film2 import Film2
-from tests.networks.slow_reading import film2, packed
+from tests.rl_models.networks.slow_reading import film2, packed
 
 
 def draw(*shape, seed=0):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.batch import think, to_batch
 from rl_models.networks.texts import MissingTextsError
-from rl_models.qmix import QmixConfig
-from rl_models.training.batch import think, to_batch
-from tests.training.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
+from rl_models.teams.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.teams.qmix_team import QmixConfig
+from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
 
 
 def fragment_and_team(**arguments):

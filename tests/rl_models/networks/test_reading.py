@@ -5,9 +5,9 @@ import torch
 
 from rl_models.networks.reading import offsets_to
 from rl_models.networks.txt2pi import CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
-from rl_models.readers import PAPER_TEAM, ReadingTeamConfig, reading_team
-from tests.networks.slow_reading import SlowReading
-from tests.networks.small import ACTIONS, NETWORKS, gradients, observations, run, sizes, team
+from rl_models.teams.reader_team import PAPER_TEAM, ReadingTeamConfig, reading_team
+from tests.rl_models.networks.slow_reading import SlowReading
+from tests.rl_models.networks.small import ACTIONS, NETWORKS, gradients, observations, run, sizes, team
 
 FORMS = sorted(NETWORKS)
 

@@ -5,19 +5,19 @@ import pytest
 import torch
 
 from rl_envs.rtfm.world import Rtfm
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import think, to_batch
 from rl_models.networks.reading import Sizes
-from rl_models.readers import ReadingTeamConfig, reading_team
-from rl_models.training.batch import think, to_batch
+from rl_models.schedule import Progress
+from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
 from rl_models.training.text_cache import TextCache
-from tests.networks.small import NETWORKS, Uncached, narrow
-from tests.training.small import assert_equal_fragments
+from tests.rl_models.networks.small import NETWORKS, Uncached, narrow
+from tests.rl_models.training.small import assert_equal_fragments
 
 FULL = {"group": True, "dyna": True, "nl": True}
 

@@ -6,15 +6,15 @@ import torch
 
 from rl_envs.messenger.symbols import SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.endi import silg_entities_team
-from rl_models.language.words import Vocabulary
+from rl_models.algorithms.objective import Ppo
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
-from rl_models.training.objective import Ppo
-from rl_models.training.rollout import Collector
-from tests.networks.small_emma import ACTIONS, WORDS, observations
-from tests.networks.test_endi_rollout import ratio_error
+from rl_models.teams.endi_team import silg_entities_team
+from rl_models.text.words import Vocabulary
+from rl_models.training.collector import Collector
+from tests.rl_models.networks.small_emma import ACTIONS, WORDS, observations
+from tests.rl_models.networks.test_endi_rollout import ratio_error
 
 NARROW = SilgConfig(hidden=3, word_features=4, channels=(4, 3), features=5)
 

@@ -11,7 +11,7 @@ from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.tbone import TboneConfig
-from rl_models.teams import TboneTeamConfig, tbone_team
+from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 
 SMALL = TboneConfig(cell_features=4, convolutions=(8, 8, 12, 16), agent_features=3, hidden=24, message_features=5)
 
@@ -173,8 +173,8 @@ def test_an_episode_remembers_nothing_of_the_one_before_it():
 
 
 def test_sync_needs_agents_that_talk():
+    from rl_models.features import Features
     from rl_models.heads.joint_policy import SyncHead
-    from rl_models.networks.features import Features
 
     with pytest.raises(ValueError, match="exchange messages"):
         SyncHead(4, 3, 2, 2, 4)(Features(torch.zeros(1, 1, 2, 4), {}))

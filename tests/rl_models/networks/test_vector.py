@@ -3,7 +3,7 @@
 import torch
 
 from rl_models.networks.vector import VectorConfig, VectorNetwork
-from rl_models.vector import vector_team
+from rl_models.teams.vector_team import vector_team
 
 
 def network(rounds, num_agents=3):

@@ -8,9 +8,9 @@ from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.words import NOTHING, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
-from rl_models.planners.kitchen.domain import KitchenDomain
-from rl_models.planners.kitchen.features import kitchen_features
 from rl_models.planners.rewards import Transitions
+from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.features import kitchen_features
 
 
 def open_kitchen(layout, worlds=1, **arguments):

@@ -5,7 +5,7 @@ import numpy as np
 from rl_envs.overcooked.text import describe
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import RoundEnd
-from tests.planners.kitchens import WalkingCooks, features, open_kitchen, texts
+from tests.rl_models.planners.kitchens import WalkingCooks, features, open_kitchen, texts
 
 ROUND_STEPS = 40
 

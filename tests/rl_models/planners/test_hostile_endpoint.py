@@ -8,16 +8,16 @@ from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
-from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.manual import write_manual
 from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import extract_objects, generate_states, without_doubles
 from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
-from tests.chat.loopback import Loopback, Step, say
-from tests.planners.kitchens import features, roll
-from tests.planners.play import play
+from tests.rl_models.chat.loopback import Loopback, Step, say
+from tests.rl_models.planners.kitchens import features, roll
+from tests.rl_models.planners.play import play
+from tune_experiments.sama.kitchen.domain import KitchenDomain
 
 LAYOUT = "cramped_room"
 HEAD = "def reward(previous, current):\n    "

@@ -6,15 +6,15 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.backends import PlannerSettings, open_caller
-from rl_models.planners.kitchen.domain import KitchenDomain
-from rl_models.planners.kitchen.layout import FAR, Layout
-from rl_models.planners.kitchen.state import read_state
-from rl_models.planners.kitchen.subgoals import cost
 from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
-from tests.planners.kitchens import open_kitchen, texts
-from tests.planners.play import play
+from tests.rl_models.planners.kitchens import open_kitchen, texts
+from tests.rl_models.planners.play import play
+from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.layout import FAR, Layout
+from tune_experiments.sama.kitchen.state import read_state
+from tune_experiments.sama.kitchen.subgoals import cost
 
 
 def begin(domain, state, subgoals, order):

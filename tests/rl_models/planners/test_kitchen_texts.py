@@ -6,11 +6,11 @@ import pytest
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_models.planners.domain import StateTextError
-from rl_models.planners.kitchen.domain import KitchenDomain
-from rl_models.planners.kitchen.layout import FAR, Layout
-from rl_models.planners.kitchen.state import read_state, write_state
 from rl_models.planners.predicates.table import compile_predicate
-from tests.planners.kitchens import features, open_kitchen, roll
+from tests.rl_models.planners.kitchens import features, open_kitchen, roll
+from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.layout import FAR, Layout
+from tune_experiments.sama.kitchen.state import read_state, write_state
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -10,13 +10,13 @@ from rl_models.chat.exchange import ChatReply
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
 from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals, first_skill
-from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.noisy import NOISES, Noise, NoisyBackend
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.transcript import Transcript
-from tests.planners.kitchens import open_kitchen, texts
+from tests.rl_models.planners.kitchens import open_kitchen, texts
+from tune_experiments.sama.kitchen.domain import KitchenDomain
 
 DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
 STATE = texts(open_kitchen("forced_coordination"))[0]

@@ -9,7 +9,6 @@ from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
 from rl_models.planners.code_index import CodeIndex, Document, split_source
-from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.latex import LatexError, paragraphs, read_paragraphs
 from rl_models.planners.manual import GAME_QUESTIONS, RELEVANCE_QUESTIONS, relevant_paragraphs, write_manual
 from rl_models.planners.offline import OfflineBackend
@@ -22,6 +21,7 @@ from rl_models.planners.preparation import (
     without_doubles,
 )
 from rl_models.planners.transcript import Transcript
+from tune_experiments.sama.kitchen.domain import KitchenDomain
 
 DOMAIN = KitchenDomain(LAYOUTS["cramped_room"], "cramped_room")
 PAPER = r"""

@@ -14,7 +14,7 @@ from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner
-from tests.planners.kitchens import features, roll
+from tests.rl_models.planners.kitchens import features, roll
 
 
 class Saying:

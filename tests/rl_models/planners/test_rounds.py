@@ -8,13 +8,13 @@ from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals
-from rl_models.planners.kitchen.domain import KitchenDomain
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.planners.subgoal_data import SubgoalData, SubgoalDataError
-from tests.planners.play import play
+from tests.rl_models.planners.play import play
+from tune_experiments.sama.kitchen.domain import KitchenDomain
 
 DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
 STATES = DOMAIN.diverse_states(6, seed=11)

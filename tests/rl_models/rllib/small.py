@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.settings import Workers
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from tests.training.small import cordial, rooms, team
+from tests.rl_models.training.small import cordial, rooms, team
 
 
 def build_team(components=3):

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 import torch
 
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.schedule import Schedule
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Schedule
-from tests.rllib.small import build_team, make_rooms, plan
+from tests.rl_models.rllib.small import build_team, make_rooms, plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 SETTINGS = OptimiserSettings(

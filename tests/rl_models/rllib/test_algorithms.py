@@ -10,11 +10,11 @@ import pytest
 import ray
 import torch
 
-from cluster.listening import listeners
+from cluster.testing.listening import listeners
+from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.rllib.algorithm import TeamAlgorithm
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.schedule import Progress
-from tests.rllib.small import plan
+from rl_models.schedule import Progress
+from tests.rl_models.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (

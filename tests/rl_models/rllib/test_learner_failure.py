@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 import torch
 
+from rl_models.algorithms.objective import Impala
 from rl_models.rllib.algorithm import TeamAlgorithm
-from rl_models.training.objective import Impala
-from tests.rllib.small import plan
+from tests.rl_models.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 

@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Schedule
-from tests.rllib.small import plan
+from rl_models.schedule import Schedule
+from tests.rl_models.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 

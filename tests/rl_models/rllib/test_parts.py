@@ -7,14 +7,14 @@ import pytest
 import torch
 import tree
 
+from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from tests.rllib.small import build_team, config_of, plan
-from tests.training.small import CENTRAL, assert_equal_fragments, collector
+from tests.rl_models.rllib.small import build_team, config_of, plan
+from tests.rl_models.training.small import CENTRAL, assert_equal_fragments, collector
 
 KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
 

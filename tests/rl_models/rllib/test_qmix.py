@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.rllib.settings import Workers
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Progress, Schedule
-from tests.training.small_qmix import objective, room_team, rooms
+from rl_models.schedule import Progress, Schedule
+from tests.rl_models.algorithms.small_qmix import objective, room_team, rooms
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (

@@ -6,8 +6,8 @@ import torch
 import tree
 
 from rl_models.rllib.module import TeamModule
-from tests.rllib.small import build_team, partial
-from tests.training.small import CENTRAL, HORIZON
+from tests.rl_models.rllib.small import build_team, partial
+from tests.rl_models.training.small import CENTRAL, HORIZON
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 
@@ -17,7 +17,7 @@ def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-    from rl_envs.views.rllib import TeamGymEnv
+    from rl_envs.wrappers.rllib import TeamGymEnv
 
     arguments = {"num_agents": 2, "room_size": "laptop", "rooms": "valid", "max_episode_steps": HORIZON}
     config = (

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from rl_envs.core.chance import Chance
-from rl_models.decentralised import AgentMind, bytes_said
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.networks.tbone import TboneConfig
-from rl_models.team_policy import TeamPolicy
-from rl_models.teams import TboneTeamConfig, constant_team, tbone_team
-from tests.training.small import rooms
+from rl_models.policy import TeamPolicy
+from rl_models.teams.decentralised import AgentMind, bytes_said
+from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_team
+from tests.rl_models.training.small import rooms
 
 STEPS, WORLDS = 18, 3
 NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=5)

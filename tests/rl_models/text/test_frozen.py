@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import BertModel, BertTokenizerFast
 
-from rl_models.language.choice import AUTO, BERT, WORDS, TextEncoderConfig, chosen_encoder, text_encoder
-from rl_models.language.frozen import FrozenEncoder, default_folder, frozen_encoder
-from rl_models.language.pretrained import PretrainedEncoder, PretrainedError
-from rl_models.language.words import WordEncoder
-from tests.language.small import SENTENCES, save_bert
+from rl_models.text.choice import AUTO, BERT, WORDS, TextEncoderConfig, chosen_encoder, text_encoder
+from rl_models.text.frozen import FrozenEncoder, default_folder, frozen_encoder
+from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
+from rl_models.text.words import WordEncoder
+from tests.rl_models.text.small import SENTENCES, save_bert
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_an_interrupted_encoding_goes_on_where_it_stopped(bert, tmp_path, monkey
         asked.extend(some)
         return encode(self, some)
 
-    monkeypatch.setattr("rl_models.language.frozen._SENTENCES_AT_ONCE", 2)
+    monkeypatch.setattr("rl_models.text.frozen._SENTENCES_AT_ONCE", 2)
     monkeypatch.setattr(PretrainedEncoder, "encode", encode_once)
     with pytest.raises(KeyboardInterrupt):
         frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.language.words import Vocabulary, WordEncoder, words_of
+from rl_models.text.words import Vocabulary, WordEncoder, words_of
 
 
 def test_words_are_lower_case_and_without_marks():

@@ -6,12 +6,12 @@ import torch
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.registry import make
+from rl_models.losses.coordination import CoordinationLoss
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.tbone import TboneConfig
-from rl_models.teams import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
-from rl_models.training.coordination import CoordinationLoss
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Schedule
+from rl_models.schedule import Schedule
+from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from rl_models.training.collector import Collector
 from tests.toy_worlds import Errands
 
 NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=4)

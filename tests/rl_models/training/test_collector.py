@@ -4,13 +4,22 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.teams import constant_team
-from rl_models.training.batch import decides, think, to_batch
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.batch import decides, think, to_batch
+from rl_models.schedule import Progress
+from rl_models.teams.tbone_team import constant_team
+from rl_models.training.collector import Collector
 from rl_models.training.fragment import Fragment
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tests.training.small import CENTRAL, HORIZON, Walks, assert_equal_fragments, collector, cordial, rooms, team
+from tests.rl_models.training.small import (
+    CENTRAL,
+    HORIZON,
+    Walks,
+    assert_equal_fragments,
+    collector,
+    cordial,
+    rooms,
+    team,
+)
 
 FORMS = [pytest.param(True, id="joint"), pytest.param(False, id="per_agent")]
 ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values", "state/")

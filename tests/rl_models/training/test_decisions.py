@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.team_policy import TeamOutput
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.schedule import Progress
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
 
 GAMMA = 0.9
 

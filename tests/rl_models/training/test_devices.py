@@ -2,13 +2,13 @@
 
 import torch
 
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.team_policy import TeamOutput
-from rl_models.training.coordination import CoordinationProbe
+from rl_models.losses.coordination import CoordinationProbe
+from rl_models.policy import TeamOutput
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from tests.training.small import cordial, rooms, team
+from tests.rl_models.training.small import cordial, rooms, team
 
 
 def test_the_learner_without_ray_brings_the_tables_of_extra_losses_to_its_policy():

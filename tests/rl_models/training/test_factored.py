@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import think, to_batch
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.heads.joint_policy import FactoredHead, MarginalHead, SyncHead, ValueHead
 from rl_models.networks.constant import ConstantNetwork
-from rl_models.team_policy import TeamPolicy
-from rl_models.training.batch import think, to_batch
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
 from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
 from tests.toy_worlds import Errands
 
 

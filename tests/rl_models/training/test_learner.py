@@ -11,18 +11,18 @@ import torch
 
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import to_batch
 from rl_models.networks.tbone import TboneConfig
-from rl_models.teams import TboneTeamConfig, constant_team, tbone_team
-from rl_models.training.batch import to_batch
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner, count_progress, minibatches, train
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from tests.training.small import CENTRAL, Walks, collector, cordial, rooms, team
+from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
 RMSPROP = OptimiserSettings(kind="rmsprop", betas=(0.9, 0.99), clip=0.5)

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
-from rl_models.training.handover import FrozenBuild, hand_over, hand_over_optimiser, matching, trainable_names
-from rl_models.training.optimiser import OptimiserSettings, make_optimiser
+from rl_models.training.weight_transfer import FrozenBuild, hand_over, hand_over_optimiser, matching, trainable_names
 
 
 class Team(nn.Module):

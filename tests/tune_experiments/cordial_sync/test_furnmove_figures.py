@@ -9,20 +9,20 @@ from PIL import Image
 from rl_envs.furnmove.splits import rooms_of
 from rl_envs.furnmove.starts import make_starts
 from rl_models.networks.tbone import TboneConfig
-from tune_experiments.common.furnmove.evaluation import test_starts as starts_of_test
-from tune_experiments.common.furnmove.evaluation import world_from
-from tune_experiments.common.furnmove.methods import METHODS
-from tune_experiments.common.furnmove.pictures import styles
-from tune_experiments.common.furnmove.trajectory import (
+from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
+from tune_experiments.cordial_sync.evaluation import world_from
+from tune_experiments.cordial_sync.figures import styles
+from tune_experiments.cordial_sync.methods import METHODS
+from tune_experiments.cordial_sync.trajectory import (
     draw_trajectory,
     median_start,
     moments,
     single_start,
     storyboard,
 )
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import record_states
 from tune_experiments.furnmove_methods import EXPERIMENT
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import record_states
 
 CONFIG = dataclasses.replace(
     EXPERIMENT.presets["smoke"], max_episode_steps=9, network=TboneConfig(convolutions=(2, 2, 2, 2), hidden=4)

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from rl_envs.furnmove.start_file import save_starts
+from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
-from rl_models.training import coordination
+from rl_models.losses import coordination
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.furnmove.config import LearnerSettings
-from tune_experiments.common.furnmove.evaluation import evaluate, valid_starts
-from tune_experiments.common.furnmove.evaluation import test_starts as starts_of_the_test
-from tune_experiments.common.furnmove.methods import METHODS, method_of
-from tune_experiments.common.furnmove.trials import plan
+from tune_experiments.cordial_sync.config import LearnerSettings
+from tune_experiments.cordial_sync.evaluation import evaluate, valid_starts
+from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
+from tune_experiments.cordial_sync.methods import METHODS, method_of
+from tune_experiments.cordial_sync.trials import plan
+from tune_experiments.experiment.experiment import find_experiment
 
 PRESETS = find_experiment("furnmove_methods").presets
 THREE = find_experiment("furnmove_three_agents").presets

@@ -8,14 +8,9 @@ import pytest
 import torch
 
 from rl_envs.matrix_game.payoff import payoff_tensor, value_against_adversary, values_by_reply
-from rl_models.teams import constant_team
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.tbone_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
-from rl_models.training.schedule import Progress, Schedule
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.policies import load_policy
-from tune_experiments.common.results import read, replace_rows
-from tune_experiments.common.trial import Trial
-from tune_experiments.common.trial_log import read_metrics
 from tune_experiments.matrix_game import (
     EXPERIMENT,
     LAPTOP,
@@ -27,6 +22,11 @@ from tune_experiments.matrix_game import (
     joint_of,
     plan,
 )
+from tune_experiments.play.loading import load_policy
+from tune_experiments.results.rows import read, replace_rows
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
 
 TOLERANCE = 0.004
 MARGINAL = OPTIMUM["marginal"]

@@ -7,29 +7,29 @@ import pytest
 import torch
 
 from rl_envs.rtfm.stages import STAGES
-from rl_models.endi import VARIANTS, divides
+from rl_models.losses.grounding_loss import GroundingLoss
 from rl_models.networks.entity_divider_emma import DividedEmma
 from rl_models.networks.noise import NOISE
 from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.schedule import Progress
+from rl_models.teams.endi_team import VARIANTS, divides
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.grounding import GroundingLoss
-from rl_models.training.handover import matching
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tune_experiments.common.curriculum import stages_of
-from tune_experiments.common.endi import messenger_config, rtfm_config
-from tune_experiments.common.endi.division import DivisionSettings, losses_of
-from tune_experiments.common.endi.division_table import CLAIM
-from tune_experiments.common.endi.messenger_trials import validate
-from tune_experiments.common.endi.rtfm_config import make_stage, task_of
-from tune_experiments.common.endi.rtfm_evaluation import columns
-from tune_experiments.common.endi.rtfm_evaluation import test as evaluate
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.messenger.config import make_world
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.results import Result
+from rl_models.training.weight_transfer import matching
+from tune_experiments.endi import messenger_config, rtfm_config
+from tune_experiments.endi.division import DivisionSettings, losses_of
+from tune_experiments.endi.division_table import CLAIM
+from tune_experiments.endi.messenger_trials import validate
+from tune_experiments.endi.rtfm_config import make_stage, task_of
+from tune_experiments.endi.rtfm_evaluation import columns
+from tune_experiments.endi.rtfm_evaluation import test as evaluate
+from tune_experiments.experiment.curriculum import stages_of
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.messenger.config import make_world
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.results.rows import Result
 
 MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 SCRIPTS = ("endi_messenger", "endi_rtfm", "endi_rtfm_generalisation", "endi_three_agents")

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from tests.experiments.test_endi import MESSENGER, RTFM, smoke, untrained
-from tune_experiments.common.endi import film as films
-from tune_experiments.common.endi.pictures import CURVES, draw_all
-from tune_experiments.common.endi.rings import ringed
-from tune_experiments.common.recording import record_episode
-from tune_experiments.common.trial_log import TrialLog
+from tests.tune_experiments.endi.test_endi import MESSENGER, RTFM, smoke, untrained
+from tune_experiments.endi import episode_video
+from tune_experiments.endi.figures import CURVES, draw_all
+from tune_experiments.endi.rings import ringed
+from tune_experiments.play.recording import record_episode
+from tune_experiments.run.trial_log import TrialLog
 
 WORLDS = pytest.mark.parametrize(
-    ("experiment", "look"), [(MESSENGER, films.MESSENGER), (RTFM, films.RTFM)], ids=["messenger", "rtfm"]
+    ("experiment", "look"),
+    [(MESSENGER, episode_video.MESSENGER), (RTFM, episode_video.RTFM)],
+    ids=["messenger", "rtfm"],
 )
 COLOURS = ((10, 20, 200), (200, 30, 40))
 
@@ -49,9 +51,9 @@ def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, monkey
         thoughts.append({name: policy.thought.extras[name].clone() for name in (MASK, ENTITIES)})
         return ringed(picture, owners, *arguments)
 
-    monkeypatch.setattr(films, "ringed", note)
-    index = films.chosen_episode(policy, 226)
-    films.film(policy, look, 226)
+    monkeypatch.setattr(episode_video, "ringed", note)
+    index = episode_video.chosen_episode(policy, 226)
+    episode_video.film(policy, look, 226)
     assert told
     for owners, thought in zip(told, thoughts, strict=True):
         assert len(owners) == int(thought[ENTITIES][index, 0, 0].sum())
@@ -75,7 +77,7 @@ def test_entities_are_ringed_in_the_cells_where_they_are(experiment, look):
 def test_teams_that_do_not_divide_have_no_rings():
     policy = untrained(MESSENGER, smoke(MESSENGER), "emma")
     policy.act(policy.make_world(2).reset(0))
-    assert films._owners(policy, 0, [(0, 0)] * 5) == []
+    assert episode_video._owners(policy, 0, [(0, 0)] * 5) == []
 
 
 def test_curves_of_a_run_show_how_masks_develop(tmp_path):

@@ -5,20 +5,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_models.networks.qmix_policy import QmixPolicy
+from rl_models.algorithms.qmix import Qmix
+from rl_models.teams.qmix_policy import QmixPolicy
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from rl_models.training.q_learning import Qmix
-from rl_models.training.rollout import Collector
-from tune_experiments.common.curriculum import stages_of
-from tune_experiments.common.endi.qmix_config import QmixSettings
-from tune_experiments.common.endi.rtfm_evaluation import columns
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.policies import load_policy
-from tune_experiments.common.trial import Trial
+from tune_experiments.endi.qmix_config import QmixSettings
+from tune_experiments.endi.rtfm_evaluation import columns
+from tune_experiments.experiment.curriculum import stages_of
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.play.loading import load_policy
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
 
 RTFM = find_experiment("endi_rtfm")
 
@@ -68,7 +68,7 @@ def test_it_updates_as_often_as_env_steps_say():
 def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, monkeypatch):
     """Through the trial's own machinery: log, validation, checkpoint with the replay, tests in every column."""
     one = config(qmix=QmixSettings(hidden=8, cell_features=(8, 8), epsilon_env_steps=128))
-    monkeypatch.setattr("tune_experiments.common.trial._rllib_algorithm", local)
+    monkeypatch.setattr("tune_experiments.run.trial._rllib_algorithm", local)
     Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
     checkpoint = load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints"))
     assert len(checkpoint.tensors["replay"]["reward"]) == 16

@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
-from rl_models.language.choice import TextEncoderConfig
 from rl_models.networks.emma import Emma
 from rl_models.networks.emma_game_id import GameId
-from rl_models.teams import constant_team
-from rl_models.training.handover import matching
+from rl_models.schedule import Progress
+from rl_models.teams.tbone_team import constant_team
+from rl_models.text.choice import TextEncoderConfig
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tests.language.small import save_bert
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.messenger.config import MessengerConfig, make_world
-from tune_experiments.common.messenger.departures import departures
-from tune_experiments.common.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, random_play, validate
-from tune_experiments.common.messenger.evaluation import test as evaluate
-from tune_experiments.common.messenger.tables import NOT_IN_THE_PAPER, tables
-from tune_experiments.common.messenger.trials import ATTENTION, plan, training_sentences
-from tune_experiments.common.results import Result
+from rl_models.training.weight_transfer import matching
+from tests.rl_models.text.small import save_bert
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.messenger.config import MessengerConfig, make_world
+from tune_experiments.messenger.deviations import departures
+from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, random_play, validate
+from tune_experiments.messenger.evaluation import test as evaluate
+from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, tables
+from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
+from tune_experiments.results.rows import Result
+from tune_experiments.run.main import main
 
 EXPERIMENT = find_experiment("messenger_emma")
 PRESETS = EXPERIMENT.presets

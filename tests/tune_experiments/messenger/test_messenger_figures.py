@@ -11,11 +11,11 @@ from rl_envs.messenger.corpus import split_words
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENTITIES
 from rl_envs.messenger.words import ENTITY_WORDS
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.messenger.attention import draw_attention, entities_of_sentences, mean_attention
-from tune_experiments.common.messenger.film import film, watch_reading
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import record_episode
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.messenger.attention import draw_attention, entities_of_sentences, mean_attention
+from tune_experiments.messenger.episode_video import film, watch_reading
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import record_episode
 
 EXPERIMENT = find_experiment("messenger_emma")
 SMOKE = EXPERIMENT.presets["smoke"]

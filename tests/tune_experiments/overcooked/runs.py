@@ -8,12 +8,12 @@ from pathlib import Path
 
 import torch
 
+from rl_models.schedule import Progress
 from rl_models.training.checkpoint import save_checkpoint
-from rl_models.training.schedule import Progress
-from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.overcooked.trials import self_play_team
-from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_selfplay import SMOKE
+from tune_experiments.run.run_folder import RunFolder
 
 STAY, INTERACT = 4, 5
 

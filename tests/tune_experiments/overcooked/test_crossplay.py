@@ -8,18 +8,18 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.overcooked.config import make_world
-from tune_experiments.common.overcooked.crossplay import Matrix, play_all, teams_of
-from tune_experiments.common.overcooked.crossplay_report import in_markdown
-from tune_experiments.common.overcooked.evaluation import episodes_of
-from tune_experiments.common.overcooked.mixed_team import MixedTeam
-from tune_experiments.common.overcooked.trials import self_play_team
-from tune_experiments.common.results import read
-from tune_experiments.common.sama.trials import plan as sama_plan
+from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.overcooked.config import make_world
+from tune_experiments.overcooked.crossplay import Matrix, play_all, teams_of
+from tune_experiments.overcooked.crossplay_report import in_markdown
+from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.mixed_team import MixedTeam
+from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_crossplay import main
 from tune_experiments.overcooked_selfplay import SMOKE
+from tune_experiments.results.rows import read
+from tune_experiments.sama.trials import plan as sama_plan
 from tune_experiments.sama_overcooked import SMOKE as SAMA
 
 SHORT = dataclasses.replace(SMOKE, max_episode_steps=20)
@@ -76,7 +76,7 @@ def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
         soups = np.full(world.num_worlds, float(10 * likeliest[0] + likeliest[1]))
         return {"soups": soups, "reward": 20 * soups}
 
-    monkeypatch.setattr("tune_experiments.common.overcooked.crossplay.episodes_of", episodes)
+    monkeypatch.setattr("tune_experiments.overcooked.crossplay.episodes_of", episodes)
     matrix = play_all({"a": Counted(SHORT, first), "b": Counted(SHORT, second)}, 2)
     assert asked == [[STAY, STAY], [STAY, INTERACT], [INTERACT, STAY], [INTERACT, INTERACT]]
     np.testing.assert_array_equal(matrix.values["soups"], [[44, 45], [54, 55]])

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
-from tune_experiments.common.config_path import replaced, value_at
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.overcooked.search_space import search_space
-from tune_experiments.common.overcooked.trials import plan
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.config_path import replaced, value_at
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.overcooked.search_space import search_space
+from tune_experiments.overcooked.trials import plan
 from tune_experiments.overcooked_crossplay import main as crossplay
 from tune_experiments.overcooked_selfplay import LAPTOP, PAPER
+from tune_experiments.run.main import main
+from tune_experiments.run.trial_log import read_metrics
 
 
 def training(config):
@@ -30,7 +30,7 @@ def test_every_constant_that_is_varied_changes_training_and_reaches_the_presets(
 
 
 def test_losers_go_on_from_winners_with_changed_constants_through_tune(ray_session, tmp_path, monkeypatch):
-    monkeypatch.setattr("tune_experiments.common.search_population.GENERATIONS", 2)
+    monkeypatch.setattr("tune_experiments.search.population.GENERATIONS", 2)
     words = ["--preset", "smoke", "--methods", "selfplay", "--search", "2", "--search-by", "pbt", "--out"]
     assert main(find_experiment("overcooked_selfplay"), [*words, str(tmp_path / "pbt")]) == 0
     (generation,) = json.loads((tmp_path / "pbt/population.json").read_text())["selfplay-seed0"]

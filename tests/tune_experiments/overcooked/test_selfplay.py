@@ -7,22 +7,22 @@ import pytest
 import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_models.grid_cnn import grid_cnn_team
+from rl_models.batch import think, to_batch
 from rl_models.networks.grid_cnn import GridCnnConfig
-from rl_models.teams import uniform_team
-from rl_models.training.batch import think, to_batch
+from rl_models.schedule import Progress
+from rl_models.teams.grid_cnn_team import grid_cnn_team
+from rl_models.teams.tbone_team import uniform_team
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tests.overcooked.cooks import Cooks
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.common.overcooked.evaluation import episodes_of
-from tune_experiments.common.overcooked.evaluation import test as evaluate
-from tune_experiments.common.overcooked.tables import RANDOM_ROW, tables
-from tune_experiments.common.overcooked.trials import Row, plan, plan_of
-from tune_experiments.common.results import Result
+from tests.rl_envs.overcooked.cooks import Cooks
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.evaluation import test as evaluate
+from tune_experiments.overcooked.tables import RANDOM_ROW, tables
+from tune_experiments.overcooked.trials import Row, plan, plan_of
+from tune_experiments.results.rows import Result
 
 EXPERIMENT = find_experiment("overcooked_selfplay")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))

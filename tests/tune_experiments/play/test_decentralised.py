@@ -18,14 +18,14 @@ import torch
 from rl_models.training.checkpoint import save_checkpoint
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.common.agent_process import Talk, Traffic
-from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.decentralised import separate_agents
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.recording import play_aloud, play_decentralised
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.play.agent_process import Talk, Traffic
+from tune_experiments.play.decentralised import separate_agents
+from tune_experiments.play.recording import play_aloud, play_decentralised
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SEED = 3
 
 
@@ -88,7 +88,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     experiment, method, agents, rounds, exchanged, tmp_path, monkeypatch
 ):
     """Whichever of the sixteen worlds is chosen: its start, its uniforms."""
-    monkeypatch.setattr("tune_experiments.common.recording.chosen_episode", lambda *_: 11)
+    monkeypatch.setattr("tune_experiments.play.recording.chosen_episode", lambda *_: 11)
     checkpoint = save(tmp_path, method, experiment)
     loaded = load_policy(checkpoint)
     together = list(play_aloud(loaded, SEED))

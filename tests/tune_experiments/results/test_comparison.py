@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tune_experiments.common.comparison import compare, read_runs, write_comparison
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.results import Result, append
-from tune_experiments.common.statistics import interquartile_mean, probability_of_improvement
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.comparison import compare, read_runs, write_comparison
+from tune_experiments.results.rows import Result, append
+from tune_experiments.results.statistics import interquartile_mean, probability_of_improvement
 
 
 def result(method, seed, value, metric="success", split="test"):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tune_experiments.common.differences import differences
+from tune_experiments.results.differences import differences
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tune_experiments.common.plots import joint_policy, learning_curves
-from tune_experiments.common.plots.curves import draw_learning_curves
-from tune_experiments.common.plots.joint_policy import draw_joint_policy
-from tune_experiments.common.trial_log import TrialLog
-from tune_experiments.common.video import write_gif
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.plots import joint_policy, learning_curves
+from tune_experiments.results.plots.curves import draw_learning_curves
+from tune_experiments.results.plots.joint_policy import draw_joint_policy
+from tune_experiments.run.trial_log import TrialLog
 
 ACTIONS = ("MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup")
 
@@ -154,7 +154,7 @@ def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
 
 
 def test_matplotlib_is_not_imported_with_the_module():
-    code = "import sys, tune_experiments.common.plots; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, tune_experiments.results.plots; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -6,14 +6,14 @@ import json
 import numpy as np
 import pytest
 
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.intervals import (
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.intervals import (
     difference_over_seeds,
     interval_over_episodes,
     interval_over_seeds,
     welch_interval,
 )
-from tune_experiments.common.results import Result, append, read, replace_rows
+from tune_experiments.results.rows import Result, append, read, replace_rows
 
 
 def result(method="sync", seed=0, metric="success", value=0.5, **more) -> Result:

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.results import Result
-from tune_experiments.common.tables import FURNITURE_METRICS, make_table, write_tables
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import FURNITURE_METRICS, make_table, write_tables
 
 
 def line(method, metric, value, seed=0, low=None, high=None, split="test"):

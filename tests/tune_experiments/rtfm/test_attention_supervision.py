@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.training.attention_supervision import AttentionSupervision
-from rl_models.training.batch import think, to_batch
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.rtfm.transfer import SUPERVISED, plan
+from rl_models.batch import think, to_batch
+from rl_models.losses.attention_supervision_loss import AttentionSupervision
+from rl_models.schedule import Progress, Schedule
+from rl_models.training.collector import Collector
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.rtfm.transfer import SUPERVISED, plan
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = EXPERIMENT.presets["smoke"]

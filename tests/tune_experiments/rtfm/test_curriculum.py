@@ -9,26 +9,27 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.settings import Workers
+from rl_models.schedule import Progress, Schedule
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress, Schedule
-from tests.experiments import stages
-from tests.experiments.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
+from tests.tune_experiments.run import stages
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
 from tune_experiments import __main__ as commands
-from tune_experiments.common import policies, stage_training, trial
-from tune_experiments.common.course import Course
-from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.policies import load_policy
-from tune_experiments.common.stage_handover import check_handovers, hand_over_stage
-from tune_experiments.common.tables import make_table
-from tune_experiments.common.trial import Trial
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.play import loading as policies
+from tune_experiments.play.loading import load_policy
+from tune_experiments.results.tables import make_table
+from tune_experiments.run import stage_training, trial
+from tune_experiments.run.curriculum_state import Course
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.run.weight_transfer import check_handovers, hand_over_stage
 
 ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)
 """Of the three stages: the first is passed at its first validation, the others take their budgets."""

@@ -7,23 +7,23 @@ import pytest
 
 from rl_envs.rock_paper_scissors.splits import triples
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Impala, Ppo
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Progress
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.results import Result
-from tune_experiments.common.rtfm.best_play import all_bags, random_layouts, solve
-from tune_experiments.common.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, make_world
-from tune_experiments.common.rtfm.evaluation import WithWrongDocuments, play, references
-from tune_experiments.common.rtfm.evaluation import test as evaluate
-from tune_experiments.common.rtfm.reading_experiments import departures
-from tune_experiments.common.rtfm.stages import ROWS
-from tune_experiments.common.rtfm.stages import plan as plan_of_stages
-from tune_experiments.common.rtfm.tables import transfer_table, win_rate_table
-from tune_experiments.common.rtfm.transfer import plan as plan_of_row
-from tune_experiments.common.rtfm.trials import plan
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.results.rows import Result
+from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
+from tune_experiments.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, make_world
+from tune_experiments.rtfm.evaluation import WithWrongDocuments, play, references
+from tune_experiments.rtfm.evaluation import test as evaluate
+from tune_experiments.rtfm.reading_experiments import departures
+from tune_experiments.rtfm.stages import ROWS
+from tune_experiments.rtfm.stages import plan as plan_of_stages
+from tune_experiments.rtfm.tables import transfer_table, win_rate_table
+from tune_experiments.rtfm.transfer import plan as plan_of_row
+from tune_experiments.rtfm.trials import plan
 from tune_experiments.rtfm_curriculum import TABLE_2
 
 RTFM, LETTERS = (find_experiment(name).presets for name in ("rtfm_txt2pi", "rtfm_rock_paper_scissors"))

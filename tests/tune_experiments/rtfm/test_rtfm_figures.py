@@ -7,12 +7,12 @@ import pytest
 from PIL import Image
 
 from rl_envs.rtfm.words import TEAMS
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.policies import LoadedPolicy
-from tune_experiments.common.recording import record_episode
-from tune_experiments.common.rtfm.attention import draw_attention, watch_reading
-from tune_experiments.common.rtfm.config import make_world
-from tune_experiments.common.rtfm.film import frames_of
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import record_episode
+from tune_experiments.rtfm.attention import draw_attention, watch_reading
+from tune_experiments.rtfm.config import make_world
+from tune_experiments.rtfm.episode_video import frames_of
 
 EXPERIMENT = find_experiment("rtfm_txt2pi")
 SMOKE = EXPERIMENT.presets["smoke"]

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.networks.features import Features
-from rl_models.team_policy import TeamPolicy
-from tune_experiments.common.rtfm.best_play import all_bags, solve
-from tune_experiments.common.rtfm.config import LettersTask, make_world
-from tune_experiments.common.rtfm.evaluation import WithWrongDocuments, play
+from rl_models.features import Features
+from rl_models.policy import TeamPolicy
+from tune_experiments.rtfm.best_play import all_bags, solve
+from tune_experiments.rtfm.config import LettersTask, make_world
+from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
 
 WORLDS, SIZE, HORIZON = 200, 5, 20
 BAGS = all_bags()

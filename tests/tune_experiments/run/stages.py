@@ -12,21 +12,21 @@ import numpy as np
 import torch
 from torch import nn
 
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.features import Features
 from rl_models.heads.joint_policy import MarginalHead, ValueHead
-from rl_models.networks.features import Features
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.settings import Workers
-from rl_models.team_policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.rollout import Collector
-from rl_models.training.schedule import Schedule
+from tests.rl_models.training.small import Walks
 from tests.toy_worlds import CELLS
-from tests.training.small import Walks
-from tune_experiments.common.curriculum import Curriculum, Promotion, Stage
-from tune_experiments.common.experiment import Experiment
-from tune_experiments.common.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import TrialPlan
 
 WIDTH, HORIZON = 6, 7
 BATCH = 4 * 5

@@ -23,14 +23,14 @@ from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_models.training.checkpoint import save_checkpoint
 from tune_experiments import load_policy
-from tune_experiments.common.config_json import config_to_json
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.main import main
-from tune_experiments.common.ray_cluster import ray_cluster
-from tune_experiments.common.run_folder import RunFolder
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.experiment.errors import UserError
 from tune_experiments.furnmove_sync import EXPERIMENT
+from tune_experiments.run.main import main
+from tune_experiments.run.ray_cluster import ray_cluster
+from tune_experiments.run.run_folder import RunFolder
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMOKE = EXPERIMENT.presets["smoke"]
 SCRIPT = str(ROOT / "tune_experiments" / "furnmove_sync.py")
 DEAD = "127.0.0.1:1"

@@ -18,7 +18,7 @@ from rl_models.training.checkpoint import (
     prune,
     save_checkpoint,
 )
-from tests.bomb import Bomb
+from tests.tune_experiments.run.bomb import Bomb
 
 ARRAYS = {
     "empty": np.zeros((0, 3), np.float32),

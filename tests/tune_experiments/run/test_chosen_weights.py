@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
-from rl_models.training.optimiser import OptimiserSettings
-from tests.experiments.stages import BATCH, Config, experiment, plan, play
-from tune_experiments.common.curriculum import Curriculum, Stage
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.policies import chosen_checkpoint
-from tune_experiments.common.trial import Trial
-from tune_experiments.common.trial_log import read_metrics
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan, play
+from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.play.loading import chosen_checkpoint
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
 
 STEPS = 6
 """Updates of a stage; each is followed by a validation."""

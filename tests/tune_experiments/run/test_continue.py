@@ -15,7 +15,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from rl_models.training.checkpoint import load_checkpoint
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
 SETTINGS = {
     "preset": "smoke",

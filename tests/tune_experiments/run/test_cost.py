@@ -1,8 +1,8 @@
 """What a run is said to cost before it starts."""
 
-from tests.experiments.stages import plan, three_stages
-from tune_experiments.common import cost as module
-from tune_experiments.common.cost import cost, longest_lane
+from tests.tune_experiments.run.stages import plan, three_stages
+from tune_experiments.run import cost as module
+from tune_experiments.run.cost import cost, longest_lane
 
 
 def test_a_trial_begins_as_soon_as_another_ends():

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.settings import Workers
-from rl_models.training.objective import Ppo
-from rl_models.training.optimiser import OptimiserSettings
-from rl_models.training.schedule import Progress
-from tune_experiments.common.course import Course, course_behind
-from tune_experiments.common.curriculum import SEEDS_BETWEEN_STAGES, Curriculum, Promotion, Stage
-from tune_experiments.common.plan import TrialPlan
+from rl_models.schedule import Progress
+from tune_experiments.experiment.curriculum import SEEDS_BETWEEN_STAGES, Curriculum, Promotion, Stage
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.curriculum_state import Course, course_behind
 
 RULE = Promotion("valid/win_rate", 0.8, over=2)
 

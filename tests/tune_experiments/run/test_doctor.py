@@ -3,8 +3,8 @@
 import pytest
 
 from rl_models.rllib.settings import Workers
-from tune_experiments.common.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, proposals, report
-from tune_experiments.common.errors import UserError
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, proposals, report
 
 ALONE = Workers(worlds_per_runner=64)
 

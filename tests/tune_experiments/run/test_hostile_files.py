@@ -7,23 +7,23 @@ from types import SimpleNamespace
 import pytest
 from ray import tune
 
-from cluster.memory import read_samples
-from cluster.soak import main as soak
+from cluster.testing.memory import read_samples
+from cluster.testing.soak import main as soak
 from rl_models.rllib.settings import Workers
-from tests.bomb import Bomb
+from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import matrix_game
-from tune_experiments.common import results
-from tune_experiments.common.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.results import Result
-from tune_experiments.common.run_folder import RunFolder
-from tune_experiments.common.search import SearchSpace
-from tune_experiments.common.search_domains import space_over
-from tune_experiments.common.search_folder import claim_for_search
-from tune_experiments.common.search_halving import Halving
-from tune_experiments.common.search_population import Population
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results import rows as results
+from tune_experiments.results.rows import Result
+from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.search.domains import space_over
+from tune_experiments.search.folder import claim_for_search
+from tune_experiments.search.population import Population
+from tune_experiments.search.search import SearchSpace
+from tune_experiments.search.successive_halving import Halving
 
 LINE = vars(Result("furnmove_sync", "A table", "sync", "furnmove-v0", "test", 0, "success", 1.0))
 SETTINGS = [SimpleNamespace(number=number, values={}, config=matrix_game.SMOKE) for number in range(2)]

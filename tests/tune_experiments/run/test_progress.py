@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from tune_experiments.common import progress
-from tune_experiments.common.progress import Progress
+from tune_experiments.run import progress
+from tune_experiments.run.progress import Progress
 
 
 @pytest.fixture

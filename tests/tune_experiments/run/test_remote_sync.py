@@ -10,12 +10,12 @@ from rich.console import Console
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
 from tune_experiments.__main__ import main
-from tune_experiments.common import mirror
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.main import show_results
-from tune_experiments.common.mirror import Mirror, mirrored_folder, open_run, uri_of
-from tune_experiments.common.results import Result, replace_rows
+from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
+from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.run import remote_sync as mirror
+from tune_experiments.run.main import show_results
+from tune_experiments.run.remote_sync import Mirror, mirrored_folder, open_run, uri_of
 
 
 def copy_at(store):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tune_experiments.common import run_folder
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.run_folder import RunFolder, read_config
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.run import run_folder
+from tune_experiments.run.run_folder import RunFolder, read_config
 
 CONFIG = {"learner": {"learning_rate": 0.1, "widths": (1, 2)}, "world": "furnmove-v0"}
 

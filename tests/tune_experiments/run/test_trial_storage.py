@@ -7,8 +7,8 @@ from collections import namedtuple
 import pytest
 
 from rl_models.training.checkpoint_files import CheckpointError
-from tune_experiments.common import trial_storage
-from tune_experiments.common.trial_storage import await_folder, only_writer, patient_storage
+from tune_experiments.run import trial_storage
+from tune_experiments.run.trial_storage import await_folder, only_writer, patient_storage
 
 
 @pytest.fixture(autouse=True)

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from tune_experiments.common import tune_display
-from tune_experiments.common.main import main
-from tune_experiments.common.waiting import Room, Waiting
 from tune_experiments.matrix_game import EXPERIMENT
+from tune_experiments.run import tune_display
+from tune_experiments.run.main import main
+from tune_experiments.run.waiting import Room, Waiting
 
 FULL = Room({"CPU": 4.0, "GPU": 1.0}, {"CPU": 1.0}, is_short=True)
 NEEDED = {"CPU": 3.0, "GPU": 1.0}

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from tune_experiments.common.wandb_mirror import WandbMirror
+from tune_experiments.run.wandb_log import WandbMirror
 
 IDENTITY = {"experiment": "matrix_game", "method": "sync", "seed": 0, "config": {"games": 8}}
 ROWS = [{"env_steps": 10, "loss/total": 1.0, "said": "hello"}, {"env_steps": 20, "loss/total": 0.5}]

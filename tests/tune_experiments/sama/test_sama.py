@@ -8,29 +8,29 @@ import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
+from rl_models.batch import decides, think, to_batch
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
 from rl_models.planners.rounds import NextRound
-from rl_models.training.batch import decides, think, to_batch
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from tests.chat.loopback import Loopback, say
-from tests.planners.kitchens import WalkingCooks
-from tune_experiments.common.config_json import config_from_json, config_to_json
-from tune_experiments.common.errors import EXIT_CODE, UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.results import Result
-from tune_experiments.common.sama.commands import DONE, domain_of, told_sentences
-from tune_experiments.common.sama.conditions import conditions
-from tune_experiments.common.sama.config import ModelSettings, SamaConfig
-from tune_experiments.common.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
-from tune_experiments.common.sama.kitchens import CommandedKitchen, SubgoalKitchen
-from tune_experiments.common.sama.planning import loop_of, offline_planner, planner_of
-from tune_experiments.common.sama.preparation import prepare_lessons
-from tune_experiments.common.sama.tables import tables
-from tune_experiments.common.sama.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tests.rl_models.chat.loopback import Loopback, say
+from tests.rl_models.planners.kitchens import WalkingCooks
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.errors import EXIT_CODE, UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.results.rows import Result
+from tune_experiments.run.main import main
+from tune_experiments.sama.commands import DONE, domain_of, told_sentences
+from tune_experiments.sama.conditions import conditions
+from tune_experiments.sama.config import ModelSettings, SamaConfig
+from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
+from tune_experiments.sama.kitchens import CommandedKitchen, SubgoalKitchen
+from tune_experiments.sama.planning import loop_of, offline_planner, planner_of
+from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.tables import tables
+from tune_experiments.sama.trials import VALIDATION_SEED, make_rounds, methods_of, plan
 from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
 
 ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 
 from rl_envs.overcooked.text import read_states
+from rl_models.schedule import Progress
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
-from rl_models.training.schedule import Progress
 from tune_experiments import load_policy
-from tune_experiments.common.curriculum import Curriculum
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.plan import TrialPlan
-from tune_experiments.common.results import Result
-from tune_experiments.common.sama.commands import told_sentences
-from tune_experiments.common.sama.config import FineTuningSettings
-from tune_experiments.common.sama.fine_tuning import _read, _written, met_pairs, mixed, plan
-from tune_experiments.common.sama.kitchens import SymbolKitchen
-from tune_experiments.common.sama.planning import offline_planner
-from tune_experiments.common.sama.preparation import prepare_lessons
-from tune_experiments.common.sama.tables import tables
-from tune_experiments.common.trial import Trial
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.rows import Result
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.sama.commands import told_sentences
+from tune_experiments.sama.config import FineTuningSettings
+from tune_experiments.sama.fine_tuning import _read, _written, met_pairs, mixed, plan
+from tune_experiments.sama.kitchens import SymbolKitchen
+from tune_experiments.sama.planning import offline_planner
+from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.tables import tables
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 METHOD = "sama-cramped_room"

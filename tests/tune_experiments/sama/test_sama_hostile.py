@@ -9,17 +9,17 @@ import pytest
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
-from tests.chat.loopback import Loopback, say
-from tests.experiments.test_sama_manual import PAPER
-from tests.planners.test_hostile_endpoint import Script
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.results import read
-from tune_experiments.common.sama.commands import domain_of
-from tune_experiments.common.sama.config import ModelSettings
-from tune_experiments.common.sama.endpoint import shared_endpoint
-from tune_experiments.common.sama.planning import planner_of
+from tests.rl_models.chat.loopback import Loopback, say
+from tests.rl_models.planners.test_hostile_endpoint import Script
+from tests.tune_experiments.sama.test_sama_manual import PAPER
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.results.rows import read
+from tune_experiments.run.main import main
+from tune_experiments.sama.commands import domain_of
+from tune_experiments.sama.config import ModelSettings
+from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama_overcooked import SMOKE
 
 FLAGS = """

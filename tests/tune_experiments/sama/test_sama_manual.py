@@ -6,14 +6,14 @@ import pytest
 
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
-from tune_experiments.common.errors import EXIT_CODE, UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.main import main
-from tune_experiments.common.sama.commands import domain_of
-from tune_experiments.common.sama.manuals import FILE, placed
-from tune_experiments.common.sama.planning import planner_of
-from tune_experiments.common.sama.preparation import prepare_lessons
-from tune_experiments.common.sama.trials import plan, with_lessons
+from tune_experiments.experiment.errors import EXIT_CODE, UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.run.main import main
+from tune_experiments.sama.commands import domain_of
+from tune_experiments.sama.manuals import FILE, placed
+from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.trials import plan, with_lessons
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.training.batch import decides, think, to_batch
+from rl_models.batch import decides, think, to_batch
+from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from tune_experiments.common.sama import conditions
-from tune_experiments.common.sama.evaluation import test as evaluate
-from tune_experiments.common.sama.kitchens import CommandedKitchen, SymbolKitchen
-from tune_experiments.common.sama.trials import MAPPO, UNPLANNED, plan
+from tune_experiments.sama import conditions
+from tune_experiments.sama.evaluation import test as evaluate
+from tune_experiments.sama.kitchens import CommandedKitchen, SymbolKitchen
+from tune_experiments.sama.trials import MAPPO, UNPLANNED, plan
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 MAPPO_HERE = "mappo-cramped_room"

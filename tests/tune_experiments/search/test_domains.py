@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from tune_experiments.common.command_line import parse
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.search import SearchSpace, all_settings, draw_settings
-from tune_experiments.common.search_domains import space_over
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.search.domains import space_over
+from tune_experiments.search.search import SearchSpace, all_settings, draw_settings
 
 
 @dataclass(frozen=True)

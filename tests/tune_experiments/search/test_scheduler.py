@@ -12,16 +12,16 @@ from ray import tune
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
 from tune_experiments import matrix_game
-from tune_experiments.common import search_population
-from tune_experiments.common.config_json import config_from_json, config_to_json
-from tune_experiments.common.outcome import outcome_of, write_outcome
-from tune_experiments.common.policies import chosen_checkpoint
-from tune_experiments.common.search import SearchSpace, all_settings, draw_settings
-from tune_experiments.common.search_agenda import Agendas
-from tune_experiments.common.search_halving import Halving, rungs_of
-from tune_experiments.common.search_population import Population, decide, inherit
-from tune_experiments.common.trial import Trial
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.play.loading import chosen_checkpoint
+from tune_experiments.run.final_evaluation import outcome_of, write_outcome
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.search import population as search_population
+from tune_experiments.search.population import Population, decide, inherit
+from tune_experiments.search.scheduler import Agendas
+from tune_experiments.search.search import SearchSpace, all_settings, draw_settings
+from tune_experiments.search.successive_halving import Halving, rungs_of
 
 SPACE = SearchSpace({"learning_rate": tune.loguniform(1e-4, 1e-1)}, objective="valid/value_against_adversary")
 CONFIG = dataclasses.replace(

@@ -8,10 +8,9 @@ from itertools import product
 import pytest
 from ray import tune
 
-from tune_experiments.common.command_line import parse
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.search import SearchSpace, Setting, draw_settings
-from tune_experiments.common.search_folder import (
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.search.folder import (
     Ranked,
     claim_for_search,
     rank,
@@ -19,6 +18,7 @@ from tune_experiments.common.search_folder import (
     score,
     write_ranking,
 )
+from tune_experiments.search.search import SearchSpace, Setting, draw_settings
 
 
 @dataclass(frozen=True)

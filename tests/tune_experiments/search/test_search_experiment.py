@@ -9,18 +9,18 @@ from ray import tune
 from ray.tune.search.sample import Categorical
 
 from tune_experiments import furnmove_methods, matrix_game
-from tune_experiments.common import search_run
-from tune_experiments.common.command_line import parse
-from tune_experiments.common.config_json import config_from_json, config_to_json
-from tune_experiments.common.config_path import replaced, value_at
-from tune_experiments.common.experiment import find_experiment, read_configuration
-from tune_experiments.common.furnmove.methods import FAMILIES, METHODS, method_of
-from tune_experiments.common.main import main
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.results import read
-from tune_experiments.common.search import SearchSpace, draw_settings
-from tune_experiments.common.trial import Trial
-from tune_experiments.common.trial_log import read_metrics
+from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.config_path import replaced, value_at
+from tune_experiments.experiment.experiment import find_experiment, read_configuration
+from tune_experiments.results.rows import read
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.main import main
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.search import run_search as search_run
+from tune_experiments.search.search import SearchSpace, draw_settings
 
 FURNMOVE = furnmove_methods.EXPERIMENT
 SPACE = FURNMOVE.search_space()

@@ -8,15 +8,15 @@ import torch
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.opening import ChatSettings
 from rl_models.chat.usage import Prices, usage_of
-from tests.chat.loopback import Loopback, Step, say
-from tune_experiments.common.experiment import trial_name
-from tune_experiments.common.outcome import outcome_of
-from tune_experiments.common.policies import load_policy
-from tune_experiments.common.salad import prompted
-from tune_experiments.common.salad.config import placed
-from tune_experiments.common.salad.replay import replay
-from tune_experiments.common.salad.trials import plan
-from tune_experiments.common.trial import Trial
+from tests.rl_models.chat.loopback import Loopback, Step, say
+from tune_experiments.experiment.experiment import trial_name
+from tune_experiments.play.loading import load_policy
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
+from tune_experiments.verco import prompted
+from tune_experiments.verco.config import placed
+from tune_experiments.verco.replay import replay
+from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
 GOOD = "Alice: Please chop, I bring things.\nBob: Please wait."

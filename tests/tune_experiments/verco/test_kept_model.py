@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from transformers import AutoModelForCausalLM
 
-import rl_models.language_policy.team as language_teams
-from rl_models.language_policy.base_model import LanguageModelError
+import rl_models.teams.llm_team as language_teams
+from rl_models.llm.base_model import LanguageModelError
 from tune_experiments.__main__ import main
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import trial_name
-from tune_experiments.common.policies import load_policy
-from tune_experiments.common.salad import kept_model
-from tune_experiments.common.salad.config import LANGUAGE_MODEL
-from tune_experiments.common.salad.evaluation import episodes_of, make_world
-from tune_experiments.common.salad.kept_model import keep_model
-from tune_experiments.common.trial import Trial
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import trial_name
+from tune_experiments.play.loading import load_policy
+from tune_experiments.run.trial import Trial
+from tune_experiments.verco import kept_model
+from tune_experiments.verco.config import LANGUAGE_MODEL
+from tune_experiments.verco.evaluation import episodes_of, make_world
+from tune_experiments.verco.kept_model import keep_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
 CONFIG = dataclasses.replace(SMOKE, methods=("untrained",), test_episodes=2, valid_episodes=2)

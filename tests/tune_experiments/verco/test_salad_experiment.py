@@ -13,22 +13,22 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatReply
-from rl_models.language_policy.messages import message_of
+from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from rl_models.training.rollout import Collector
-from tune_experiments.common.config_path import replaced
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.experiment import find_experiment
-from tune_experiments.common.salad import prompted
-from tune_experiments.common.salad.config import make_world
-from tune_experiments.common.salad.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
-from tune_experiments.common.salad.evaluation import test as evaluate
-from tune_experiments.common.salad.lessons import lesson, lesson_of_policy
-from tune_experiments.common.salad.replay import Episode, Moment, replay, transcript
-from tune_experiments.common.salad.stage import Lessons
-from tune_experiments.common.salad.taught import make_taught_world, writer_of
-from tune_experiments.common.salad.trials import ROWS, plan
+from tune_experiments.experiment.config_path import replaced
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.verco import prompted
+from tune_experiments.verco.config import make_world
+from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
+from tune_experiments.verco.evaluation import test as evaluate
+from tune_experiments.verco.replay import Episode, Moment, replay, transcript
+from tune_experiments.verco.stage import Lessons
+from tune_experiments.verco.supervised_data import lesson, lesson_of_policy
+from tune_experiments.verco.taught import make_taught_world, writer_of
+from tune_experiments.verco.trials import ROWS, plan
 
 EXPERIMENT = find_experiment("verco_salad")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))

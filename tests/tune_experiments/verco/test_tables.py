@@ -5,13 +5,13 @@ import os
 
 import pytest
 
-from tune_experiments.common.errors import UserError
-from tune_experiments.common.results import Result, append
-from tune_experiments.common.salad.combined import combined, read_kitchens
-from tune_experiments.common.salad.combined import main as combined_command
-from tune_experiments.common.salad.evaluation import test as evaluate
-from tune_experiments.common.salad.tables import tables
-from tune_experiments.common.salad.trials import plan
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.rows import Result, append
+from tune_experiments.verco.combined import combined, read_kitchens
+from tune_experiments.verco.combined import main as combined_command
+from tune_experiments.verco.evaluation import test as evaluate
+from tune_experiments.verco.tables import tables
+from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import SMOKE
 
 

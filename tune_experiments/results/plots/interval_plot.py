@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tune_experiments.common.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
+from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
 
 if TYPE_CHECKING:
-    from tune_experiments.common.comparison import Comparison
-    from tune_experiments.common.intervals import Interval
+    from tune_experiments.results.comparison import Comparison
+    from tune_experiments.results.intervals import Interval
 
 _MOST_COLUMNS = 3
 

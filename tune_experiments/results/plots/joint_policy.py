@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tune_experiments.common.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

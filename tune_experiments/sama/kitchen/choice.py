@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rl_models.planners.kitchen.layout import FAR, MIDDLE_COUNTER, Layout
-from rl_models.planners.kitchen.state import FULL_POT, KitchenState, Pot
-from rl_models.planners.kitchen.subgoals import Subgoal, cost
+from tune_experiments.sama.kitchen.layout import FAR, MIDDLE_COUNTER, Layout
+from tune_experiments.sama.kitchen.state import FULL_POT, KitchenState, Pot
+from tune_experiments.sama.kitchen.subgoals import Subgoal, cost
 
 _STEP_PRICE = 1.0
 _POTS = tuple(f"pot {number}" for number in range(10))

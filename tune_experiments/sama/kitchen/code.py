@@ -6,8 +6,8 @@ runs in the sandbox alone. This file must not know how.
 
 from __future__ import annotations
 
-from rl_models.planners.kitchen.layout import Layout
-from rl_models.planners.kitchen.subgoals import Subgoal
+from tune_experiments.sama.kitchen.layout import Layout
+from tune_experiments.sama.kitchen.subgoals import Subgoal
 
 _FACED = """\
 def reward(previous, current):

@@ -10,13 +10,13 @@ from importlib.resources import files
 from typing import Any
 
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
-from rl_models.planners.kitchen import wording
-from rl_models.planners.kitchen.choice import Choice, assignments, choices
-from rl_models.planners.kitchen.code import reward_code
-from rl_models.planners.kitchen.layout import FAR, Layout
-from rl_models.planners.kitchen.samples import diverse_states
-from rl_models.planners.kitchen.state import KitchenState, read_state, write_state
-from rl_models.planners.kitchen.subgoals import GOALS, MAKE, PREPARE, SERVE, WAIT, Subgoal, cost, subgoals_of
+from tune_experiments.sama.kitchen import wording
+from tune_experiments.sama.kitchen.choice import Choice, assignments, choices
+from tune_experiments.sama.kitchen.code import reward_code
+from tune_experiments.sama.kitchen.layout import FAR, Layout
+from tune_experiments.sama.kitchen.samples import diverse_states
+from tune_experiments.sama.kitchen.state import KitchenState, read_state, write_state
+from tune_experiments.sama.kitchen.subgoals import GOALS, MAKE, PREPARE, SERVE, WAIT, Subgoal, cost, subgoals_of
 
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
 
@@ -47,7 +47,7 @@ class KitchenDomain:
         self._of_text = {one.text: one for one in self.kinds}
         self.subgoals = tuple(ValidSubgoal(one.text, one.predicate) for one in self.kinds)
         self.agents = tuple(f"Chef {number}" for number in range(len(self._layout.starts)))
-        rules = files("rl_models.planners.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
+        rules = files("tune_experiments.sama.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.map = wording.describe_map(self._layout)
         self.manual = f"{rules}\n{self.map}"
 

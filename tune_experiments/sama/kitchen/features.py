@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from rl_models.planners.kitchen.state import THINGS
 from rl_models.planners.predicates.table import FeatureTable, OfferedFeature, Values
+from tune_experiments.sama.kitchen.state import THINGS
 
 _CARRIED = THINGS[1:]
 _MEANINGS = {

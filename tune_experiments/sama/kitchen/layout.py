@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 
 from rl_models.planners.domain import StateTextError
-from rl_models.planners.kitchen.state import HEADINGS, Cell, KitchenState
+from tune_experiments.sama.kitchen.state import HEADINGS, Cell, KitchenState
 
 ONION_STORE, DISH_STORE, HATCH, MIDDLE_COUNTER, COUNTER = (
     "onion store",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 
-from rl_models.planners.kitchen.layout import COUNTER, FAR, HATCH, Layout
-from rl_models.planners.kitchen.state import COOK_STEPS, FULL_POT, HEADINGS, Chef, KitchenState, Pot
+from tune_experiments.sama.kitchen.layout import COUNTER, FAR, HATCH, Layout
+from tune_experiments.sama.kitchen.state import COOK_STEPS, FULL_POT, HEADINGS, Chef, KitchenState, Pot
 
 _MOST_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")

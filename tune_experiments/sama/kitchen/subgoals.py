@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rl_models.planners.kitchen.layout import COUNTER, DISH_STORE, FAR, HATCH, MIDDLE_COUNTER, ONION_STORE, Layout
-from rl_models.planners.kitchen.state import Cell, KitchenState
+from tune_experiments.sama.kitchen.layout import COUNTER, DISH_STORE, FAR, HATCH, MIDDLE_COUNTER, ONION_STORE, Layout
+from tune_experiments.sama.kitchen.state import Cell, KitchenState
 
 MAKE, PREPARE, SERVE, WAIT = "make onion soup", "prepare a dish", "serve onion soup", "keep ready"
 GOALS = (MAKE, PREPARE, SERVE, WAIT)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rl_models.planners.kitchen.layout import (
+from tune_experiments.sama.kitchen.layout import (
     DISH_STORE,
     HATCH,
     MIDDLE_COUNTER,
     ONION_STORE,
     Layout,
 )
-from rl_models.planners.kitchen.state import Cell, KitchenState, pot_in_words, with_article
+from tune_experiments.sama.kitchen.state import Cell, KitchenState, pot_in_words, with_article
 
 OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
 

@@ -1,0 +1,1 @@
+"""A local cluster, fault injection and soak tests."""

@@ -1,0 +1,1 @@
+"""PPO, IMPALA and QMIX: objectives, optimiser, replay."""

@@ -1,0 +1,1 @@
+"""Ready-made teams: a network with its heads."""

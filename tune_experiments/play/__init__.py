@@ -1,0 +1,1 @@
+"""Load, evaluate, show and play a trained team."""
