@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions
+from rl_models.fragment import Fragment
 from rl_models.policy import TeamOutput
-from rl_models.training.fragment import Fragment
 
 Batch: TypeAlias = dict[str, Tensor]
 

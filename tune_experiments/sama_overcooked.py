@@ -22,7 +22,7 @@ import dataclasses
 import sys
 
 from rl_models.networks.sama import SamaNetworkConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.run.main import main

@@ -16,9 +16,9 @@ from rl_models.algorithms.replay import Replay
 from rl_models.batch import Batch, decides
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
+from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 
 if TYPE_CHECKING:
     from rl_models.algorithms.objective import ExtraLoss, Statistics

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from rl_models.features import Features, State
 from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.config import LanguageTeamSettings
 from rl_models.llm.memory import Memory
 from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import Array, Narrator, situations
 from rl_models.llm.scoring import normalise
-from rl_models.llm.settings import LanguageTeamSettings
 from rl_models.llm.trie import Candidates, Ids
 from rl_models.networks.speech import MESSAGES
 

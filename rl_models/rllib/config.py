@@ -17,7 +17,7 @@ from rl_models.rllib.connector import fragments_to_batch
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 
 
 def rllib_config(

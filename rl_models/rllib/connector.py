@@ -9,7 +9,7 @@ from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from rl_models.batch import to_batch
-from rl_models.training.fragment import Fragment
+from rl_models.fragment import Fragment
 
 # Arrays out of Ray's object store are read-only, and nothing here writes to them.
 warnings.filterwarnings("ignore", message="The given NumPy array is not writable")

@@ -19,9 +19,9 @@ import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
+from rl_models.fragment import Array, Fragment
 from rl_models.rllib.module import TeamModule
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Array, Fragment
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
+from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Array
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
 """From a step's output ([B, 1] batch) and observations ([B, 1, N, ...]) to name -> [B, 1, ...], to be averaged."""

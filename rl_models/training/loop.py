@@ -17,10 +17,10 @@ from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, ma
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import Batch, steps_of_decisions, take, think, to_batch
+from rl_models.fragment import Fragment
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Fragment
 
 
 @dataclass

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.fragment import Array
 from rl_models.networks.texts import ENCODED, TEXTS
-from rl_models.training.fragment import Array
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ import numpy as np
 from rl_models.algorithms.objective import Impala, Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 
 Episodes = dict[str, np.ndarray]
 """Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.errors import UserError
 
 SPEED, RUNNER_SPEED = "speed/env_steps_per_second", "speed/env_steps_per_second_of_a_runner"

@@ -12,8 +12,8 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import take, think, to_batch
+from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector

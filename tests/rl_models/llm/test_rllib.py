@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from rl_models.algorithms.objective import Ppo
+from rl_models.llm.config import LanguageModelSettings, LoraSettings
 from rl_models.llm.model_cache import small_model
-from rl_models.llm.settings import LanguageModelSettings, LoraSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tests.rl_models.llm.small import SMALL, Hints, corpus, team
 from tests.rl_models.rllib.small import Plan
 

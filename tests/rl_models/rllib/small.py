@@ -9,7 +9,7 @@ import torch
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tests.rl_models.training.small import cordial, rooms, team
 
 

@@ -9,9 +9,9 @@ import tree
 
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.fragment import Fragment
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, assert_equal_fragments, collector

@@ -6,10 +6,10 @@ import torch
 
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.batch import decides, think, to_batch
+from rl_models.fragment import Fragment
 from rl_models.schedule import Progress
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Fragment
 from tests.rl_models.training.small import (
     CENTRAL,
     HORIZON,

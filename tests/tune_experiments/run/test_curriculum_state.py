@@ -7,7 +7,7 @@ import pytest
 
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import SEEDS_BETWEEN_STAGES, Curriculum, Promotion, Stage
 from tune_experiments.experiment.plan import TrialPlan
