@@ -22,8 +22,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.llm.config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.llm.distillation import DistillationSettings
+from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment

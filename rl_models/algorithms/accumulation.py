@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import torch
 
-from rl_models.algorithms.objective import APPROXIMATE_KL, Objective, Ppo, Statistics
+from rl_models.algorithms.objective import APPROXIMATE_KL, Objective, Ppo
 from rl_models.algorithms.qmix import Qmix
 from rl_models.batch import Batch, decides, take
+from rl_models.losses.extra_loss import Statistics
 
 
 @dataclass(frozen=True)

@@ -13,32 +13,21 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
-import torch
 from torch import Tensor
 
 from rl_models.algorithms.qmix import Qmix
 from rl_models.batch import Batch, alive, chosen, decides, leaves, without_last_observation
 from rl_models.losses import policy_gradient as pg
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
-Statistics = dict[str, Tensor | float]
 EntropyKind = Literal["component", "marginal"]
 Regressed = Literal["all", "decisions"]
 APPROXIMATE_KL = "policy/approximate_kl"
-
-
-class ExtraLoss(Protocol):
-    """A declared addition to the algorithm's loss."""
-
-    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted scalar to add, and numbers to log."""
-
-    def to(self, device: torch.device) -> None:
-        """Move constant tables to where the batches are."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,20 +8,18 @@ step it sets epsilon and from time to time copies the networks to their targets 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import Batch, decides
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
-
-if TYPE_CHECKING:
-    from rl_models.algorithms.objective import ExtraLoss, Statistics
 
 _BEFORE, _AFTER = slice(None, -1), slice(1, None)
 

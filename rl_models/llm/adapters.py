@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.llm.base_model import LanguageModelError, first_line
-from rl_models.llm.config import Adapter, LoraSettings
+from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
 from rl_models.llm.tokens import Tokens
 from rl_models.llm.trie import Candidates, Ids

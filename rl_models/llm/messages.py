@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from rl_models.llm.adapters import AdaptedModel
-from rl_models.llm.config import MessageSettings
 from rl_models.llm.generation import generate
+from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.memory import Memory
 from rl_models.llm.narration import Array
 from rl_models.llm.trie import Ids

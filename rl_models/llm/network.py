@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.llm.adapters import AdaptedModel
-from rl_models.llm.config import LanguageTeamSettings
+from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.memory import Memory
 from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import Array, Narrator, situations
 from rl_models.llm.scoring import normalise
 from rl_models.llm.trie import Candidates, Ids
 from rl_models.networks.speech import MESSAGES
+from rl_models.policy import Features, State
 
 ACTION_SCORES = "action_scores"
 """Extra: [B, T, N, A] float32, normalised log-probabilities of the actions' phrases."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.layers.attention import padding_of
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import score_table
 from rl_models.layers.sentence_reader import SentenceReader
+from rl_models.policy import Features, State
 from rl_models.text.encoder import SentenceEncoder
 
 

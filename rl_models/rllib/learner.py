@@ -21,8 +21,9 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 
 from rl_models.algorithms.accumulation import Divergence, Part, parts
-from rl_models.algorithms.objective import Objective, Statistics
+from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.module import TEAM
 from rl_models.rllib.rendezvous import keep_to_nodes_address

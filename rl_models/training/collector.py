@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
-from rl_models.features import State
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.noise import with_noise
 from rl_models.networks.speech import with_messages
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.text_cache import TextEncodings
 
 

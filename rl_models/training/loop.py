@@ -12,12 +12,13 @@ import torch
 from torch import nn
 
 from rl_models.algorithms.accumulation import Divergence, parts
-from rl_models.algorithms.objective import Objective, Ppo, Statistics
+from rl_models.algorithms.objective import Objective, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import Batch, steps_of_decisions, take, think, to_batch
 from rl_models.fragment import Fragment
+from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector

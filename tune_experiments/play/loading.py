@@ -19,10 +19,9 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
-from rl_models.features import State
 from rl_models.networks.noise import with_noise
 from rl_models.networks.texts import MissingTextsError
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
 from rl_models.training.text_cache import TextEncodings

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rl_models.algorithms.objective import Ppo
-from rl_models.llm.config import LanguageModelSettings, LoraSettings
+from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
 from rl_models.llm.model_cache import small_model
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers

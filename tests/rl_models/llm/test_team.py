@@ -10,7 +10,7 @@ from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import decides, take, think, to_batch
 from rl_models.fragment import Fragment
-from rl_models.llm.config import MessageSettings
+from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING, message_of
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.networks.speech import MESSAGES

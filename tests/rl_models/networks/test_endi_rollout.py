@@ -8,9 +8,9 @@ from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import think, to_batch
 from rl_models.fragment import Fragment
-from rl_models.layers.sprite_tracks import tracks
-from rl_models.losses.division_losses import division_probe
+from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
+from rl_models.networks.entity_divider_emma import tracks
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS
 from rl_models.training.collector import Collector
