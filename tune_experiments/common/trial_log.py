@@ -34,6 +34,7 @@ __all__ = ["TrialLog", "logs_of", "read_metrics"]
 METRICS_FILE = "metrics.jsonl"
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
@@ -168,7 +169,8 @@ class TrialLog:
         return events
 
     def _images(self) -> list[Path]:
-        return sorted((self.folder / "images").rglob("*.png"), key=lambda path: int(path.stem))
+        found = (self.folder / "images").rglob("*.png")
+        return sorted((path for path in found if _NUMBER.fullmatch(path.stem)), key=lambda path: int(path.stem))
 
 
 def _lines_and_rows(path: Path) -> list[tuple[bytes, dict[str, float]]]:
