@@ -29,9 +29,11 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.files import write_atomically
 from tune_experiments.common.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
 
-__all__ = ["TrialLog", "logs_of", "read_metrics"]
+__all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
+SPEED = "speed/env_steps_per_second"
+"""Of a row: env steps a second, of all runners together."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
