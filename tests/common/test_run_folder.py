@@ -65,7 +65,13 @@ def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(UserError, match=r"holds other files \(thesis.tex"):
         RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".lock") == ["thesis.tex"]
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_hidden_files_of_others_stay_as_they_are(tmp_path):
+    (tmp_path / ".lock").write_text("of another program")
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    assert (tmp_path / ".lock").read_text() == "of another program"
 
 
 def test_a_damaged_config_is_one_sentence(tmp_path):

@@ -13,7 +13,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,10 +24,10 @@ from tune_experiments.common.errors import UserError
 from tune_experiments.common.files import read_json, write_json
 from tune_experiments.common.manifest import describe_session
 
-__all__ = ["RunFolder", "read_config"]
+__all__ = ["RunFolder", "check_config", "read_config", "refuse_foreign"]
 
 SCHEMA_VERSION = 1
-CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".lock"
+CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 
 
 @dataclass
@@ -59,6 +59,7 @@ class RunFolder:
         out = Path(out)
         try:
             out.mkdir(parents=True, exist_ok=True)
+            had_lock = (out / LOCK_FILE).exists()
             lock = _take_lock(out)
         except OSError as error:
             raise _refusal(out, error) from error
@@ -71,6 +72,8 @@ class RunFolder:
             os.close(lock)
             raise _refusal(out, error) from error
         except UserError:
+            if not had_lock:
+                (out / LOCK_FILE).unlink(missing_ok=True)  # a folder of others stays as it was
             os.close(lock)
             raise
         return cls(out, continued, lock)
@@ -131,18 +134,27 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
     return experiment, config
 
 
-def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
-    """Write config.json into a new folder, or check that an old one is of the same run."""
-    if not (out / CONFIG_FILE).exists():
-        foreign = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
-        if foreign:
-            raise UserError(
-                f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder"
-            )
-        write_json(
-            out / CONFIG_FILE, {"schema_version": SCHEMA_VERSION, "experiment": experiment, "config": config_json}
-        )
-        return False
+def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
+    """Refuse a place that is no run folder yet and holds visible files.
+
+    Args:
+        out: the place, for the sentence.
+        names: of what lies in it.
+
+    Raises:
+        UserError: there are such files.
+    """
+    foreign = sorted(name for name in names if not name.startswith("."))
+    if foreign:
+        raise UserError(f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
+
+
+def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> None:
+    """Check that a run folder is of this run.
+
+    Raises:
+        UserError: damaged, of another experiment or another configuration.
+    """
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; give --out another folder")
@@ -153,7 +165,16 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
             f"{out} was started with another configuration ({'; '.join(changed)}); "
             f"repeat the old flags to continue it or give --out another folder"
         )
-    return True
+
+
+def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
+    """Write config.json into a new folder, or check that an old one is of the same run."""
+    if (out / CONFIG_FILE).exists():
+        check_config(out, config_json, experiment)
+        return True
+    refuse_foreign(out, (path.name for path in out.iterdir()))
+    write_json(out / CONFIG_FILE, {"schema_version": SCHEMA_VERSION, "experiment": experiment, "config": config_json})
+    return False
 
 
 def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> None:
