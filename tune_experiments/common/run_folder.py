@@ -1,7 +1,7 @@
 """The folder of one run: created or continued, owned by one process at a time, never mixed with another run.
 
     DIR/config.json      schema_version, experiment, config
-    DIR/manifest.json    one entry a session: versions, git, command, hardware, seeds
+    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
 This file must not know what an experiment trains, and it is free of Ray.
@@ -13,6 +13,7 @@ import errno
 import fcntl
 import json
 import os
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,10 +38,12 @@ class RunFolder:
     Attributes:
         path: The folder.
         continued: Whether it held this run already.
+        run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
     """
 
     path: Path
     continued: bool
+    run_id: str
     _lock: int | None = field(repr=False)
 
     @classmethod
@@ -65,7 +68,7 @@ class RunFolder:
             raise _refusal(out, error) from error
         try:
             continued = _claim(out, config_json, experiment)
-            _add_session(out, experiment, seeds)
+            run_id = _add_session(out, experiment, seeds)
             for name in ("trials", "plots", "videos"):
                 (out / name).mkdir(exist_ok=True)
         except OSError as error:
@@ -76,7 +79,7 @@ class RunFolder:
                 (out / LOCK_FILE).unlink(missing_ok=True)  # a folder of others stays as it was
             os.close(lock)
             raise
-        return cls(out, continued, lock)
+        return cls(out, continued, run_id, lock)
 
     @property
     def results(self) -> Path:
@@ -177,17 +180,21 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
     return False
 
 
-def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> None:
+def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> str:
+    """Write a session down; the run's id, drawn now where the manifest has none."""
     path = out / MANIFEST_FILE
-    sessions = read_json(path).get("sessions", []) if path.exists() else []
-    if not isinstance(sessions, list):
-        raise UserError(f"{path} lists no sessions; restore it or give --out another folder")
+    before = read_json(path) if path.exists() else {}
+    sessions, run_id = before.get("sessions", []), before.get("run_id", uuid.uuid4().hex)
+    if not isinstance(sessions, list) or not isinstance(run_id, str):
+        raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
+        "run_id": run_id,
         "sessions": [*sessions, describe_session(seeds)],
     }
     write_json(path, document)
+    return run_id
 
 
 def _take_lock(out: Path) -> int:
