@@ -68,7 +68,7 @@ class Render:
     seed: int = SEED
     """Which episodes to choose from."""
     out: Path | None = None
-    """The GIF to write; by default it lies beside the checkpoints."""
+    """A new GIF; by default it lies beside the checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,8 @@ def render(command: Render, console: Console) -> None:
     out = command.out or default
     if out.suffix.lower() != ".gif":
         raise UserError(f"--out must end in .gif, not {str(out)!r}")
+    if command.out is not None and out.exists():
+        raise UserError(f"{out} is there already: name a new file with --out")
     try:
         frames = (loaded.experiment.film or record_episode)(loaded, command.seed)
     except NotImplementedError as error:

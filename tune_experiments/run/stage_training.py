@@ -9,7 +9,7 @@ from typing import Any
 
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.run.curriculum_state import Choice, Course
-from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.run.trial_log import SPEED, TrialLog
 
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
@@ -61,7 +61,7 @@ class StageTraining:
             "env_steps": total.env_steps,
             "progress/episodes": total.episodes,
             "progress/updates": total.updates,
-            "speed/env_steps_per_second": clock.speed(total.env_steps),
+            SPEED: clock.speed(total.env_steps),
             **statistics,
         }
         if self._is_due(self._course.validated_at, self._plan.validate_every_env_steps):

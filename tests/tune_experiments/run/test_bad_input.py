@@ -358,6 +358,15 @@ def test_a_video_that_cannot_be_written_is_told(name, checkpoint, tmp_path, caps
     assert "--out" in checked(code, capsys.readouterr().err)
 
 
+def test_a_video_does_not_replace_a_file(checkpoint, tmp_path, capsys):
+    from tune_experiments.__main__ import main as after_training
+
+    (tmp_path / "mine.gif").write_text("mine")
+    code = after_training(["render", str(checkpoint), "--out", str(tmp_path / "mine.gif")])
+    assert "is there already" in checked(code, capsys.readouterr().err)
+    assert (tmp_path / "mine.gif").read_text() == "mine"
+
+
 @pytest.mark.parametrize("command", ["evaluate", "play", "render", "table"])
 def test_every_command_tells_a_folder_that_holds_nothing(command, tmp_path, capsys):
     from tune_experiments.__main__ import main as after_training
