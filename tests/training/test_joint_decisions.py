@@ -1,8 +1,8 @@
 """Teams whose agents decide at different times, learning in the joint form: a slow recursion over joint decisions.
 
-At each tick at which anybody decides the team decides; its decision lasts until anybody decides again, or the episode or
-the fragment ends. The team's value at a tick is the sum of the values of the agents in the game. This recursion knows
-nothing of lambdas on steps or of carried values.
+At each tick at which anybody decides the team decides; its decision lasts until anybody decides again, or until the
+episode or the fragment ends. The team's value at a tick is the sum of the values of the agents in the game. This
+recursion knows nothing of lambdas on steps or of carried values.
 """
 
 import numpy as np
