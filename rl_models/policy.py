@@ -15,6 +15,9 @@ from rl_models.distributions.joint_policy import JointPolicy
 
 State: TypeAlias = dict[str, Tensor]
 """Recurrent state, name -> [B, ...] ([B, N, ...] where each agent has its own); empty for networks without memory."""
+UNVALUED = "unvalued"
+"""Extra: [B, T, N] bool, agents in the game that were not computed, because they carry on while another one decides.
+Their values mean nothing; a network that computes all agents, or has left nobody out, does not name it."""
 
 
 @dataclass(frozen=True)

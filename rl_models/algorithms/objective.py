@@ -5,8 +5,11 @@ Ray-free loop and for RLlib's learners alike.
 
 Joint form: one ratio of joint probabilities, and the sum of all agents' advantages. That sum is the advantage of the
 team's summed reward under the sum of the agents' values, because GAE and V-trace are linear in rewards and values; so
-each value still learns from its own agent's reward. Per-agent form: each agent's ratio of log alpha_j + log pi^i_j for
-the component j that was drawn, with its own advantage, as A Cordial Sync's code has it.
+each value still learns from its own agent's reward. Where agents decide at different times, a decision of the team is
+made whenever anybody decides and lasts until anybody decides again; every value is one of this joint process, so that
+an agent's decision is credited with what it changes for those that carry on. Per-agent form: each agent's ratio of
+log alpha_j + log pi^i_j for the component j that was drawn, with its own advantage over its own decisions, as A Cordial
+Sync's code has it.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from rl_models.batch import Batch, alive, chosen, decides, leaves, without_last_
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import UNVALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
 EntropyKind = Literal["component", "marginal"]
@@ -40,8 +43,9 @@ class _Objective:
     entropy_kind: EntropyKind = "component"
     is_joint: bool = True
     regressed: Regressed = "all"
-    """Whose values are learned: of `all` agents in the game, or of those that choose at a step. With the latter agents
-    that carry on with a macro action neither add to the value loss nor make its mean smaller."""
+    """Where values are learned: of `all` agents in the game at every step, or only where a decision is made. With the
+    latter steps that carry on with a macro action neither add to the value loss nor make its mean smaller. In the joint
+    form a decision is the team's: it has the values of all agents in the game, also of those that carry on."""
     accumulate: int = 1
     """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
     extra_losses: tuple[ExtraLoss, ...] = ()
@@ -53,7 +57,16 @@ class _Objective:
         """Nothing follows an optimiser step."""
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
-        """[B, T, 1] joint or [B, T, N] per agent."""
+        """[B, T, 1] joint or [B, T, N] per agent.
+
+        Raises:
+            ValueError: the joint form of a team that does not value agents that carry on.
+        """
+        if self.is_joint and UNVALUED in output.extras:
+            raise ValueError(
+                "the joint form sums the values of all agents, and this network has none for agents that carry on "
+                "while another one decides: set is_joint=False"
+            )
         if self.is_joint:
             return output.policy.log_prob(chosen(batch), decides(batch))[..., None]
         return output.policy.component_log_prob(chosen(batch), batch["component"])
@@ -75,25 +88,32 @@ class _Objective:
         mask = decides(batch)
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
 
+    def _valued(self, batch: Batch) -> Tensor | None:
+        """[B, T, N] bool, agents of whom a decision is valued: their own, or in the joint form anybody's."""
+        mask, present = decides(batch), alive(batch)
+        if mask is None or not self.is_joint:
+            return mask
+        anybody = mask.any(-1, keepdim=True).expand_as(mask)
+        return anybody if present is None else anybody & present
+
     def _regressed(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, whose values are learned; None: everybody's."""
-        return decides(batch) if self.regressed == "decisions" else alive(batch)
+        return self._valued(batch) if self.regressed == "decisions" else alive(batch)
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
-        left, acting = leaves(batch), decides(batch)
+        left = leaves(batch)
         if left is not None:
             discounts = discounts * ~left
         truncated = batch["truncated"][..., None].expand_as(values)
         follow = functools.partial(
             following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
         )
-        if acting is not None:
-            values = values_of_decisions(values, batch["reward"], discounts, follow, acting)
         continues = (~ended).float().expand_as(discounts)
-        return Steps(batch["reward"], discounts, continues, follow(values), acting), values
+        steps = Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
+        return values_of_decisions(steps, values, follow)
 
     def _complete(
         self, output: TeamOutput, batch: Batch, progress: Progress, policy_loss: Tensor, value_loss: Tensor

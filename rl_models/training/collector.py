@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.noise import with_noise
-from rl_models.networks.speech import with_messages
+from rl_models.networks.speech import with_messages, with_messages_at_the_end
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.text_cache import TextEncodings
 
@@ -160,14 +160,17 @@ class Collector:
         if stopped.size:
             rows = done[stopped]
             # There, too, noise is that of the moment, which is an episode's first.
-            obs = self._completed({key: value[stopped] for key, value in info["final_obs"].items()}, rows)
+            final = {key: value[stopped] for key, value in info["final_obs"].items()}
+            beside = {key: value[rows] for key, value in self._obs.items()}
+            obs = self._completed(with_messages_at_the_end(self.policy.network, final, beside), rows)
             state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
             out[rows] = self._values_of(obs, state, np.zeros(len(rows), bool))
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
-        """V of every agent, [K, N], also of those that carry on and so have nothing to choose."""
+        """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
         everybody = {key: value for key, value in obs.items() if key != "decides"}
-        return _numpy(self._think(everybody, state, is_first).values[:, 0])
+        values = _numpy(self._think(everybody, state, is_first).values[:, 0])
+        return values * obs["alive"] if "alive" in obs else values
 
     def _think(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
         return self.policy(self._tensors(obs), state, torch.from_numpy(is_first)[:, None].to(self.device))

@@ -72,6 +72,21 @@ def test_a_truncated_episode_keeps_the_value_of_its_final_observation():
     )
 
 
+def test_an_agent_that_has_left_is_worth_nothing_where_the_episode_is_stopped():
+    one = Collector(Walks(20, num_agents=3, max_episode_steps=3), constant_team(3, 3, 3), 3)
+    torch.nn.init.ones_(next(one.policy.value_head.parameters()))
+    one.reset(0)
+    ended = []
+    step = one.world.step
+    one.world.step = lambda actions: ended.append(step(actions)) or ended[-1]
+    fragment = one.collect()
+    *_, truncated, info = ended[-1]
+    final = info["final_obs"]["alive"][truncated[info["done_worlds"]]]
+    found = fragment.steps["final_values"][truncated, -1]
+    assert not final.all()
+    np.testing.assert_array_equal(found != 0, final)
+
+
 @pytest.mark.parametrize("is_joint", FORMS)
 def test_rollout_equals_train_where_agents_carry_on_or_leave_the_game(is_joint):
     one = Collector(Walks(5, num_agents=3), constant_team(3, 3, 3), 20)
