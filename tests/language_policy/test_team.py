@@ -17,6 +17,7 @@ from rl_models.training.objective import Impala, Ppo
 from rl_models.training.optimiser import OptimiserSettings
 from rl_models.training.schedule import Progress, Schedule
 from tests.language_policy.small import THINGS, HintNarrator, Hints, collector, stir, team
+from tests.networks.weight_changes import CHANGES
 
 DRAWN = MessageSettings(most_tokens=8, sampled=True)
 FORMS = {
@@ -198,6 +199,16 @@ def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     with torch.set_grad_enabled(learns):
         assert not think(one.policy, batch).values.detach().any()
     assert one.policy.network.moments.computed == computed
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_moment_is_scored_with_weights_that_were(change):
+    one = stirred()
+    batch = to_batch(one.collect())
+    change(one.policy.network.language.action)
+    with torch.no_grad():
+        kept = think(one.policy, batch).extras[ACTION_SCORES]
+    torch.testing.assert_close(kept, think(one.policy, batch).extras[ACTION_SCORES].detach())
 
 
 def test_equal_moments_are_computed_once():
