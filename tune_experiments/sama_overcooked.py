@@ -33,7 +33,7 @@ from tune_experiments.common.sama.endpoint import shared_endpoint
 from tune_experiments.common.sama.evaluation import test
 from tune_experiments.common.sama.fine_tuning import plan
 from tune_experiments.common.sama.manuals import placed
-from tune_experiments.common.sama.tables import tables
+from tune_experiments.common.sama.tables import of_training, tables
 from tune_experiments.common.sama.trials import check, make_test_rounds, methods_of
 
 CAPTION = "SAMA in Overcooked"
@@ -95,6 +95,7 @@ EXPERIMENT = Experiment(
     test=test,
     departures=lambda config: departures(config, PAPER),
     tables=lambda results: tables(results, CAPTION),
+    of_training=of_training,
     draw=pictures.draw,
     film=pictures.film,
     make_test_world=make_test_rounds,
