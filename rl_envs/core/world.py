@@ -217,6 +217,9 @@ class World(ABC):
         """Picture of world `index`, [H, W, 3] uint8."""
         raise NotImplementedError(f"{type(self).__name__} has no picture")
 
+    def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
+        """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
+
     # ----------------------------------------------------------------- hooks
 
     @abstractmethod

@@ -49,7 +49,7 @@ class Overcooked(World):
     """
 
     agents = ("agent_0", "agent_1")
-    metric_names = ("soups", "shaped_return")
+    metric_names: tuple[str, ...] = ("soups", "shaped_return")
 
     def __init__(
         self,

@@ -169,7 +169,7 @@ class LanguageNetwork(nn.Module):
             return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
         if torch.is_grad_enabled():
             return self._compute(moments)
-        found = self.moments.of(moments, self.language.version("action"), self._rows)
+        found = self.moments.of(moments, self.language.weights("action"), self._rows)
         scores, states = zip(*found, strict=True)
         return torch.stack(scores), torch.stack(states)
 
@@ -193,20 +193,20 @@ class LanguageNetwork(nn.Module):
         def compute(prompts: list[Ids]) -> list[Tensor]:
             return list(self.language.score(None, prompts, [()] * len(prompts)).states)
 
-        return torch.stack(self._states.of([moment.prompt for moment in moments], None, compute))
+        return torch.stack(self._states.of([moment.prompt for moment in moments], self.language.weights(None), compute))
 
     def _prompts_of_messages(self, codes: Array) -> list[Ids]:
         def compute(keys: list[bytes]) -> list[Ids]:
             said = (self._narrator.message_prompt(np.frombuffer(key, codes.dtype)) for key in keys)
             return [self.language.tokens.prompt(text) for text in said]
 
-        return self._message_prompts.of([code.tobytes() for code in codes], None, compute)
+        return self._message_prompts.of([code.tobytes() for code in codes], (), compute)
 
     def _prompt_of_action(self, code: Array, heard: tuple[str, ...]) -> Ids:
         def compute(keys: list[tuple[bytes, tuple[str, ...]]]) -> list[Ids]:
             return [self.language.tokens.prompt(self._narrator.action_prompt(code, heard)) for _ in keys]
 
-        return self._action_prompts.of([(code.tobytes(), heard)], None, compute)[0]
+        return self._action_prompts.of([(code.tobytes(), heard)], (), compute)[0]
 
     def _phrases_of(self, code: Array) -> tuple[tuple[Ids, ...], tuple[int, ...]]:
         """Token ids of all A phrases, and what their scores are divided by."""
@@ -214,7 +214,7 @@ class LanguageNetwork(nn.Module):
         def compute(keys: list[bytes]) -> list[tuple[tuple[Ids, ...], tuple[int, ...]]]:
             return [self._tokenised(self._narrator.actions(code)) for _ in keys]
 
-        return self._phrases.of([code.tobytes()], None, compute)[0]
+        return self._phrases.of([code.tobytes()], (), compute)[0]
 
     def _tokenised(self, phrases: Sequence[str]) -> tuple[tuple[Ids, ...], tuple[int, ...]]:
         ids = tuple(self.language.tokens.behind(phrase) for phrase in phrases)

@@ -14,6 +14,7 @@ import torch
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
+from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.training.collector import Collector
 
@@ -48,6 +49,7 @@ class Evaluation(Collector):
         self._sums: dict[str, Array] = {}
 
     @torch.inference_mode()
+    @fixed_weights()
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
         """Play the first episodes of every world.
 

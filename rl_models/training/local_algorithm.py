@@ -90,7 +90,8 @@ class LocalAlgorithm:
             self._collector.restore(tensors["runner_0"])
 
     def close(self) -> None:
-        """Nothing runs anywhere else."""
+        """Close the worlds."""
+        self._collector.world.close()
 
 
 def _of_team(values: Any) -> Any:

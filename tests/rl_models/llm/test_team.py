@@ -18,6 +18,7 @@ from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.llm.small import THINGS, HintNarrator, Hints, collector, stir, team
+from tests.rl_models.networks.weight_changes import CHANGES
 
 BY_AGENT = Ppo(is_joint=False)
 DRAWN = MessageSettings(most_tokens=8, sampled=True)
@@ -243,6 +244,16 @@ def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     with torch.set_grad_enabled(learns):
         assert not think(one.policy, batch).values.detach().any()
     assert one.policy.network.moments.computed == computed
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_moment_is_scored_with_weights_that_were(change):
+    one = stirred()
+    batch = to_batch(one.collect())
+    change(one.policy.network.language.action)
+    with torch.no_grad():
+        kept = think(one.policy, batch).extras[ACTION_SCORES]
+    torch.testing.assert_close(kept, think(one.policy, batch).extras[ACTION_SCORES].detach())
 
 
 def test_equal_moments_are_computed_once():
