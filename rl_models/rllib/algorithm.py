@@ -46,7 +46,7 @@ class Plan(Protocol):
 
     @property
     def seed(self) -> int:
-        """Of worlds and action sampling."""
+        """Of worlds, action sampling and shuffles."""
 
 
 class TeamAlgorithm:

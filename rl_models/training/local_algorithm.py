@@ -38,13 +38,14 @@ class LocalAlgorithm:
         Args:
             collector: who plays; its policy is the learner's.
             learner: who learns from each fragment.
-            seed: of the worlds.
+            seed: of the worlds and of the shuffles of minibatches.
             before_collect: what happens before each fragment.
             updates_per_train: fragments that one call of `train` plays and learns from.
         """
         self._collector, self._learner = collector, learner
         self._before_collect = before_collect
         self._updates_per_train = updates_per_train
+        learner.seed = seed
         collector.reset(seed)
 
     def train(self) -> dict[str, float]:

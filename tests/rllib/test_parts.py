@@ -122,7 +122,7 @@ def test_rllibs_learner_does_exactly_what_ours_does(is_joint):
     """The same minibatches, losses and steps as in the loop without Ray."""
     one = plan(Ppo, is_joint=is_joint, epochs=2, minibatches=2)
     learner = built(one)
-    ours = Learner(build_team(), one.objective, one.optimiser)
+    ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
     for fragment in fragments_of(2):
         learner.update(episodes=[fragment])
         ours.update([fragment])
