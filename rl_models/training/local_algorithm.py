@@ -64,8 +64,8 @@ class LocalAlgorithm:
         """How far training has come."""
         return Progress(**vars(self._learner.progress))
 
-    def policy(self) -> TeamPolicy:
-        """The team with its present weights."""
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
         return self._learner.policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

@@ -63,13 +63,3 @@ def test_two_learners_stop_at_the_same_minibatch_by_the_mean_of_what_they_see(tr
     assert seen[0] == seen[1] > 1e-3
     for name, value in first["weights"].items():
         assert torch.equal(value, second["weights"][name]), name
-
-
-def test_two_learners_sum_the_gradients_of_their_parts_and_share_their_mean(trained):
-    """Four parts of a world each, two a learner, are one minibatch of four worlds."""
-    weights = []
-    for accumulate in (1, 2):
-        one, _ = trained(epochs=2, minibatches=1, accumulate=accumulate, learners=2, worlds=4)
-        weights.append(one.policy().state_dict())
-    for name, value in weights[0].items():
-        torch.testing.assert_close(value, weights[1][name], atol=1e-6, rtol=1e-5, msg=name)
