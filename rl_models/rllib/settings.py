@@ -39,8 +39,8 @@ class Workers:
         """
         if self.learners > self.worlds:
             raise ValueError(
-                f"--workers.learners {self.learners} is more than the {self.worlds} worlds that a trial plays at once, so "
-                f"a learner would have none: lower it, or raise --workers.worlds-per-runner"
+                f"--workers.learners {self.learners} is more than the {self.worlds} worlds that a trial plays at once, "
+                f"so a learner would have none: lower it, or raise --workers.worlds-per-runner"
             )
 
     @property
