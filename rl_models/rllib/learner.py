@@ -8,7 +8,6 @@ a learner with three worlds the weight of one with four: `training/learners.py` 
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -28,8 +27,6 @@ from rl_models.training import loop
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.learners import ALONE, Learners
 from rl_models.training.schedule import Progress
-
-logger = logging.getLogger(__name__)
 
 STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
