@@ -1,7 +1,6 @@
 """What is minimised: PPO or IMPALA over a team's joint policy, plus declared extra losses; QMIX is `q_learning.py`.
 
-Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once, for the
-Ray-free loop and for RLlib's learners alike.
+Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once.
 
 Joint form: one ratio of joint probabilities, and the sum of all agents' advantages. That sum is the advantage of the
 team's summed reward under the sum of the agents' values, because GAE and V-trace are linear in rewards and values; so
@@ -21,7 +20,7 @@ from typing import Literal
 from torch import Tensor
 
 from rl_models.algorithms.qmix import Qmix
-from rl_models.batch import Batch, alive, chosen, decides, leaves, without_last_observation
+from rl_models.batch import WHOLE, Batch, Share, alive, chosen, decides, leaves, without_last_observation
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
@@ -116,12 +115,22 @@ class _Objective:
         return values_of_decisions(steps, values, follow)
 
     def _complete(
-        self, output: TeamOutput, batch: Batch, progress: Progress, policy_loss: Tensor, value_loss: Tensor
+        self,
+        output: TeamOutput,
+        batch: Batch,
+        progress: Progress,
+        policy_loss: Tensor,
+        value_loss: Tensor,
+        share: Share,
     ) -> tuple[Tensor, Statistics]:
-        """Add the entropy bonus and the extra losses."""
+        """Add the entropy bonus and the extra losses, each term weighed by its share of the steps it is a mean over."""
         weight = self.entropy_weight.at(progress)
         entropy = self._entropy(output, decides(batch))
-        loss = policy_loss + self.value_weight * value_loss - weight * entropy
+        of_decisions, of_values = policy_loss - weight * entropy, self.value_weight * value_loss
+        # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
+        share_of_values = share.decisions if self.regressed == "decisions" else share.steps
+        loss = share.decisions * of_decisions + share_of_values * of_values
+        total = of_decisions + of_values
         statistics: Statistics = {
             "loss/policy": policy_loss.detach(),
             "loss/value": value_loss.detach(),
@@ -130,9 +139,9 @@ class _Objective:
         }
         for extra in self.extra_losses:
             addition, more = extra(output, batch, progress)
-            loss = loss + addition
+            loss, total = loss + share.steps * addition, total + addition
             statistics |= more
-        return loss, statistics | {"loss/total": loss.detach()}
+        return loss, statistics | {"loss/total": total.detach()}
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
         """Sum over the agents that choose, mean over the steps at which somebody does."""
@@ -148,7 +157,6 @@ class Ppo(_Objective):
     """Proximal policy optimisation with GAE from the values recorded while acting."""
 
     needs_values = True
-    sums_losses = False
     lambda_: float = 0.95
     clip: float = 0.2
     epochs: int = 2
@@ -175,11 +183,14 @@ class Ppo(_Objective):
         prepared = batch | {"advantages": joint, "value_targets": advantages + values}
         return without_last_observation(prepared)
 
-    def loss(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Scalar to minimise on a prepared batch, and numbers to log."""
+    def loss(
+        self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a prepared batch, or on a part that holds this share of it, and numbers to log."""
         log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
-        loss, statistics = self._complete(output, batch, progress, surrogate, self._value_loss(output.values, batch))
+        value_loss = self._value_loss(output.values, batch)
+        loss, statistics = self._complete(output, batch, progress, surrogate, value_loss, share)
         ratio = log_ratio.detach().exp()
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), self._mask(batch))
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip).float().mean()
@@ -203,7 +214,7 @@ class Impala(_Objective):
     epochs: int = 1
     minibatches: int = 1
     sums_losses: bool = False
-    """Sum over B and T instead of the mean: TorchBeast's constants mean this."""
+    """Sum over B and T instead of the mean: TorchBeast's constants mean this. B is that of all learners."""
     sums_steps: bool = False
     """Sum over T, mean over B: RTFM's constants mean this."""
 
@@ -211,8 +222,13 @@ class Impala(_Objective):
         """Nothing: V-trace depends on the present policy."""
         return batch
 
-    def loss(self, whole: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Scalar to minimise, and numbers to log; `whole` covers all T + 1 observations."""
+    def loss(
+        self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a batch, or on a part that holds this share of it, and numbers to log.
+
+        `whole` covers all T + 1 observations.
+        """
         values = whole.values[:, :-1]
         output = TeamOutput(whole.policy.first(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
@@ -221,11 +237,12 @@ class Impala(_Objective):
         targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = pg.value_error(values, targets, self._regressed(batch))
-        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
+        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]
-        scale = worlds * length if self.sums_losses else length if self.sums_steps else 1
-        return loss * scale, statistics
+        if self.sums_losses:
+            return loss * (worlds * length / share.steps), statistics
+        return loss * length if self.sums_steps else loss, statistics
 
 
 Objective = Ppo | Impala | Qmix

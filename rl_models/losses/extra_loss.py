@@ -16,7 +16,11 @@ Statistics: TypeAlias = dict[str, Tensor | float]
 
 
 class ExtraLoss(Protocol):
-    """A declared addition to the algorithm's loss."""
+    """A declared addition to the algorithm's loss.
+
+    It is weighed by a part's share of all steps: with several parts or learners a mean over all steps is exact, and any
+    other (a contrast within the minibatch, a mean over decisions in a world of macro actions) is one of each part.
+    """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """Weighted scalar to add, and numbers to log."""

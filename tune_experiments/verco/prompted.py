@@ -184,8 +184,8 @@ class NoTraining:
         """All or nothing."""
         return self._progress
 
-    def policy(self) -> TeamPolicy:
-        """The team."""
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team, whose weights never change."""
         return self._plan.build_policy().eval()
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

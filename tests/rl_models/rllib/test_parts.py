@@ -46,6 +46,19 @@ def test_fragments_are_sharded_over_learners_without_losing_a_world():
     assert sorted(key) == sorted(wanted)
 
 
+def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_and_does_not_fail():
+    """The other learners wait for it."""
+    learner, (fragment,) = built(plan(Ppo)), fragments_of()
+    with pytest.raises(RuntimeError, match="got no fragment in its first update"):
+        learner.update(episodes=[])
+    learner.update(episodes=[fragment])
+    before, progress = learner.training_state()
+    learner.update(episodes=[])
+    assert learner.progress == progress
+    for name, value in weights_of(learner).items():
+        assert torch.equal(value, before["weights"][name]), name
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_runner_returns_one_fragment_of_its_own_worlds(kind):
     runner = runner_of(plan(kind))
@@ -122,7 +135,7 @@ def test_rllibs_learner_does_exactly_what_ours_does(is_joint):
     """The same minibatches, losses and steps as in the loop without Ray."""
     one = plan(Ppo, is_joint=is_joint, epochs=2, minibatches=2)
     learner = built(one)
-    ours = Learner(build_team(), one.objective, one.optimiser)
+    ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
     for fragment in fragments_of(2):
         learner.update(episodes=[fragment])
         ours.update([fragment])

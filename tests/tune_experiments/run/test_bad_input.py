@@ -130,6 +130,12 @@ def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, fla
     assert not (tmp_path / "out").exists(), "nothing is claimed"
 
 
+def test_a_learner_without_a_world_is_refused_before_the_run_starts(here, tmp_path):
+    sentence = here("--workers.worlds-per-runner", 2, "--workers.learners", 3)
+    assert sentence.startswith("--workers.learners 3 is more than the 2 worlds that a trial plays at once")
+    assert not (tmp_path / "out").exists(), "nothing is claimed"
+
+
 def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = dataclasses.replace(SMOKE, train_rooms="mine.json", test_rooms=("test", "mine.json"))
