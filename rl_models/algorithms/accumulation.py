@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import torch
 
+from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, Objective, Ppo
 from rl_models.algorithms.qmix import Qmix
 from rl_models.batch import Batch, Share, take
 from rl_models.losses.extra_loss import Statistics
-from rl_models.training.learners import Learners
 
 
 def parts(objective: Objective, minibatch: Batch) -> list[Batch]:

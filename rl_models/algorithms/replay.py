@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.learners import Rows
 from rl_models.batch import Batch
-from rl_models.training.learners import Rows
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
 _KEPT_PREFIXES = ("obs/", "state/")

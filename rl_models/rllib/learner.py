@@ -21,12 +21,12 @@ from ray.rllib.core.learner.learner import Learner
 from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch
 
+from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.rendezvous import keep_to_nodes_address
 from rl_models.schedule import Progress
 from rl_models.training import loop
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
-from rl_models.training.learners import ALONE, Learners
 
 STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.algorithms.accumulation import Divergence, parts
+from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import Objective, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
 from rl_models.algorithms.qmix import Qmix
@@ -24,7 +25,6 @@ from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
-from rl_models.training.learners import ALONE, Learners
 
 
 @dataclass

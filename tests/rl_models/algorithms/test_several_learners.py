@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from rl_envs import make
+from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import to_batch
@@ -21,7 +22,6 @@ from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.checkpoint_state import optimiser_tensors
 from rl_models.training.collector import Collector
-from rl_models.training.learners import Learners
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training import small
