@@ -1,4 +1,4 @@
-"""What is trained, and on how many processes. Apart from the rest of `rllib/`: reading it does not import Ray."""
+"""What is trained, and on how many processes. Apart from the rest of `rllib/`: to read it imports no Ray."""
 
 from __future__ import annotations
 

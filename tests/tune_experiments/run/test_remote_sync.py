@@ -1,6 +1,6 @@
 """A run in a store: the copy is whole, continues anywhere, loses what the folder loses, and outlives an outage."""
 
-import dataclasses
+import copy
 import io
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run import remote_sync as mirror
-from tune_experiments.run.main import show_results
+from tune_experiments.run.launch import show_results
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder, open_run, uri_of
 
 
@@ -154,7 +154,8 @@ def test_commands_on_what_was_trained_ask_for_a_folder(words, capsys):
 def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):
     replace_rows(tmp_path / "results.jsonl", [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
     drawn = tmp_path / "plots" / "a.png"
-    drawing = dataclasses.replace(EXPERIMENT, tables=lambda results: [], draw=lambda out, trials: [drawn])
+    drawing = copy.copy(EXPERIMENT)
+    drawing.tables, drawing.figures = lambda results: [], lambda out, trials: [drawn]
     console = Console(record=True, file=io.StringIO(), soft_wrap=True)
     show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
     said = console.export_text()
