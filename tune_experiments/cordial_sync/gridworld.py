@@ -80,6 +80,11 @@ class GridworldExperiment(Experiment):
     smoke_rows: tuple[MethodName, ...] = ()
     num_agents: int = 2
     paper: PaperNumbers | None = None
+    columns = {
+        "return": "episode/return",
+        "success": "episode/success",
+        "invalid": "policy/invalid_probability",
+    }
 
     def __init__(self) -> None:
         laptop = Config(self.rows, self.num_agents)

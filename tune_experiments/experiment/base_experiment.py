@@ -45,11 +45,7 @@ class BaseExperiment(ABC):
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     is_greedy: bool = False
-    columns: Mapping[str, str] = {
-        "return": "episode/return",
-        "success": "episode/success",
-        "invalid": "policy/invalid_probability",
-    }
+    columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
 
     # ------------------------------------------------------------------------------------------- to be written
 

@@ -163,7 +163,7 @@ def test_a_stage_is_tested_on_training_and_new_games_with_and_without_true_manua
 
 def test_every_stage_is_tested_once():
     stages = plan(SMOKE, "emma", 0).stages
-    assert [stage.test is not None for stage in stages] == [True, True, False]
+    assert [stage.evaluate is not None for stage in stages] == [True, True, False]
     policy = stages[2].plan.build_policy()
     assert all(name.startswith("stage_3_") for name in EXPERIMENT.evaluate(SMOKE, "emma", policy))
 

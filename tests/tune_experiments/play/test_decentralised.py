@@ -24,6 +24,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.agent_process import Talk, Traffic
 from tune_experiments.play.decentralised import separate_agents
 from tune_experiments.play.recording import play_aloud, play_decentralised
+from tune_experiments.run.run_folder import WRITTEN_BY
 
 ROOT = Path(__file__).parents[3]
 SEED = 3
@@ -38,6 +39,7 @@ def save(folder, method="sync_13_cordial", experiment="furnmove_sync"):
         for parameter in policy.parameters():
             parameter.mul_(1.4)
     state = {
+        "written_by": WRITTEN_BY,
         "experiment": experiment,
         "config": config_to_json(config),
         "method": method,

@@ -188,7 +188,7 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "save_checkpoint", fuse.around(stage_training.save_checkpoint))
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "hand_over_stage", fuse.around(trial.hand_over_stage))
-        patch.setattr(trial.Trial, "_test", fuse.around(trial.Trial._test))
+        patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
         patch.setattr(trial.Trial, "_test_of", fuse.around(trial.Trial._test_of))
         run(folder, report=fuse.burn)
 
