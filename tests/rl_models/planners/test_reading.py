@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
@@ -23,7 +22,7 @@ from rl_models.planners.preparation import (
 from rl_models.planners.transcript import Transcript
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 
-DOMAIN = KitchenDomain(LAYOUTS["cramped_room"], "cramped_room")
+DOMAIN = KitchenDomain("cramped_room")
 PAPER = r"""
 \documentclass{article} % a comment
 \title{Not part of the text, this is the preamble}

@@ -9,8 +9,9 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.predicates.table import describe_table
-from tests.rl_models.planners.kitchens import features, roll
+from tests.tune_experiments.sama.kitchens import roll
 from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.features import features_of
 
 RECORDED = {
     "choices": {
@@ -76,7 +77,7 @@ def choices(domain):
 
 def values(domain):
     kitchen, _, play = roll(domain.name, worlds=16, steps=40, seed=5)
-    table = features(kitchen)
+    table = features_of(kitchen)
     yield describe_table(table)
     for name, feature in table.items():
         for arguments in itertools.product(*feature.parameters):
@@ -87,4 +88,4 @@ def values(domain):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("part", [words, choices, values], ids=lambda part: part.__name__)
 def test_what_the_kitchen_says_is_as_recorded(layout, part):
-    assert digest(list(part(KitchenDomain(LAYOUTS[layout], layout)))) == RECORDED[part.__name__][layout]
+    assert digest(list(part(KitchenDomain(layout)))) == RECORDED[part.__name__][layout]

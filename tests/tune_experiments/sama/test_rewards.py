@@ -14,7 +14,8 @@ from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner
-from tests.rl_models.planners.kitchens import features, roll
+from tests.tune_experiments.sama.kitchens import roll
+from tune_experiments.sama.kitchen.features import features_of
 
 
 class Saying:
@@ -30,7 +31,7 @@ class Saying:
 
 def designer(layout, transport):
     kitchen, domain, transitions = roll(layout)
-    table = features(kitchen)
+    table = features_of(kitchen)
     return RewardDesigner(Caller(Asker(transport, 1), "m"), domain, table, transitions), domain, table, transitions
 
 
@@ -126,8 +127,8 @@ def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     kitchen, domain, play = roll("cramped_room")
     failing = FUNCTION + "return 1 // (current['served'] - previous['served'])"
     designed = [DesignedReward(SERVE, "code", failing)]
-    with RewardBook(designed, domain, features(kitchen), lambda state: [text for text, _ in play.texts]) as book:
-        truth = compile_predicate(BUILTIN, features(kitchen))(play.previous, play.current)
+    with RewardBook(designed, domain, features_of(kitchen), lambda state: [text for text, _ in play.texts]) as book:
+        truth = compile_predicate(BUILTIN, features_of(kitchen))(play.previous, play.current)
         subgoals = np.zeros(truth.shape, int)
         for _ in range(2):
             assert (book.reached(subgoals, play.previous, play.current) == truth).all()
