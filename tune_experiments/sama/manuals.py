@@ -6,11 +6,11 @@ folder, and whoever tests or shows the team reads it there: nobody is asked for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rl_models.planners.calling import Caller
+from rl_models.planners.domain import Domain
 from rl_models.planners.latex import LatexError, read_paragraphs
 from rl_models.planners.manual import write_manual
 from tune_experiments.experiment.errors import UserError
@@ -50,7 +50,7 @@ def paragraphs_of(config: SamaConfig) -> list[str]:
     return found
 
 
-def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str]) -> None:
+def prepare_manual(config: SamaConfig, caller: Caller, domain: Domain) -> None:
     """Have the manual written where one is wanted that is not there yet.
 
     Raises:
@@ -60,7 +60,7 @@ def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str]) -
     if path is None or path.exists():
         return
     try:
-        text = write_manual(caller, GAME, paragraphs_of(config), objects)
+        text = write_manual(caller, GAME, paragraphs_of(config), domain)
     except ValueError as error:
         raise UserError(f"{config.manual}: {error}") from error
     write_atomically(path, f"{text}\n")

@@ -47,7 +47,7 @@ def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
     """
     domain = domain_of(layout)
     caller = _caller(config, domain, seed)
-    prepare_manual(config, caller, domain.objects)
+    prepare_manual(config, caller, domain)
     manual = manual_of(config, layout)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     translate = Translator(caller, domain, manual, game_code()) if config.translates_states else None

@@ -76,7 +76,7 @@ def _designed(
     table = features_of(Kitchen(LAYOUTS[layout]))
     play = random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain_of(layout), table, play, planner.manual, game_code())
-    planned = without_doubles(planner.caller, [text for _, told in pairs for text in told])
+    planned = without_doubles(planner.caller, planner.domain, [text for _, told in pairs for text in told])
     written = {one.subgoal: one for one in designer.design(source, planned)}
     return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]
 

@@ -45,6 +45,8 @@ class KitchenDomain:
 
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
+    aims: tuple[str, ...] = ("serve", "deliver")
+    deeds: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
     skills: tuple[Skill, ...] = (
         Skill(MAKE, frozenset({"a pot has room"}), frozenset({"a pot is full"})),
         Skill(PREPARE, frozenset({"a pot is full"}), frozenset({"a dish is at hand"})),
@@ -52,6 +54,7 @@ class KitchenDomain:
         Skill(SERVE, frozenset({"a soup is at hand"}), frozenset({"a soup is served"})),
     )
     final_facts = frozenset({"a soup is served"})
+    predicate_example = "hold(onion) and change(amount(onion, counter)) == -1"
 
     def __init__(self, layout: str | Sequence[str]) -> None:
         """Make the words; `kinds` are the sub-goals with their parts, `map` tells where things are.
