@@ -21,6 +21,7 @@ from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
 from rl_models.features import State
 from rl_models.networks.noise import with_noise
+from rl_models.networks.speech import narrated
 from rl_models.networks.texts import MissingTextsError
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
@@ -135,7 +136,7 @@ class LoadedPolicy:
     def _tensors(self, obs: Arrays) -> dict[str, torch.Tensor]:
         """Observations with T = 1, and what their texts say."""
         tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
-        return tensors if self._texts is None else tensors | self._texts.of(obs)
+        return narrated(self.policy.network, tensors if self._texts is None else tensors | self._texts.of(obs))
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:
