@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.harness.figures import RATIO, Figure
 from benchmarks.harness.training_loop import LoopTimes, time_loop
-from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -43,7 +43,7 @@ def measure_loops() -> Iterator[Figure]:
 def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
     """PPO from the first weights."""
     world = Messenger(WORLDS, stage=stage, max_sentences_per_cell=SENTENCES_PER_CELL)
-    sizes = EmmaSizes(world.num_agents, len(SYMBOLS), side=SIDE)
+    sizes = EmmaSizes(world.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
     encoder = made_up_encodings(world)
     policy = emma_team(EmmaTeamConfig(RELEASED), sizes, len(ACTIONS), lambda: encoder)
     extra = (GroundingLoss(Schedule.constant(grounding)),) if grounding else ()

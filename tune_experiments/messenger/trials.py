@@ -11,7 +11,7 @@ from typing import Any
 from rl_envs.messenger.corpus import STILL
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.games import pairs_of_games
-from rl_envs.messenger.symbols import ACTIONS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import ACTIONS, AVATARS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.losses.extra_loss import ExtraLoss
@@ -104,7 +104,7 @@ def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPoli
     """The team of one row with its initial weights, the same in all stages."""
     reads = method != "game_id"
     team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles")
-    sizes = EmmaSizes(symbols=len(SYMBOLS), side=SIDE, moments=config.frames)
+    sizes = EmmaSizes(1, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     encoder = functools.partial(encoder_of, config) if reads else None
     return emma_team(team, sizes, len(ACTIONS), encoder, seed)
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.briefing import Briefing
@@ -15,10 +14,10 @@ from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.transcript import Transcript
-from tests.rl_models.planners.kitchens import open_kitchen, texts
+from tests.tune_experiments.sama.kitchens import open_kitchen, texts
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 
-DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
+DOMAIN = KitchenDomain("forced_coordination")
 STATE = texts(open_kitchen("forced_coordination"))[0]
 PASS, WAIT = "bring an onion from the onion store to the middle counter", "wait at the middle counter"
 FETCH = "bring an onion from the middle counter to pot 0"

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
@@ -23,7 +22,7 @@ from rl_models.planners.preparation import (
 from rl_models.planners.transcript import Transcript
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 
-DOMAIN = KitchenDomain(LAYOUTS["cramped_room"], "cramped_room")
+DOMAIN = KitchenDomain("cramped_room")
 PAPER = r"""
 \documentclass{article} % a comment
 \title{Not part of the text, this is the preamble}
@@ -64,8 +63,8 @@ def test_paragraphs_are_the_papers_prose():
 def test_a_manual_holds_what_the_relevant_paragraphs_tell():
     asked = caller()
     found = paragraphs(PAPER)
-    assert relevant_paragraphs(asked, "Overcooked", found, ()) == found[1:3]
-    manual = write_manual(asked, "Overcooked", found, ())
+    assert relevant_paragraphs(asked, "Overcooked", found, DOMAIN) == found[1:3]
+    manual = write_manual(asked, "Overcooked", found, DOMAIN)
     assert "three onions into a pot" in manual
     assert "dish store" in manual
     assert "gradient descent" not in manual
@@ -75,7 +74,7 @@ def test_a_manual_holds_what_the_relevant_paragraphs_tell():
 
 def test_papers_about_something_else_are_an_error():
     with pytest.raises(ValueError, match="none of 1 paragraphs tells how Overcooked is played"):
-        write_manual(caller(), "Overcooked", ["This paragraph is about the weather and nothing else at all."], ())
+        write_manual(caller(), "Overcooked", ["This paragraph is about the weather and nothing else at all."], DOMAIN)
 
 
 class Saying:
@@ -95,7 +94,7 @@ def test_one_yes_keeps_a_paragraph_and_each_question_is_asked():
             is_second = RELEVANCE_QUESTIONS[1] in request.messages[-1].content
             return ChatReply(json.dumps({"relevant": is_second and "soup" in request.messages[-1].content}))
 
-    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"], ()) == ["soup soup"]
+    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"], DOMAIN) == ["soup soup"]
 
 
 def test_rules_read_what_no_model_reads():
@@ -103,8 +102,8 @@ def test_rules_read_what_no_model_reads():
         def complete(self, request):
             return ChatFailure("no answer")
 
-    manual = write_manual(caller(Silent()), "Overcooked", paragraphs(PAPER), DOMAIN.objects)
-    assert manual == write_manual(caller(), "Overcooked", paragraphs(PAPER), ())
+    manual = write_manual(caller(Silent()), "Overcooked", paragraphs(PAPER), DOMAIN)
+    assert manual == write_manual(caller(), "Overcooked", paragraphs(PAPER), DOMAIN)
     assert "three onions" in manual
 
 
@@ -200,18 +199,18 @@ def test_seeds_share_no_states():
 def test_sub_goals_that_differ_are_no_doubles():
     planner = Planner(caller(), DOMAIN)
     told = [text for plan in planner.plan(DOMAIN.diverse_states(60, seed=1)) for text in plan.told]
-    assert set(without_doubles(caller(), told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
+    assert set(without_doubles(caller(), DOMAIN, told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
 
 
 def test_the_same_in_other_words_is_the_same():
     texts = ["bring an onion to pot 0", "Bring the onion to pot 0.", "bring an onion to pot 1"]
-    assert groups(texts) == [[1, 2], [3]]
-    assert normalised("One chef: bring THE onion to pot 0.") == "bring onion pot 0"
-    assert without_doubles(caller(), texts) == [texts[0], texts[2]]
+    assert groups(texts, DOMAIN.agents) == [[1, 2], [3]]
+    assert normalised("One chef: bring THE onion to pot 0.", DOMAIN.agents) == "bring onion pot 0"
+    assert without_doubles(caller(), DOMAIN, texts) == [texts[0], texts[2]]
     model = Saying(groups={"groups": [[1], [2, 3]]})
-    assert without_doubles(caller(model), texts) == texts[:2]
+    assert without_doubles(caller(model), DOMAIN, texts) == texts[:2]
     wrong = Saying(groups={"groups": [[1], [2]]})
-    assert without_doubles(caller(wrong), texts) == [texts[0], texts[2]]
+    assert without_doubles(caller(wrong), DOMAIN, texts) == [texts[0], texts[2]]
 
 
 @pytest.mark.parametrize("stage", ["decomposition", "allocation", "fault", "goals", "objects", "groups", "code"])

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.calling import Caller
@@ -13,10 +12,10 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.planners.subgoal_data import SubgoalData, SubgoalDataError
-from tests.rl_models.planners.play import play
+from tests.tune_experiments.sama.play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 
-DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
+DOMAIN = KitchenDomain("forced_coordination")
 STATES = DOMAIN.diverse_states(6, seed=11)
 
 
@@ -104,7 +103,7 @@ def test_a_file_that_holds_no_pairs_is_one_sentence(tmp_path, text):
 
 def cook(settings, folder, goals=None, layout="cramped_room", steps=399, replays=False, **arguments):
     """One episode; returns soups, counts and the transcript."""
-    domain = KitchenDomain(LAYOUTS[layout], layout)
+    domain = KitchenDomain(layout)
     caller = open_caller(settings, domain, folder)
     generator = goals(caller, domain) if goals else None
     one = PlanningLoop(Planner(caller, domain), generator, **arguments)

@@ -10,7 +10,7 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.rl_models.planners.test_hostile_endpoint import Script
+from tests.tune_experiments.sama.test_hostile_endpoint import Script
 from tests.tune_experiments.sama.test_sama_manual import PAPER
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment

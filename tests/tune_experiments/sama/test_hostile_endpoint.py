@@ -2,7 +2,6 @@
 
 import json
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
@@ -15,9 +14,10 @@ from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
 from tests.rl_models.chat.loopback import Loopback, Step, say
-from tests.rl_models.planners.kitchens import features, roll
-from tests.rl_models.planners.play import play
+from tests.tune_experiments.sama.kitchens import roll
+from tests.tune_experiments.sama.play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.features import features_of
 
 LAYOUT = "cramped_room"
 HEAD = "def reward(previous, current):\n    "
@@ -65,17 +65,17 @@ class Script:
 
 def run(settings, folder):
     """The whole pipeline on a small scale; returns everything that came out of it."""
-    domain = KitchenDomain(LAYOUTS[LAYOUT], LAYOUT)
+    domain = KitchenDomain(LAYOUT)
     caller = open_caller(settings, domain, folder)
     paragraphs = ["The chef carries an onion to the pot. The soup goes to the hatch with a dish."]
-    manual = write_manual(caller, "Overcooked", paragraphs, domain.objects)
+    manual = write_manual(caller, "Overcooked", paragraphs, domain)
     objects = extract_objects(caller, domain, manual)
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
     plans = planner.plan(states)
-    subgoals = without_doubles(caller, [text for plan in plans for text in plan.told])
+    subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.told])
     kitchen, _, transitions = roll(LAYOUT)
-    designer = RewardDesigner(caller, domain, features(kitchen), transitions, manual)
+    designer = RewardDesigner(caller, domain, features_of(kitchen), transitions, manual)
     designed = designer.design("code", [valid.text for valid in domain.subgoals])
     loop = PlanningLoop(planner, most_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
