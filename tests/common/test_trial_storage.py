@@ -1,12 +1,12 @@
 """A trial's folder may be away, full or taken; a trial then waits, or says in one sentence what is wrong."""
 
 import multiprocessing
-import threading
 from collections import namedtuple
 
 import pytest
 
 from rl_models.training.checkpoint_files import CheckpointError
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments.common import trial_storage
 from tune_experiments.common.trial_storage import await_folder, only_writer, patient_storage
 
@@ -21,11 +21,18 @@ def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
         await_folder(tmp_path / "nowhere", print, patience_seconds=0)
 
 
-def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path):
-    said = []
+def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path, monkeypatch):
+    said, looked = [], []
     folder = tmp_path / "trial"
-    threading.Timer(0.3, folder.mkdir).start()
-    await_folder(folder, said.append, patience_seconds=20)
+
+    def pause(seconds):
+        looked.append(seconds)
+        if len(looked) == 3:
+            folder.mkdir()
+
+    monkeypatch.setattr(trial_storage.time, "sleep", pause)
+    await_folder(folder, said.append, PATIENCE_SECONDS)
+    assert len(looked) == 3
     assert len(said) == 1
     assert "waiting until" in said[0]
 
@@ -40,7 +47,7 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
     )
     said = []
     free.insert(0, 10_000_000)  # at the start there was room
-    with pytest.raises(CheckpointError, match="No space"), patient_storage(tmp_path, said.append, 20):
+    with pytest.raises(CheckpointError, match="No space"), patient_storage(tmp_path, said.append, PATIENCE_SECONDS):
         raise CheckpointError("No space left on device")
     assert free == [10_000_000], "it looked until there was room for another checkpoint"
     assert said == [said[0]]
@@ -55,7 +62,7 @@ def test_another_error_is_not_held_back(tmp_path):
 def _holds(folder, has_begun, may_end):
     with only_writer(folder):
         has_begun.set()
-        may_end.wait(30)
+        may_end.wait(PATIENCE_SECONDS)
 
 
 def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
@@ -63,10 +70,10 @@ def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
     has_begun, may_end = context.Event(), context.Event()
     other = context.Process(target=_holds, args=(tmp_path, has_begun, may_end))
     other.start()
-    assert has_begun.wait(30)
+    assert has_begun.wait(PATIENCE_SECONDS)
     with pytest.raises(TimeoutError, match="another process still writes"), only_writer(tmp_path, 0.1):
         pass
     other.kill()  # the system takes the lock back, however its owner ends
     other.join()
-    with only_writer(tmp_path, 5):
+    with only_writer(tmp_path, 0):
         pass
