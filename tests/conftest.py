@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 
 # Read when torch and Ray are imported, so set before: several processes share the cores, Ray must not look for a
 # cluster elsewhere, and the one that these tests start answers to nobody who does not know their token. Ray's workers
@@ -22,6 +23,12 @@ import pytest
 # The same examples every time, however long the machine takes over each.
 hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("concord")
+
+
+def pytest_runtest_setup():
+    """Whoever draws without a seed draws the same, whichever tests this process has run before."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

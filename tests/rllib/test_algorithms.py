@@ -14,6 +14,7 @@ from cluster.listening import listeners
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.training.objective import Impala, Ppo
 from rl_models.training.schedule import Progress
+from tests.patience import PATIENCE_SECONDS
 from tests.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
@@ -53,11 +54,11 @@ def algorithm():
         one.close()
 
 
-def train_until_learned(one, env_steps, limit_seconds=60):
+def train_until_learned(one, env_steps):
     """Train until so many env steps were learned from; the last numbers logged."""
     row, start = {}, time.monotonic()
     while one.progress().env_steps < env_steps:
-        assert time.monotonic() - start < limit_seconds, f"stuck at {one.progress()}"
+        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {one.progress()}"
         row |= one.train()
     return row
 
