@@ -111,6 +111,6 @@ def test_pages_are_gathered_from_headers(tmp_path: Path) -> None:
 
 
 def test_help_is_what_a_bare_make_prints() -> None:
-    printed = subprocess.run(["make", "-C", str(ROOT)], capture_output=True, text=True, check=True, timeout=30).stdout
+    printed = subprocess.run(["make", "-C", str(ROOT)], capture_output=True, text=True, check=True).stdout
     assert "furnmove" in printed
     assert "make COMMAND" in printed

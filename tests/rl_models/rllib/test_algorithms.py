@@ -16,6 +16,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.rllib.small import plan
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (
@@ -54,11 +55,11 @@ def algorithm():
         one.close()
 
 
-def train_until_learned(one, env_steps, limit_seconds=60):
+def train_until_learned(one, env_steps):
     """Train until so many env steps were learned from; the last numbers logged."""
     row, start = {}, time.monotonic()
     while one.progress().env_steps < env_steps:
-        assert time.monotonic() - start < limit_seconds, f"stuck at {one.progress()}"
+        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {one.progress()}"
         row |= one.train()
     return row
 

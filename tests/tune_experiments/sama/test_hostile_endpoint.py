@@ -47,8 +47,8 @@ MOST_LATE = 3
 class Script:
     """Hostile code for every reward; of allocations each third is good, all other answers are late or bad."""
 
-    def __init__(self):
-        self.code = self.bad = 0
+    def __init__(self, most_late=MOST_LATE):
+        self.most_late, self.code, self.bad = most_late, 0, 0
 
     def __call__(self, body, number):
         system = body["messages"][0]["content"]
@@ -58,8 +58,8 @@ class Script:
         if number % 3 == 0 and "numbers" in system:
             return say('{"thoughts": "ok", "numbers": [2, 1]}')
         self.bad += 1
-        if self.bad <= MOST_LATE:
-            return say("late", delay=5)
+        if self.bad <= self.most_late:
+            return Step(is_late=True)
         return BAD_ANSWERS[self.bad % len(BAD_ANSWERS)]()
 
 
@@ -91,7 +91,7 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
         lambda self, source, *a: (sandboxed(self, source, *a), started.append(source))[0],
     )
     chat = ChatSettings(
-        endpoint=EndpointSettings(timeout_seconds=0.4, tries=2, first_pause_seconds=0.0),
+        endpoint=EndpointSettings(tries=2, first_pause_seconds=0.0),
         budget=Budget(calls_per_minute=1e9),
     )
     settings = PlannerSettings(backend="openai", model="m", concurrency=1, most_attempts=2, chat=chat)

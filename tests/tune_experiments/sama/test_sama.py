@@ -328,9 +328,7 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
             name="m",
             folder=str(tmp_path),
             concurrency=1,
-            chat=ChatSettings(
-                endpoint=EndpointSettings(timeout_seconds=5.0, tries=1), budget=Budget(calls_per_minute=1e9)
-            ),
+            chat=ChatSettings(endpoint=EndpointSettings(tries=1), budget=Budget(calls_per_minute=1e9)),
         ),
     )
     with Loopback(lambda body, number: say("nonsense")) as server:
@@ -348,7 +346,7 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
 
 def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
     chat = ChatSettings(
-        endpoint=EndpointSettings(timeout_seconds=5.0, tries=1),
+        endpoint=EndpointSettings(tries=1),
         budget=Budget(most_calls=3, calls_per_minute=1e9),
     )
     model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
