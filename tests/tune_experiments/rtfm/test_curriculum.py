@@ -189,7 +189,7 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "hand_over_stage", fuse.around(trial.hand_over_stage))
         patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
-        patch.setattr(trial.Trial, "_test_of", fuse.around(trial.Trial._test_of))
+        patch.setattr(trial.Trial, "_results_of", fuse.around(trial.Trial._results_of))
         run(folder, report=fuse.burn)
 
 
