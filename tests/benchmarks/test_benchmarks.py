@@ -9,11 +9,11 @@ import pytest
 
 import benchmarks
 from benchmarks import __main__ as command
+from benchmarks.harness import clock
 from benchmarks.harness.clock import Stopwatches, median_ratio
 from benchmarks.harness.figures import Figure, load_parts, part_names, ratios_first, write_lines
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
-from benchmarks.harness import clock
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings

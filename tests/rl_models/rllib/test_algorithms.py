@@ -15,8 +15,8 @@ from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
-from tests.rl_models.rllib.small import plan
 from tests.patience import PATIENCE_SECONDS
+from tests.rl_models.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (

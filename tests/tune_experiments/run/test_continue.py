@@ -15,8 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import load_checkpoint
-from tests.tune_experiments.run.halting import HALTED, HALTS_AT
 from tests.patience import PATIENCE_SECONDS
+from tests.tune_experiments.run.halting import HALTED, HALTS_AT
 
 ROOT = Path(__file__).parents[3]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.

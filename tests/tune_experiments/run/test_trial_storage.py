@@ -7,9 +7,9 @@ from collections import namedtuple
 import pytest
 
 from rl_models.training.checkpoint_files import CheckpointError
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments.run import trial_storage
 from tune_experiments.run.trial_storage import await_folder, only_writer, patient_storage
-from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
