@@ -190,7 +190,7 @@ def algorithm(seed, settings=None):
 
 @pytest.mark.parametrize("kind", ["adam", "rmsprop"])
 def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
-    settings = OptimiserSettings(kind=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
+    settings = OptimiserSettings(optimiser=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
     unbroken = algorithm(3, settings)
     unbroken.train()
     tensors, progress = unbroken.checkpoint()
@@ -237,8 +237,10 @@ def trained_on_the_two_step_game(mixing_hidden):
     policy = two_step_team(mixing_hidden)
     one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
     one.reset(0)
-    qmix = Qmix(epsilon=Schedule.constant(1.0), capacity=512, fragments=32, updates=2, target_every_updates=25)
-    settings = OptimiserSettings(learning_rate=Schedule.linear(1e-2, 1e-3, 12_800), clip=10.0)
+    qmix = Qmix(
+        epsilon=Schedule.constant(1.0), buffer_size=512, batch_size=32, gradient_steps=2, update_target_every_updates=25
+    )
+    settings = OptimiserSettings(learning_rate=Schedule.linear(1e-2, 1e-3, 12_800), max_grad_norm=10.0)
     train(one, Learner(policy, qmix, settings), 12_800)
     return policy
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.algorithms.impala import Impala
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
 from tests.rl_models.rllib.small import plan
 from tests.rl_models.rllib.test_algorithms import train_until_learned

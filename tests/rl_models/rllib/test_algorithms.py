@@ -11,9 +11,10 @@ import ray
 import torch
 
 from cluster.testing.listening import listeners
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.algorithms.ppo import Ppo
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.rllib.small import plan
 

@@ -126,13 +126,17 @@ def test_shaping_ends_at_its_share_of_the_budget_of_all_worlds_together():
 def test_the_paper_preset_makes_600_updates_of_12000_env_steps_in_minibatches_of_2000():
     trial = plan(PAPER, "selfplay", 0)
     update = trial.workers.worlds_per_runner * trial.workers.fragment_length
-    assert (update, update // trial.objective.minibatches, trial.objective.epochs) == (12_000, 2_000, 8)
+    assert (update, update // trial.objective.num_minibatches, trial.objective.num_epochs) == (12_000, 2_000, 8)
     assert trial.budget_env_steps == 600 * update
     objective, rate = trial.objective, trial.optimiser.learning_rate
     assert 1.6e-4 <= rate.at(Progress()) == rate.at(Progress(env_steps=10**7)) <= 2.8e-4
-    assert 0.07 <= objective.clip <= 0.26 and 0.964 <= objective.gamma <= 0.978 and 0.5 <= objective.lambda_ <= 0.6
-    assert 0.009 <= objective.value_weight <= 0.022 and not objective.is_joint
-    bonus = [objective.entropy_weight.at(Progress(env_steps=steps)) for steps in (0, 150_000, 300_000, 10**6)]
+    assert (
+        0.07 <= objective.clip_range <= 0.26
+        and 0.964 <= objective.gamma <= 0.978
+        and 0.5 <= objective.gae_lambda <= 0.6
+    )
+    assert 0.009 <= objective.value_coef <= 0.022 and not objective.is_joint
+    bonus = [objective.entropy_coef.at(Progress(env_steps=steps)) for steps in (0, 150_000, 300_000, 10**6)]
     assert bonus == pytest.approx([0.2, 0.15, 0.1, 0.1])
 
 
