@@ -18,7 +18,7 @@ from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner, minibatches
+from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import trainable_names
 from tests.rl_models.training.small import collector
 
@@ -99,7 +99,7 @@ def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_
     batch = BY_DECISIONS.prepare(to_batch(one.collect()))
     batch["number"] = torch.arange(batch["terminated"].numel()).reshape(batch["terminated"].shape)
     wanted = batch["number"][decides(batch).any(-1)].tolist()
-    found = list(minibatches(dataclasses.replace(BY_DECISIONS, epochs=2, minibatches=4), batch, seed=0))
+    found = list(dataclasses.replace(BY_DECISIONS, num_epochs=2, num_minibatches=4).minibatches(batch, seed=0))
     epochs = [torch.cat([part["number"][:, 0] for part in found[first : first + 4]]).tolist() for first in (0, 4)]
     assert len(wanted) < batch["number"].numel()
     assert sorted(epochs[0]) == sorted(epochs[1]) == wanted and epochs[0] != epochs[1]

@@ -6,14 +6,14 @@ import torch
 from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.training.loop import Learner, minibatches, shuffle_seed
+from rl_models.training.loop import Learner, shuffle_seed
 from tests.rl_models.training.small import collector
 
 
 def worlds_of(worlds, wanted, seed=0, epochs=1, **arguments):
     """World numbers of every minibatch."""
     batch = {"is_first": torch.zeros(worlds, 5), "world": torch.arange(worlds)}
-    cut = minibatches(Ppo(num_epochs=epochs, num_minibatches=wanted), batch, seed, **arguments)
+    cut = Ppo(num_epochs=epochs, num_minibatches=wanted).minibatches(batch, seed, **arguments)
     return [part["world"].tolist() for part in cut]
 
 

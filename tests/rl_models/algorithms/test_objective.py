@@ -72,7 +72,7 @@ def longer(policy):
 def test_in_the_per_agent_form_mixture_weights_receive_the_sum_of_all_agents_advantages(kind):
     policy, weights, marginals = leaf_policy()
     batch = one_step_batch(policy)
-    plain = {"value_weight": 0.0, "is_joint": False}
+    plain = {"value_coef": 0.0, "is_joint": False}
     if kind == "ppo":
         objective, output = Ppo(normalize_advantages=False, **plain), output_of(policy)
     else:

@@ -132,7 +132,7 @@ KINDS = {
     "impala": (rooms, Impala()),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
     "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", is_joint=False)),
-    "qmix": (keepers, small_qmix.objective(fragments=100)),
+    "qmix": (keepers, small_qmix.objective(batch_size=100)),
 }
 """QMIX draws all that was played: its replay holds the learners' fragments in another order than one learner's."""
 CASES = [(kind, "7 worlds, 2 learners") for kind in KINDS]

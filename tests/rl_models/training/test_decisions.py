@@ -107,7 +107,7 @@ IN_TURNS = {"decides": [[True, False, False, True], [False, False, True, True]],
 def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kind):
     """Two decisions: the first agent's is worth 1 + .9 * 2 + .81 * 4 + .729 * 10, the other one's 4 + .9 * 10."""
     table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
-    arguments = {"gamma": GAMMA, "is_joint": False} | ({"lambda_": 1.0} if kind is Ppo else {})
+    arguments = {"gamma": GAMMA, "is_joint": False} | ({"gae_lambda": 1.0} if kind is Ppo else {})
     found = loss_of(kind(**arguments, regressed="decisions"), table, value=0.0)
     first, second = 1 + 0.9 * 2 + 0.81 * 4 + 0.729 * 10, 4 + 0.9 * 10
     if kind is Impala:  # the value that follows the last step is the present one, here 0

@@ -22,7 +22,7 @@ from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner, count_progress, minibatches, train
+from rl_models.training.loop import Learner, count_progress, train
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
@@ -65,23 +65,23 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, 
 def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
     objective = Ppo(num_epochs=3, num_minibatches=2)
     batch = {"is_first": torch.zeros(30, 5), "world": torch.arange(30), "texts/x": torch.arange(2)}
-    parts = [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
+    parts = [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
     epochs = [parts[index] + parts[index + 1] for index in (0, 2, 4)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(30))] * 3
     assert len({tuple(epoch) for epoch in epochs}) == 3
-    assert parts == [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
-    assert all(len(part["texts/x"]) == 2 for part in minibatches(objective, batch, seed=0))
+    assert parts == [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
+    assert all(len(part["texts/x"]) == 2 for part in objective.minibatches(batch, seed=0))
 
 
 def test_every_update_shuffles_anew(monkeypatch):
-    orders = []
+    orders, plain = [], Ppo.minibatches
 
     def recorded(*arguments):
-        for part in minibatches(*arguments):
+        for part in plain(*arguments):
             orders.append(part["number"].tolist())
             yield part
 
-    monkeypatch.setattr("rl_models.training.loop.minibatches", recorded)
+    monkeypatch.setattr(Ppo, "minibatches", recorded)
     one = collector()
     fragment = one.collect()
     fragment.ends["number"] = np.arange(6)
@@ -135,7 +135,7 @@ def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, settings, tmp_p
     def fresh(seed):
         one = collector(seed=seed, components=3, needs_values=kind.needs_values)
         entropy = Schedule.linear(0.05, 0.0, 500)
-        objective = kind(entropy_weight=entropy, extra_losses=(cordial(one.world),))
+        objective = kind(entropy_coef=entropy, extra_losses=(cordial(one.world),))
         return one, learner_of(one, objective, settings)
 
     def turns(one, learner, number):
@@ -275,19 +275,19 @@ class Recall(Walks):
 
 
 @pytest.mark.parametrize(
-    ("objective", "learning_rate", "entropy_weight"),
+    ("objective", "learning_rate", "entropy_coef"),
     [
         pytest.param(Ppo(gamma=0.9, num_minibatches=2, value_coef=0.125), 1e-2, 0.01, id="ppo"),
         pytest.param(Impala(gamma=0.9, value_coef=0.125), 5e-3, 0.03, id="impala"),
     ],
 )
-def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_weight):
+def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_coef):
     """Without memory and messages each agent is right once in three times."""
     network = TboneConfig(cell_features=4, convolutions=(2, 2, 4, 8), agent_features=4, hidden=32, message_features=8)
     policy = tbone_team(TboneTeamConfig(network, 3), 2, (4, 15, 15), 3, seed=1)
     one = Collector(Recall(64), policy, 4, objective.needs_values)
     one.reset(0)
-    objective = dataclasses.replace(objective, entropy_weight=Schedule.constant(entropy_weight))
+    objective = dataclasses.replace(objective, entropy_coef=Schedule.constant(entropy_coef))
     learner = learner_of(one, objective, OptimiserSettings(learning_rate=Schedule.constant(learning_rate)))
     for _ in range(15):
         train(one, learner, learner.progress.env_steps + 2048)

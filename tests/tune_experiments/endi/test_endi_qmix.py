@@ -60,14 +60,14 @@ def test_the_papers_preset_has_its_published_constants():
 def test_it_updates_as_often_as_env_steps_say():
     one = config(qmix=QmixSettings(train_every_env_steps=32))
     assert (one.workers.worlds_per_runner, one.workers.fragment_length) == (16, 8)
-    assert plan_of(one).objective.updates == 4
-    assert plan_of(config(qmix=QmixSettings(train_every_env_steps=10_000))).objective.updates == 1
+    assert plan_of(one).objective.gradient_steps == 4
+    assert plan_of(config(qmix=QmixSettings(train_every_env_steps=10_000))).objective.gradient_steps == 1
 
 
 def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, monkeypatch):
     """Through the trial's own machinery: log, validation, checkpoint with the replay, tests in every column."""
     one = config(qmix=QmixSettings(hidden=8, cell_features=(8, 8), exploration_env_steps=128))
-    monkeypatch.setattr("tune_experiments.run.trial._rllib_algorithm", local)
+    monkeypatch.setattr("rl_models.rllib.team_algorithm.TeamAlgorithm", local)
     Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
     checkpoint = load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints"))
     assert len(checkpoint.tensors["replay"]["reward"]) == 16

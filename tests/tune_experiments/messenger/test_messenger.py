@@ -227,7 +227,7 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
         ({"stages": (2, 1)}, "--stages must be some of 1, 2, 3 in this order"),
         ({"stages": (1, 4)}, "--stages must be some of 1, 2, 3"),
         ({"stages": ()}, "--stages must be one or more"),
-        ({"validations": 0}, "--validations must be at least 1, not 0"),
+        ({"validate_every_env_steps": 0}, "--validate-every-env-steps must be at least 1, not 0"),
         ({"max_sentences_per_cell": 0}, "--max-sentences-per-cell must be at least 1"),
     ],
 )

@@ -40,7 +40,7 @@ def fragment_of(trial, worlds=4, length=10):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     for method in LAPTOP.methods:
-        trial = plan(dataclasses.replace(SMOKE, layout=layout), method, 0)
+        trial = plan(dataclasses.replace(SMOKE, task=layout), method, 0)
         policy, fragment = fragment_of(trial)
         before = {name: weights.clone() for name, weights in policy.named_parameters()}
         told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
@@ -50,7 +50,7 @@ def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_learning_sees_the_probabilities_that_acting_drew_with(layout):
-    trial = plan(dataclasses.replace(LAPTOP, layout=layout, max_episode_steps=7), "selfplay", 3)
+    trial = plan(dataclasses.replace(LAPTOP, task=layout, max_episode_steps=7), "selfplay", 3)
     policy, fragment = fragment_of(trial)
     batch = to_batch(fragment)
     assert batch["truncated"].any()
@@ -204,7 +204,7 @@ def test_departures_say_what_is_not_as_published():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"layout": "counter_circuit"}, "--layout must be one of cramped_room, .*, not 'counter_circuit'"),
+        ({"task": "counter_circuit"}, "--task must be one of cramped_room, .*, not 'counter_circuit'"),
         ({"methods": ()}, "--methods must be one or more"),
         ({"network": GridCnnConfig(dense=())}, "--network.dense must be one or more widths"),
         ({"network": GridCnnConfig(first_kernel=4)}, "--network.first-kernel must be an odd number, not 4"),

@@ -22,7 +22,7 @@ from tests.tune_experiments.run import stages
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
 from tune_experiments import __main__ as commands
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Promotion, Stage
+from tune_experiments.experiment.plan import Promotion, Stage, make_rllib_algorithm
 from tune_experiments.play import loading as policies
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.tables import make_table
@@ -436,7 +436,7 @@ def rllib_stages(objective, runners=0):
         "objective": objective,
         "optimiser": OptimiserSettings(learning_rate=Schedule.constant(0.02), amsgrad=True),
         "workers": Workers(runners=runners, worlds_per_runner=4, fragment_length=5),
-        "make_algorithm": None,
+        "make_algorithm": make_rllib_algorithm,
     }
     first, second, _ = three_stages().stages
     return Curriculum(

@@ -71,7 +71,7 @@ def test_the_paper_preset_has_the_published_constants(presets):
     config, trial = presets["paper"], plan(presets["paper"], "txt2pi", 0)
     objective, optimiser = trial.objective, trial.optimiser
     assert isinstance(objective, Impala)
-    assert objective.sums_steps
+    assert objective.loss_reduction == "sum_steps"
     assert (objective.gamma, objective.value_coef, objective.entropy_coef.at(Progress())) == (0.99, 0.25, 0.005)
     assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.betas[1], optimiser.max_grad_norm) == (
         "rmsprop",

@@ -347,7 +347,7 @@ def test_departures_say_what_is_not_as_published():
     secret = " ".join(EXPERIMENT.deviations(dataclasses.replace(LAPTOP, task="secret_order")))
     assert "map D is not one of the paper's, A and B" in secret and "only Alice knows the order" in secret
     assert "lambda of GAE: 0.5, published is 0.95" in EXPERIMENT.deviations(
-        dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, lambda_=0.5))
+        dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, gae_lambda=0.5))
     )
 
 
