@@ -15,8 +15,9 @@ from benchmarks.harness.figures import Figure, load_parts, part_names, ratios_fi
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.matrix_game.world import MatrixGame
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -111,7 +112,7 @@ def test_a_loop_and_its_bare_passes_take_turns(game):
     assert times.overhead > 0
 
 
-@pytest.mark.parametrize(("objective", "forward_passes"), [(Impala(), 1), (Ppo(epochs=2, minibatches=2), 4)])
+@pytest.mark.parametrize(("objective", "forward_passes"), [(Impala(), 1), (Ppo(num_epochs=2, num_minibatches=2), 4)])
 def test_bare_passes_are_the_objectives_own(game, objective, forward_passes):
     world, policy = game
     collector = Collector(world, policy, 5, objective.needs_values)

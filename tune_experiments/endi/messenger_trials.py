@@ -35,7 +35,6 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=extra_losses(config, method),
         attention=ATTENTION if method != "silg" else (),
-        is_joint=False,
         chosen_by="win_rate" if config.weights == "validated" else None,
         evaluate=evaluate,
         validate=validate,

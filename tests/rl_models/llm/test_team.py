@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import decides, take, think, to_batch
 from rl_models.fragment import Fragment
 from rl_models.llm.llm_config import MessageSettings

@@ -6,8 +6,9 @@ import torch
 
 from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import think, to_batch
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes

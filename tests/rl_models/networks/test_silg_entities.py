@@ -6,7 +6,7 @@ import torch
 
 from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig

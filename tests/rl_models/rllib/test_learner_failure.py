@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.algorithms.impala import Impala
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from tests.rl_models.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")

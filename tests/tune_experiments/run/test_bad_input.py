@@ -113,14 +113,14 @@ def test_help_names_every_preset(capsys):
         ("--workers.worlds-per-runner", -1),
         ("--workers.runners", -1),
         ("--workers.fragment-length", 0),
-        ("--learner.minibatches", 0),
+        ("--learner.num-minibatches", 0),
         ("--learner.gamma", "nan"),
-        ("--learner.lambda_", 1.5),
+        ("--learner.gae-lambda", 1.5),
         ("--num-agents", 0),
         ("--marginal.learning-rate", -1.0),
         ("--network.hidden", 0),
         ("--sync.learning-rate", "inf"),
-        ("--marginal.entropy-weight", "nan"),
+        ("--marginal.entropy-coef", "nan"),
     ],
 )
 def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, flag, value):

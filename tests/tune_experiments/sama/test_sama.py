@@ -52,7 +52,7 @@ def fragment_of(trial, worlds=6, length=10):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
-    config = dataclasses.replace(SMOKE, layouts=(layout,))
+    config = dataclasses.replace(SMOKE, tasks=(layout,))
     trial = plan(config, f"sama-{layout}", 0)
     policy, fragment = fragment_of(trial)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
@@ -258,7 +258,7 @@ def test_the_transcript_tells_every_goal_and_reflection():
 
 
 def test_methods_are_rows_in_kitchens():
-    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), layouts=("cramped_room", "coordination_ring"))
+    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=("cramped_room", "coordination_ring"))
     assert methods_of(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
     trial = plan(config, "selfplay-coordination_ring", 0)
     world = trial.make_world(num_worlds=1, first_world=0)
@@ -270,7 +270,7 @@ def test_methods_are_rows_in_kitchens():
 def test_conditions_change_the_planner_and_nothing_that_was_learned():
     found = conditions(LAPTOP)
     assert len(found) == 16
-    learned = ("network", "learner", "states", "reward_source", "layouts", "methods", "round_steps")
+    learned = ("network", "learner", "states", "reward_source", "tasks", "methods", "round_steps")
     for config in found.values():
         assert all(getattr(config, name) == getattr(LAPTOP, name) for name in learned)
     assert len(set(map(repr, found.values()))) == len(found)
@@ -292,7 +292,7 @@ def test_a_table_shows_one_kitchen_with_its_conditions():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"layouts": ("kitchen",)}, "--layouts must be some of cramped_room"),
+        ({"tasks": ("kitchen",)}, "--tasks must be some of cramped_room"),
         ({"reflections": 4}, "--reflections must be between 0 and 3"),
         ({"random_share": 1.5}, "--random-share must be between 0 and 1"),
         ({"methods": ()}, "--methods must be one or more"),
@@ -382,5 +382,5 @@ def test_a_run_whose_planner_cannot_answer_is_refused_at_once(planner, reason, t
 
 def test_the_paper_preset_has_what_the_paper_says():
     assert (PAPER.learner.learning_rate, PAPER.learner.gamma, PAPER.max_episode_steps) == (5e-5, 0.99, 400)
-    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.layouts)) == (10, 3, set(LAYOUTS))
+    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.tasks)) == (10, 3, set(LAYOUTS))
     assert find_experiment("sama_ablations").presets["laptop"].budget_env_steps == LAPTOP.budget_env_steps

@@ -25,7 +25,7 @@ from tune_experiments.sama_overcooked import SMOKE
 FLAGS = """
     --preset smoke --planner openai --methods code --translates-states --states 4 --budget-env-steps 320
     --max-episode-steps 40 --test-episodes 1 --model.name m --model.chat.endpoint.timeout-seconds 2
-    --model.chat.endpoint.tries 1 --model.chat.budget.calls-per-minute 1e9 --validations 1 --checkpoints 1
+    --model.chat.endpoint.tries 1 --model.chat.budget.calls-per-minute 1e9
 """
 
 
