@@ -1,18 +1,24 @@
 """Configurations as JSON: nested frozen dataclasses out, the same ones back, every value checked against its type.
 
-Handled types: int, float, str, bool, None, Literal, tuples, `dict[str, ...]`, unions of these, and dataclasses.
-Never pickle: a configuration can be read from a stranger's folder. This file must not know about any experiment.
+Pydantic reads the values, strictly. The dataclasses around them are read here: all their fields have defaults, and yet
+a field that is missing in a file is an error, unless it came later than the file. Never pickle: a configuration can be
+read from a stranger's folder. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
+import json
 import math
+import reprlib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.experiment.errors import UserError
 
@@ -20,6 +26,9 @@ __all__ = ["config_from_json", "config_to_json", "describe_type", "first_differe
 
 Config = TypeVar("Config")
 _NOT_FINITE = ("nan", "inf", "-inf")
+_SHORT = reprlib.Repr()
+"""Writes what a stranger's file holds, however long and deep."""
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
 def config_to_json(config: Any) -> dict[str, Any]:
@@ -43,8 +52,8 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
         UserError: a missing, unknown or ill-typed field, by its dotted path.
     """
     if not isinstance(data, Mapping):
-        raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {data!r}")
-    hints = typing.get_type_hints(cls)
+        raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {_SHORT.repr(data)}")
+    hints = typing.get_type_hints(cls, include_extras=True)
     names = [field.name for field in dataclasses.fields(typing.cast(Any, cls)) if field.init]
     later = {field.name for field in dataclasses.fields(typing.cast(Any, cls)) if _came_later(field)}
     unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - later)
@@ -82,7 +91,14 @@ def describe_type(hint: Any) -> str:
         return f"{len(arguments)} values ({', '.join(describe_type(argument) for argument in arguments)})"
     if origin is dict:
         return f"names with values, each {describe_type(arguments[1])}"
-    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "None"}
+    words = {
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        bool: "true or false",
+        type(None): "None",
+        Path: "a path",
+    }
     return words.get(hint, getattr(hint, "__name__", str(hint)))
 
 
@@ -93,6 +109,8 @@ def _to_json(value: Any) -> Any:
         return {key: _to_json(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):
         return [_to_json(inner) for inner in value]
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON has no name for it
     if value is None or isinstance(value, bool | int | float | str):
@@ -102,52 +120,40 @@ def _to_json(value: Any) -> Any:
 
 def _from_json(hint: Any, value: Any, where: str) -> Any:
     """`value` as `hint`, exactly: 1 is a float where one is due, and True is no int."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Annotated:
-        return _from_json(arguments[0], value, where)
-    if origin in (Union, types.UnionType):
-        return _from_union(hint, value, where)
     if dataclasses.is_dataclass(hint):
         return config_from_json(typing.cast(type, hint), value, where)
-    if origin is Literal:
-        fits = any(type(value) is type(choice) and value == choice for choice in arguments)
-    elif origin is tuple and isinstance(value, list):
-        return _tuple_from_json(hint, value, where)
-    elif origin is dict and isinstance(value, Mapping):
-        return {key: _from_json(arguments[1], inner, f"{where}.{key}") for key, inner in value.items()}
-    elif hint is float:
-        fits = (isinstance(value, int | float) and not isinstance(value, bool)) or value in _NOT_FINITE
-        with contextlib.suppress(OverflowError):  # a whole number that no float can hold stays what it is
-            value = float(value) if fits else value
-        fits = isinstance(value, float)
-    else:
-        fits = type(value) is hint or hint is Any
-    if not fits:
-        raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
-    return value
+    refused: list[Any] = []
+    # Strictly, no number is written as a word. If not, our words for what is not finite are; they must come back alike.
+    for is_strict in (True, False):
+        try:
+            text = json.dumps(value)
+            found = _reader(hint, is_strict).validate_json(text)
+            if is_strict or json.dumps(_to_json(found)) == text:
+                return found
+        except ValidationError as error:
+            refused += error.errors(include_url=False)
+        except RecursionError:
+            break
+    raise UserError(_sentence(hint, value, refused[0]["loc"] if refused else (), where))
 
 
-def _from_union(hint: Any, value: Any, where: str) -> Any:
-    """The first alternative that takes the value as it is, else the first that takes it at all."""
-    for wanted_exactly in (True, False):
-        for alternative in typing.get_args(hint):
-            if wanted_exactly and type(value) is not alternative:
-                continue
-            try:
-                return _from_json(alternative, value, where)
-            except UserError:
-                continue
-    raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
+@functools.cache
+def _reader(hint: Any, is_strict: bool) -> TypeAdapter[Any]:
+    return TypeAdapter(hint, config=ConfigDict(strict=is_strict, allow_inf_nan=not is_strict))
 
 
-def _tuple_from_json(hint: Any, value: list[Any], where: str) -> tuple[Any, ...]:
-    arguments = typing.get_args(hint)
-    each = [arguments[0]] * len(value) if len(arguments) == 2 and arguments[1] is Ellipsis else list(arguments)
-    if len(each) != len(value):
-        raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
-    return tuple(
-        _from_json(inner, item, f"{where}[{i}]") for i, (inner, item) in enumerate(zip(each, value, strict=True))
-    )
+def _sentence(hint: Any, value: Any, place: Sequence[int | str], where: str) -> str:
+    """What would be right where the value is wrong: in itself, or in an entry of a tuple or a dict."""
+    for step in place:
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if origin is tuple and isinstance(step, int) and step < len(value):
+            where, hint = f"{where}[{step}]", arguments[0 if arguments[-1] is Ellipsis else step]
+        elif origin is dict:
+            where, hint = f"{where}.{step}", arguments[1]
+        else:
+            break
+        value = value[step]
+    return f"{where} must be {describe_type(hint)}, not {_SHORT.repr(value)}"
 
 
 def _differences(old: Any, new: Any, path: str) -> list[tuple[str, str, str]]:
