@@ -1,18 +1,42 @@
 """Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
 
-A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf` are never
-in range. This file must not know about any experiment.
+A range that always holds stands beside its field, as `games: PositiveInt = 256` or `hold_share: Share = 0.2`, and
+`check_ranges` refuses what is outside. A field is named by its dotted path, as on the command line, and the sentence
+names the flag. `nan` and `inf` are never in range. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any
+import typing
+from typing import Annotated, Any
 
+from pydantic import Field, ValidationError
+
+from tune_experiments.experiment.config_json import describe_range, reader_of
 from tune_experiments.experiment.config_path import flag_of, value_at
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["check_above", "check_at_least", "check_between", "check_some", "check_workers"]
+__all__ = ["Share", "check_above", "check_at_least", "check_between", "check_ranges", "check_some"]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A part of something, of 1 at most."""
+
+
+def check_ranges(config: Any, path: str = "") -> None:
+    """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below."""
+    plain, ranged = typing.get_type_hints(type(config)), typing.get_type_hints(type(config), include_extras=True)
+    for field in dataclasses.fields(config):
+        value, hint = getattr(config, field.name), ranged[field.name]
+        if dataclasses.is_dataclass(value):
+            check_ranges(value, f"{path}{field.name}.")
+        elif hint != plain[field.name]:
+            try:
+                reader_of(hint).validate_python(value)
+            except ValidationError as error:
+                refused = error.errors(include_url=False)[0]["input"]
+                _require(False, f"{path}{field.name}", describe_range(hint), refused)
 
 
 def check_at_least(least: float, config: Any, *paths: str) -> None:
@@ -38,12 +62,6 @@ def check_some(config: Any, *paths: str) -> None:
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
-
-
-def check_workers(config: Any) -> None:
-    """Refuse `config.workers` that could not sample or learn."""
-    check_at_least(1, config, "workers.worlds_per_runner", "workers.fragment_length")
-    check_at_least(0, config, "workers.runners", "workers.learners", "workers.aggregators", "workers.gpus_per_learner")
 
 
 def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:

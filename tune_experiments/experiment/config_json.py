@@ -22,10 +22,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["config_from_json", "config_to_json", "describe_type", "first_differences"]
+__all__ = ["config_from_json", "config_to_json", "describe_range", "describe_type", "first_differences", "reader_of"]
 
 Config = TypeVar("Config")
-_NOT_FINITE = ("nan", "inf", "-inf")
+_BOUNDS = {"ge": "at least", "gt": "larger than", "le": "at most", "lt": "less than"}
 _SHORT = reprlib.Repr()
 """Writes what a stranger's file holds, however long and deep."""
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
@@ -80,7 +80,7 @@ def describe_type(hint: Any) -> str:
     """A type in words for an error: `one of smoke, laptop`, `a whole number`, `a number or None`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        return describe_type(arguments[0])
+        return ", ".join(filter(None, (describe_type(arguments[0]), describe_range(hint))))
     if origin is Literal:
         return f"one of {', '.join(str(value) for value in arguments)}"
     if origin in (Union, types.UnionType):
@@ -100,6 +100,18 @@ def describe_type(hint: Any) -> str:
         Path: "a path",
     }
     return words.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def describe_range(hint: Any) -> str:
+    """The range that a type is annotated with, e.g. `at least 0 and at most 1`; empty if there is none."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is not typing.Annotated:
+        return " or ".join(filter(None, map(describe_range, arguments)))
+    limits = [limit for one in arguments[1:] for limit in getattr(one, "metadata", [one])]
+    bounds = {name: getattr(limit, name) for limit in limits for name in _BOUNDS if hasattr(limit, name)}
+    if arguments[0] is int and "gt" in bounds:
+        bounds = {"ge": bounds.pop("gt") + 1} | bounds
+    return " and ".join(f"{_BOUNDS[name]} {bound}" for name, bound in bounds.items())
 
 
 def _to_json(value: Any) -> Any:
@@ -127,7 +139,7 @@ def _from_json(hint: Any, value: Any, where: str) -> Any:
     for is_strict in (True, False):
         try:
             text = json.dumps(value)
-            found = _reader(hint, is_strict).validate_json(text)
+            found = reader_of(hint, is_strict).validate_json(text)
             if is_strict or json.dumps(_to_json(found)) == text:
                 return found
         except ValidationError as error:
@@ -138,7 +150,8 @@ def _from_json(hint: Any, value: Any, where: str) -> Any:
 
 
 @functools.cache
-def _reader(hint: Any, is_strict: bool) -> TypeAdapter[Any]:
+def reader_of(hint: Any, is_strict: bool = True) -> TypeAdapter[Any]:
+    """What pydantic reads and checks a value of this type with; one that is strict takes finite numbers alone."""
     return TypeAdapter(hint, config=ConfigDict(strict=is_strict, allow_inf_nan=not is_strict))
 
 

@@ -17,7 +17,7 @@ from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -104,7 +104,7 @@ class MessengerRunConfig:
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
         check_at_least(1, self, "first_stage_env_steps", "budget_env_steps", "validations", "checkpoints", "frames")
         check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
-        check_workers(self)
+        check_ranges(self)
         check_at_least(1, self, "network.features", "network.maps", "network.hidden", "encoder.word_features")
         check_at_least(0, self, "encoder.padded_to", "learner.clip_gradient", "learner.entropy_weight")
         check_at_least(0, self, "learner.final_entropy_weight", "learner.value_weight")

@@ -15,7 +15,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 
@@ -103,7 +103,7 @@ class OvercookedConfig:
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validations", "checkpoints")
         check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
-        check_workers(self)
+        check_ranges(self)
         check_some_widths(self.network)
         check_at_least(0, self, "shaping.env_steps", "learner.entropy_env_steps", "learner.entropy_weight")
         check_at_least(0, self, "learner.final_entropy_weight", "learner.value_weight")

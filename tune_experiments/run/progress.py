@@ -5,6 +5,7 @@ Updates are plain dicts, the rows of a trial's log. This file must not know who 
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -47,7 +48,7 @@ class Progress:
             BarColumn(bar_width=16),
             _Words("env steps", _steps),
             _Words("speed", _speed_text),
-            *(_Words(heading, lambda task, key=key: _number(task, key)) for heading, key in columns.items()),
+            *(_Words(heading, functools.partial(_number, key)) for heading, key in columns.items()),
             _Words("left", _end, "left"),
             console=self._console,
             refresh_per_second=2,
@@ -94,7 +95,7 @@ class Progress:
         self._live.stop()
 
     def _line(self, task: Task) -> str:
-        numbers = (f"{heading} {_number(task, key)}" for heading, key in self._columns.items())
+        numbers = (f"{heading} {_number(key, task)}" for heading, key in self._columns.items())
         return "  ".join([task.description, _steps(task), _speed_text(task), *numbers, _end(task)])
 
     def _print(self, line: str) -> None:
@@ -136,7 +137,7 @@ def _speed_text(task: Task) -> str:
     return "-/s" if speed is None else f"{speed:,.0f}/s"
 
 
-def _number(task: Task, key: str) -> str:
+def _number(key: str, task: Task) -> str:
     value = task.fields["latest"].get(key)
     if isinstance(value, str):
         return value
