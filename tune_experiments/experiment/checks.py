@@ -22,6 +22,8 @@ __all__ = ["Share", "check_above", "check_at_least", "check_between", "check_ran
 
 Share = Annotated[float, Field(ge=0, le=1)]
 """A part of something, of 1 at most."""
+_OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
+"""Pydantic's names for errors of range."""
 
 
 def check_ranges(config: Any, path: str = "") -> None:
@@ -35,8 +37,9 @@ def check_ranges(config: Any, path: str = "") -> None:
             try:
                 reader_of(hint).validate_python(value)
             except ValidationError as error:
-                refused = error.errors(include_url=False)[0]["input"]
-                _require(False, f"{path}{field.name}", describe_range(hint), refused)
+                # A value of another type is told where it is read: from the command line or from JSON.
+                for one in error.errors(include_url=False):
+                    _require(one["type"] not in _OUTSIDE, f"{path}{field.name}", describe_range(hint), one["input"])
 
 
 def check_at_least(least: float, config: Any, *paths: str) -> None:
