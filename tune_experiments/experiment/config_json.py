@@ -103,7 +103,7 @@ def describe_type(hint: Any) -> str:
 
 
 def describe_range(hint: Any) -> str:
-    """The range that a type is annotated with, e.g. `at least 0 and at most 1`; empty if there is none."""
+    """The range that a type is annotated with, e.g. `between 0 and 1`; empty if there is none."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is not typing.Annotated:
         return " or ".join(filter(None, map(describe_range, arguments)))
@@ -111,6 +111,8 @@ def describe_range(hint: Any) -> str:
     bounds = {name: getattr(limit, name) for limit in limits for name in _BOUNDS if hasattr(limit, name)}
     if arguments[0] is int and "gt" in bounds:
         bounds = {"ge": bounds.pop("gt") + 1} | bounds
+    if {"ge", "le"} <= bounds.keys():
+        return f"between {bounds['ge']} and {bounds['le']}"
     return " and ".join(f"{_BOUNDS[name]} {bound}" for name, bound in bounds.items())
 
 

@@ -35,12 +35,12 @@ class Config:
 WRONG = [
     ("learner.learning-rate", 0.0, "larger than 0"),
     ("learner.learning-rate", math.inf, "larger than 0"),
-    ("learner.gamma", math.nan, "at least 0 and at most 1"),
-    ("learner.gamma", 1.5, "at least 0 and at most 1"),
+    ("learner.gamma", math.nan, "between 0 and 1"),
+    ("learner.gamma", 1.5, "between 0 and 1"),
     ("games", 0, "at least 1"),
     ("layers", 0, "at least 1"),
     ("limit", -1, "at least 0"),
-    ("num-agents", 4, "at least 2 and at most 3"),
+    ("num-agents", 4, "between 2 and 3"),
 ]
 
 
