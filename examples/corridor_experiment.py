@@ -33,7 +33,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.checks import check_at_least, check_some, check_workers
+from tune_experiments.experiment.checks import check_at_least, check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results.rows import Result
@@ -71,7 +71,7 @@ class Config:
         check_some(self, "methods")
         check_at_least(1, self, "network.hidden", "network.message", "budget_env_steps", "test_episodes")
         check_at_least(0, self, "agreement_weight", "learning_rate", "entropy_coef")
-        check_workers(self)
+        check_ranges(self)
 
 
 LAPTOP = Config()

@@ -14,14 +14,7 @@ from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName
-from tune_experiments.experiment.checks import (
-    check_above,
-    check_actor_critic,
-    check_at_least,
-    check_between,
-    check_some,
-    check_workers,
-)
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 _MOST_AGENTS = 4
@@ -110,11 +103,10 @@ class Config:
         check_some(self, "methods", "valid_rooms", "test_rooms")
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
         check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
-        check_workers(self)
+        check_ranges(self)
         check_between(1, _MOST_AGENTS, self, "num_agents")
         check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
         check_at_least(1, self, "network.cell_features", "network.agent_features")
-        check_actor_critic(self)
         check_at_least(0, self, "cordial.start", "cordial.floor", "cordial.decline_episodes")
         check_between(0, 1, self, "cordial.decline")
         for family in FAMILIES:

@@ -18,7 +18,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_learner, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -116,10 +116,9 @@ class MessengerRunConfig:
         )
         check_at_least(1, self, "validate_every_env_steps", "first_stage_validate_every_env_steps")
         check_at_least(1, self, "checkpoint_every_env_steps", "first_stage_checkpoint_every_env_steps")
-        check_workers(self)
+        check_ranges(self)
         check_at_least(1, self, "network.features", "network.maps", "network.hidden", "encoder.word_features")
         check_at_least(0, self, "encoder.padded_to")
-        check_learner(self)
         check_above(0, self, "learner.grounding_weight")
         if self.max_sentences_per_cell is not None:
             check_at_least(1, self, "max_sentences_per_cell")

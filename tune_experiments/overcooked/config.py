@@ -17,7 +17,7 @@ from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_learner, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 
@@ -88,11 +88,10 @@ class OvercookedConfig:
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "valid_episodes", "test_episodes")
         check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
-        check_workers(self)
+        check_ranges(self)
         check_some_widths(self.network)
         check_at_least(0, self, "shaping.env_steps")
         check_above(0, self, "shaping.share")
-        check_learner(self)
 
     @property
     def num_worlds(self) -> int:

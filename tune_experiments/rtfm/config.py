@@ -15,14 +15,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import (
-    check_above,
-    check_at_least,
-    check_between,
-    check_learner,
-    check_some,
-    check_workers,
-)
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
@@ -197,7 +190,7 @@ class RunConfig:
         check_at_least(1, self, "valid_episodes", "task.max_episode_steps")
         # Shuffled documents are other episodes' documents.
         check_at_least(2, self, "test_episodes")
-        check_workers(self)
+        check_ranges(self)
         check_at_least(1, self, "network.word_features", "network.document_hidden", "network.goal_hidden")
         check_at_least(1, self, "network.inventory_hidden", "network.channels", "network.features")
         check_between(MIN_SIZE, MAX_SIZE, self, "task.size", "test_sizes")
@@ -205,7 +198,6 @@ class RunConfig:
             check_channels(self.network.channels)
         except ValueError as error:
             raise UserError(f"--network.channels: {error}") from error
-        check_learner(self)
 
 
 @dataclass(frozen=True)

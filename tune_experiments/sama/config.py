@@ -19,14 +19,7 @@ from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import (
-    check_above,
-    check_at_least,
-    check_between,
-    check_learner,
-    check_some,
-    check_workers,
-)
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 
@@ -140,11 +133,10 @@ class SamaConfig:
         check_at_least(1, self, "valid_episodes", "test_episodes", "model.concurrency")
         check_at_least(1, self, "network.features", "network.hidden", "network.convolutions", "encoder.word_features")
         check_at_least(0, self, "shots", "encoder.padded_to")
-        check_learner(self)
         check_at_least(0, self, "fine_tuning.rounds")
         check_at_least(1, self, "fine_tuning.episodes")
         check_above(0, self, "fine_tuning.share")
-        check_workers(self)
+        check_ranges(self)
         if not self.network.convolutions:
             raise UserError("--network.convolutions must be one or more widths")
         self._keep_folders()

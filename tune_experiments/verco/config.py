@@ -20,14 +20,7 @@ from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import (
-    check_above,
-    check_at_least,
-    check_between,
-    check_learner,
-    check_some,
-    check_workers,
-)
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 FIRST_WORLD_OF_LESSONS = 10_000
@@ -149,9 +142,8 @@ class VercoConfig:
         check_at_least(1, self, "concurrency", "budget_env_steps", "valid_episodes", "test_episodes")
         check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
         check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
-        check_learner(self)
         check_at_least(1, self, "distillation.epochs", "distillation.batch")
-        check_workers(self)
+        check_ranges(self)
         check_at_least(0, self, "max_episode_steps", "training_episode_steps")
         check_at_least(0, self, "learner.critic_learning_rate")
         check_above(0, self, "learner.symbolic_learning_rate", "distillation.learning_rate")
