@@ -31,6 +31,8 @@ def test_the_installed_ray_has_every_private_name_that_is_touched(place):
 def touched(path):
     """Private names of Ray in a file, and private modules of Ray that it imports."""
     known = {name for names in PRIVATE_NAMES.values() for name in names if name.startswith("_")}
+    if "rllib" not in path.parts:  # where nothing is derived from RLlib's classes, functions of ours may be called so
+        known -= {"_sample", "_forward", "_update"}
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute) and node.attr in known:
             yield node.attr
