@@ -52,7 +52,7 @@ def time_rllib_loop(config: AlgorithmConfig, turns: int) -> LoopTimes:
         steps = {NUM_ENV_STEPS_SAMPLED_LIFETIME: runner.num_env_steps_sampled_lifetime}
         Learner.update(learner, episodes=[fragment], timesteps=steps)
         weights = learner.get_state(components=COMPONENT_RL_MODULE)[COMPONENT_RL_MODULE]
-        runner.set_state({COMPONENT_RL_MODULE: weights, WEIGHTS_SEQ_NO: learner._weights_seq_no})
+        runner.set_state({COMPONENT_RL_MODULE: weights, WEIGHTS_SEQ_NO: learner.weights_number})
 
     policy = learner.module[DEFAULT_MODULE_ID].policy
     times = time_loop(collect, update, policy, config.learner_config_dict["objective"], turns)

@@ -15,8 +15,7 @@ import sys
 import time
 from typing import Any
 
-from ray._private.node import Node
-from ray._private.parameter import RayParams
+from rl_models.rllib.private_ray import start_node
 
 
 def main() -> int:
@@ -30,7 +29,7 @@ def main() -> int:
     )
     parser.add_argument("--object-store-bytes", type=int, default=150 * 2**20)
     words = parser.parse_args()
-    node = Node(_parameters(words), head=False, shutdown_at_exit=True, spawn_reaper=True, connect_only=False)
+    node = start_node(**_parameters(words))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print(f"node of {words.cpus} CPUs joined {words.address}", flush=True)
     while not node.dead_processes():
@@ -39,8 +38,8 @@ def main() -> int:
     return 1
 
 
-def _parameters(words: argparse.Namespace) -> Any:
-    return RayParams(
+def _parameters(words: argparse.Namespace) -> dict[str, Any]:
+    return dict(
         gcs_address=words.address,
         node_ip_address="127.0.0.1",
         temp_dir=words.temp_dir,
