@@ -15,6 +15,8 @@ os.environ.pop("RAY_ADDRESS", None)
 
 import pytest
 
+pytest_plugins = ["tests.tiers"]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def models_folder(tmp_path_factory):
