@@ -15,7 +15,7 @@ os.environ.pop("RAY_ADDRESS", None)
 
 import pytest
 
-pytest_plugins = ["tests.tiers"]
+pytest_plugins = ["tests.tiers", "pytester"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -64,6 +64,7 @@ def test_no_world_imports_its_wrappers(path):
     assert not wrong, f"{path} must not import {wrong}"
 
 
+@pytest.mark.processes
 def test_importing_the_worlds_brings_in_numpy_alone():
     code = (
         "import sys, rl_envs, rl_envs.testing, rl_envs.matrix_game.world\n"

@@ -22,6 +22,7 @@ def start(mark, code="import time; time.sleep(100)"):
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {MARK: mark})
 
 
+@pytest.mark.processes
 def test_only_what_carries_the_mark_is_found_and_killed():
     name = f"test_{os.getpid()}"
     ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
@@ -41,6 +42,7 @@ def test_only_what_carries_the_mark_is_found_and_killed():
             process.wait()
 
 
+@pytest.mark.processes
 def test_children_that_left_their_parent_and_their_session_are_found_too():
     name = f"orphans_{os.getpid()}"
     child = "[sys.executable, '-c', 'import time; time.sleep(100)'], start_new_session=True"
@@ -50,6 +52,7 @@ def test_children_that_left_their_parent_and_their_session_are_found_too():
     assert kill_marked(name) == 1
 
 
+@pytest.mark.processes
 def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
     name = f"zombie_{os.getpid()}"
     process = start(name, "pass")
@@ -58,6 +61,7 @@ def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
     process.wait()
 
 
+@pytest.mark.processes
 def test_a_process_of_ray_that_gives_itself_a_title_keeps_the_mark():
     """Titles are written over the environment by default, and what has lost its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)

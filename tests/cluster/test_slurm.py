@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 SCRIPT = Path(__file__).resolve().parents[2] / "cluster" / "slurm" / "concord.sbatch"
 TOKEN = "a" * 64
 

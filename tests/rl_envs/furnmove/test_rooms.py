@@ -100,6 +100,7 @@ def test_rooms_are_made_in_milliseconds(size, limit_milliseconds):
     assert (time.process_time() - begin) / 40 < 3 * limit_milliseconds / 1000  # thrice: the machine may be shared
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("size", SIZES)
 def test_a_seed_makes_the_same_room_in_every_process(size):
     program = (

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
@@ -18,6 +20,8 @@ from tests.rl_models.chat.loopback import Loopback, Step, say
 from tests.rl_models.planners.kitchens import features, roll
 from tests.rl_models.planners.play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
+
+pytestmark = pytest.mark.processes
 
 LAYOUT = "cramped_room"
 HEAD = "def reward(previous, current):\n    "

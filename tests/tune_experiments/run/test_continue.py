@@ -111,6 +111,7 @@ def runs(tmp_path_factory):
     return unbroken, broken
 
 
+@pytest.mark.processes
 def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):
     unbroken, broken = (rows_of(folder / "trials/sync_13_cordial-seed0/metrics.jsonl") for folder in runs)
     assert [row["env_steps"] for row in broken] == [160 * number for number in range(1, ROWS + 1)]

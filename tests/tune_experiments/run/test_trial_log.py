@@ -49,6 +49,7 @@ def test_rewind_cuts_the_future_and_nothing_else(tmp_path):
     assert curves(tmp_path)["episode/success"] == [(10, 0.1), (20, 0.2), (30, 0.9)]
 
 
+@pytest.mark.processes
 def test_a_killed_and_continued_log_equals_an_unbroken_one(tmp_path):
     with TrialLog(tmp_path / "unbroken") as unbroken:
         for step in range(10, 60, 10):
