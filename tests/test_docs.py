@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "cluster" / "README.md", *ROOT.glob("docs/**/*.md")]
 )
 FILE = re.compile(
-    r"\b(?:rl_envs|rl_models|tune_experiments|cluster|benchmarks|tests|examples|docs)(?:/[\w.]+)*/[\w.]*\w\.\w+"
+    r"\b(?:rl_envs|rl_models|tune_experiments|cluster|benchmarks|tests|docs)(?:/[\w.]+)*/[\w.]*\w\.\w+"
 )
 MODULE = re.compile(r"python -m ((?:rl_envs|rl_models|tune_experiments|cluster|benchmarks)[\w.]*)")
 
@@ -41,5 +42,8 @@ def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(
     worlds = [path.parent.name for path in ROOT.glob("rl_envs/*/world.py") if path.parent.name != "core"]
     assert {f"worlds/{name}.html" for name in worlds} <= set(pages)
     assert "episode end" in pages["worlds/furnmove.html"]
+    tutorials = " ".join(re.sub(r"<[^>]+>", "", pages[name]) for name in pages if name.startswith("tutorials/"))
+    for example in ROOT.glob("examples/[!_]*.py"):
+        assert example.read_text(encoding="utf-8").splitlines()[0][3:40] in html.unescape(tutorials), example
     foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"?(?:https?:)?//[^\" >]+")
     assert [found for text in pages.values() for found in foreign.findall(text)] == []
