@@ -17,7 +17,7 @@ from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import RELEASED, EmmaSizes
 from rl_models.schedule import Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team

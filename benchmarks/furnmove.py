@@ -23,8 +23,7 @@ from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.objective import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.losses.coordination import CoordinationLoss
-from rl_models.losses.cordial import CoordinationSet
+from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team

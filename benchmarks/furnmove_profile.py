@@ -27,8 +27,8 @@ from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.layers import grid_convolutions
 from rl_models.layers.communication import CommunicationRound
 from rl_models.layers.recurrence import SteppedLstm
-from rl_models.losses import coordination
-from rl_models.losses.coordination import CoordinationLoss
+from rl_models.losses import cordial as coordination
+from rl_models.losses.cordial import CoordinationLoss
 from rl_models.networks.tbone import Tbone
 from rl_models.policy import TeamPolicy
 from rl_models.training import loop

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.harness.clock import median, median_ratio
 from benchmarks.harness.figures import RATIO, Figure
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import trials
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.methods import MethodName

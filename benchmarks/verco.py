@@ -19,8 +19,8 @@ from benchmarks.harness import salad_world
 from benchmarks.harness.clock import median, median_ratio, timed
 from benchmarks.harness.figures import RATIO, Figure
 from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.llm_config import LoraSettings, SmallModelSettings
 from rl_models.llm.scoring import Scorer, score_alone, score_trie
-from rl_models.llm.settings import LoraSettings, SmallModelSettings
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.trie import Candidates, Ids, trie_of
 

@@ -7,14 +7,15 @@ Keys: `obs/NAME` [B, T + 1, N, ...], `is_first` [B, T + 1], the fragment's steps
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions
+from rl_models.fragment import Fragment
 from rl_models.policy import TeamOutput
-from rl_models.training.fragment import Fragment
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -41,7 +42,7 @@ def without_last_observation(batch: Batch) -> Batch:
 
 
 def steps_of_decisions(batch: Batch) -> Batch:
-    """The K steps at which anybody chooses, each a sequence of its own: [B, T, ...] -> [K, 1, ...].
+    """The K steps at which anybody chooses, each a sequence of its own: [B, T, ...] -> [K, 1, ...]; K may be 0.
 
     What belongs to a fragment and not to a step (`last_values`, `versions`) has done its work and is left out.
 
@@ -55,6 +56,37 @@ def steps_of_decisions(batch: Batch) -> Batch:
     per_step = [key for key, value in batch.items() if value.shape[:2] == place.shape and key != "last_values"]
     cut = {key: batch[key][place][:, None] for key in per_step if not key.startswith("texts/")}
     return cut | {key: value for key, value in batch.items() if key.startswith("texts/")}
+
+
+@dataclass(frozen=True)
+class Share:
+    """How much of a minibatch a part holds; other parts follow, or lie with other learners.
+
+    A loss is made of means, each over some steps. The weighted means of all parts sum to the mean over the minibatch.
+
+    Attributes:
+        steps: share of the B * T joint steps, of which some means are taken.
+        decisions: share of the steps at which anybody chooses, of which the others are taken.
+    """
+
+    steps: Tensor | float = 1.0
+    decisions: Tensor | float = 1.0
+
+
+WHOLE = Share()
+"""Of a minibatch that is learned from at once."""
+
+
+def count_steps(batch: Batch) -> Tensor:
+    """[2] int64, all B * T joint steps, and those at which anybody chooses."""
+    mask, steps = decides(batch), torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
+    return torch.stack([steps, steps if mask is None else mask.any(-1).sum()])
+
+
+def share_of(part: Batch, whole: Tensor) -> Share:
+    """What a part holds of a minibatch with so many steps, [2] as `count_steps` counts them."""
+    steps, decisions = count_steps(part) / whole.clamp(min=1)
+    return Share(steps, decisions)
 
 
 def think(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:

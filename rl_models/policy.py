@@ -1,4 +1,4 @@
-"""A team's mind: one network, one head for the joint policy, one for the values.
+"""A team's policy: one network, one head for the joint policy, one for the values.
 
 `forward` is the only way from observations to a policy: acting calls it with T = 1 and training with whole
 fragments, so both compute the same thing. This file knows no world and no algorithm.
@@ -6,18 +6,42 @@ fragments, so both compute the same thing. This file knows no world and no algor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import JointPolicy
-from rl_models.features import Features, State
+
+State: TypeAlias = dict[str, Tensor]
+"""Recurrent state, name -> [B, ...] ([B, N, ...] where each agent has its own); empty for networks without memory."""
+UNVALUED = "unvalued"
+"""Extra: [B, T, N] bool, agents in the game that were not computed, because they carry on while another one decides.
+Their values mean nothing; a network that computes all agents, or has left nobody out, does not name it."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """Output of a network over a window of T steps; a head needs nothing else.
+
+    Attributes:
+        features: [B, T, N, F] float32; [B, T, 1, F] where one network acts for all agents.
+        state: recurrent state after the last step.
+        messages: [B, T, N, message features], the last thing each agent said, where agents talk.
+        extras: anything worth showing (attention maps, masks), name -> [B, T, ...].
+        legal: [B, T, N, A] bool, actions that are possible at all, where the world says so.
+    """
+
+    features: Tensor
+    state: State
+    messages: Tensor | None = None
+    extras: dict[str, Tensor] = field(default_factory=dict)
+    legal: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class TeamOutput:
-    """What a team thinks over a window of T steps.
+    """What a team's forward pass gives over a window of T steps.
 
     Attributes:
         policy: joint policy with batch shape [B, T].

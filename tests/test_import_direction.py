@@ -1,6 +1,7 @@
 """Arrows point one way: worlds and minds know neither each other nor their trainers; heavy libraries stay in place."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,29 @@ def test_no_arrow_points_back(path):
 def test_no_world_imports_its_wrappers(path):
     wrong = sorted(name for name in imports(path, (ROOT / path).read_text()) if name.startswith("rl_envs.wrappers"))
     assert not wrong, f"{path} must not import {wrong}"
+
+
+def arrows_between(name_of, packages=PACKAGES):
+    """Arrows between the groups of files that `name_of` names; imports in functions and for types count too."""
+    modules = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in FILES}
+    arrows = {}
+    for path in (path for path in FILES if path.parts[0] in packages):
+        targets = {name_of(modules[name]) for name in imports(path, (ROOT / path).read_text()) if name in modules}
+        arrows.setdefault(name_of(path), set()).update(targets - {name_of(path)})
+    return arrows
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    graphlib.TopologicalSorter(arrows_between(lambda path: path.as_posix())).prepare()  # its error names the circle
+
+
+def test_no_folder_of_worlds_or_models_imports_itself_by_way_of_others():
+    graphlib.TopologicalSorter(arrows_between(lambda path: path.parent, ("rl_envs", "rl_models"))).prepare()
+
+
+def test_no_two_files_of_the_models_have_the_same_name():
+    names = [path.name for path in FILES if path.parts[0] == "rl_models" and path.name != "__init__.py"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
 @pytest.mark.processes

@@ -26,6 +26,7 @@ from tune_experiments.play.loading import find_checkpoint, load_policy
 from tune_experiments.play.recording import SEED, play_aloud, play_decentralised, record_episode
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison
+from tune_experiments.results.comparison_report import write_comparison
 from tune_experiments.run.doctor import diagnose, report
 from tune_experiments.run.final_evaluation import results_of, tests_of
 from tune_experiments.run.main import show_results
@@ -67,7 +68,7 @@ class Render:
     seed: int = SEED
     """Which episodes to choose from."""
     out: Path | None = None
-    """The GIF to write; by default it lies beside the checkpoints."""
+    """A new GIF; by default it lies beside the checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ def render(command: Render, console: Console) -> None:
     out = command.out or default
     if out.suffix.lower() != ".gif":
         raise UserError(f"--out must end in .gif, not {str(out)!r}")
+    if command.out is not None and out.exists():
+        raise UserError(f"{out} is there already: name a new file with --out")
     try:
         frames = (loaded.experiment.film or record_episode)(loaded, command.seed)
     except NotImplementedError as error:
@@ -195,7 +198,7 @@ def compare(command: Compare, console: Console) -> None:
     comparisons = comparison.compare(comparison.read_runs(command.paths))
     for one in comparisons:
         console.print(one.markdown(), highlight=False, markup=False)
-    for path in comparison.write_comparison(command.paths[0], comparisons):
+    for path in write_comparison(command.paths[0], comparisons):
         console.print(f"wrote {path}", highlight=False)
 
 

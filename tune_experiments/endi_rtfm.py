@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.endi.qmix_config import PAPER_QMIX
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig
 from tune_experiments.endi.rtfm_experiments import team_experiment

@@ -43,7 +43,7 @@ from rl_models.algorithms.objective import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector

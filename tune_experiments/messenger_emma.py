@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import LearnerSettings, MessengerConfig, make_world

@@ -25,7 +25,7 @@ from rich.console import Console
 
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.overcooked.crossplay import play_all, teams_of
-from tune_experiments.overcooked.crossplay_report import in_markdown, write_report
+from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = _read(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Console(soft_wrap=True)
+    out = command.out or command.runs[0] / "crossplay"
+    check_out(out)
     matrix = play_all(teams_of(command.runs, command.methods), command.episodes)
     console.print(in_markdown(matrix), highlight=False, markup=False)
-    for path in write_report(matrix, command.out or command.runs[0] / "crossplay"):
+    for path in write_report(matrix, out):
         console.print(f"wrote {path}", highlight=False)
 
 

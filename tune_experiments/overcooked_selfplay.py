@@ -23,7 +23,7 @@ import dataclasses
 import sys
 
 from rl_models.networks.grid_cnn import GridCnnConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.overcooked import figures
 from tune_experiments.overcooked.config import LearnerSettings, OvercookedConfig, ShapingSettings, make_world

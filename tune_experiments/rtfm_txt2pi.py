@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
     PAPER_NETWORK,

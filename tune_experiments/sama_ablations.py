@@ -26,7 +26,7 @@ from tune_experiments.sama.deviations import departures
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.fine_tuning import plan
 from tune_experiments.sama.manuals import placed
-from tune_experiments.sama.tables import tables
+from tune_experiments.sama.tables import of_training, tables
 from tune_experiments.sama.trials import check, make_test_rounds, methods_of
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
@@ -49,6 +49,7 @@ EXPERIMENT = Experiment(
     test=test,
     departures=lambda config: departures(config, PRESETS["paper"]),
     tables=lambda results: tables(results, CAPTION),
+    of_training=of_training,
     draw=figures.draw,
     film=figures.film,
     make_test_world=make_test_rounds,

@@ -22,7 +22,7 @@ import dataclasses
 import sys
 
 from rl_models.networks.sama import SamaNetworkConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.run.main import main
@@ -33,7 +33,7 @@ from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.evaluation import test
 from tune_experiments.sama.fine_tuning import plan
 from tune_experiments.sama.manuals import placed
-from tune_experiments.sama.tables import tables
+from tune_experiments.sama.tables import of_training, tables
 from tune_experiments.sama.trials import check, make_test_rounds, methods_of
 
 CAPTION = "SAMA in Overcooked"
@@ -95,6 +95,7 @@ EXPERIMENT = Experiment(
     test=test,
     departures=lambda config: departures(config, PAPER),
     tables=lambda results: tables(results, CAPTION),
+    of_training=of_training,
     draw=figures.draw,
     film=figures.film,
     make_test_world=make_test_rounds,

@@ -23,9 +23,9 @@ import dataclasses
 import sys
 
 from rl_models.llm.distillation import DistillationSettings
-from rl_models.llm.settings import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
+from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.networks.vector import VectorConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.run.main import main
 from tune_experiments.verco import figures

@@ -21,9 +21,9 @@ from benchmarks.harness.clock import median, median_ratio, timed
 from benchmarks.harness.tensors import tensors_in
 from rl_models.algorithms.objective import Objective
 from rl_models.batch import Batch, think, to_batch
+from rl_models.fragment import Array, Fragment
 from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamOutput, TeamPolicy
-from rl_models.training.fragment import Array, Fragment
 from rl_models.training.loop import minibatches
 from rl_models.training.text_cache import TextEncodings
 

@@ -22,6 +22,36 @@ RESERVED_KEYS = ("decides", "alive")
 chooses an action now; `alive` [B, N] bool, this agent is in the game. Without them every agent always does."""
 
 
+def deciding(observations: Arrays) -> Array | None:
+    """[B, N] bool, agents that choose an action now and are in the game; None where all always do."""
+    masks = [observations[key] for key in RESERVED_KEYS if key in observations]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
+    """The same numbers in another type.
+
+    Args:
+        name: whose they are, for the sentence.
+        value: any shape, numbers or bools.
+        dtype: type that must hold each of them as it is.
+
+    Returns:
+        same shape, of that type.
+
+    Raises:
+        ValueError: a number would change, or is NaN.
+    """
+    if value.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers that {np.dtype(dtype)} holds, got {value.dtype}")
+    with np.errstate(invalid="ignore", over="ignore"):
+        held = value.astype(dtype)
+        changed = (held != value) | (held.astype(value.dtype) != value)
+    if changed.any():
+        raise ValueError(f"{name} is {held.dtype}, which cannot hold {value[changed][0]} as it is")
+    return held
+
+
 @dataclass(frozen=True)
 class ArraySpec:
     """One observation key of one agent.

@@ -63,9 +63,10 @@ class TextStore:
         return np.array(texts, np.int32).reshape(*np.shape(rows), self.spec.length)
 
     def load(self, table: Array) -> None:
-        """Hold exactly these rows, [D, L] token ids, under the numbers that they have there."""
-        self._rows, self._number, self._table = [], {}, None
-        self.add(table)
+        """Hold exactly these rows, [D, L] token ids, under the numbers that they have there; or raise as `add` does."""
+        loaded = TextStore(self.spec)
+        loaded.add(table)
+        self._rows, self._number, self._table = loaded._rows, loaded._number, None
 
     def compact(self, used: Array) -> Array:
         """Forget every text that no entry of `used` points at.

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl_envs.core.chance import Chance
-from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec
+from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec, deciding, exactly
 from rl_envs.core.texts import TextStore
 
 Info: TypeAlias = dict[str, Any]
@@ -116,7 +116,7 @@ class World(ABC):
 
         Args:
             actions: [B, N] int, or a dict of such arrays where `action_spec` is a dict. Entries of agents that do
-                not decide are ignored.
+                not decide at this moment, or are out of the game, are ignored and may be any number.
             chance: recorded outcomes of the draws that the world would make in this step (`recorded_draws`).
 
         Returns:
@@ -189,7 +189,8 @@ class World(ABC):
             observations, dict of `[B, N, ...]`.
 
         Raises:
-            ValueError: unknown name, missing name or wrong shape.
+            ValueError: unknown name, missing name, wrong shape, a number that the name's type does not hold as it is
+                (0.7 where integers are kept, or NaN), or a state that this world cannot be in.
         """
         blank = self._blank_state(self.num_worlds)
         tables = {f"{_TEXTS}{key}": store for key, store in self.texts.items()}
@@ -200,15 +201,13 @@ class World(ABC):
             raise ValueError(f"{type(self).__name__}.restore: unknown {unknown}, missing {missing}; known {known}")
         chance = Chance(0, self.first_world, self.num_worlds)
         clock = dict(zip(_CLOCK, (chance.key, chance.episode, chance.step), strict=True))
-        for name, target in (clock | blank).items():
-            if name not in state:
-                continue
-            value = np.asarray(state[name])
-            if value.shape != target.shape:
-                raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
-            target[...] = value
-        for name in tables.keys() & state.keys():
-            tables[name].load(state[name])
+        given = _given(state, clock | blank)
+        texts = {name: exactly(f"restore: {name}", np.asarray(state[name]), np.int32) for name in tables.keys() & state}
+        self._check_state(given)
+        for name, value in given.items():
+            (clock | blank)[name][...] = value
+        for name, table in texts.items():
+            tables[name].load(table)
         self.chance, self.state = chance, blank
         self._is_running = True
         self._derive(np.arange(self.num_worlds), given=frozenset(state))
@@ -217,6 +216,9 @@ class World(ABC):
     def render(self, index: int = 0) -> Array:
         """Picture of world `index`, [H, W, 3] uint8."""
         raise NotImplementedError(f"{type(self).__name__} has no picture")
+
+    def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
+        """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
 
     # ----------------------------------------------------------------- hooks
 
@@ -243,6 +245,9 @@ class World(ABC):
     def _needed_state(self) -> set[str]:
         """State names that `restore` cannot do without."""
         return set()
+
+    def _check_state(self, state: Arrays) -> None:  # noqa: B027 (optional hook)
+        """Raise ValueError for a state that cannot be; `state` is what was given, with the right shapes and types."""
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:  # noqa: B027 (optional hook)
         """Recompute what follows from the state after it was set; `given` names what the caller supplied."""
@@ -284,8 +289,15 @@ class World(ABC):
             wanted = (self.num_worlds, self.num_agents)
             raise ValueError(f"actions must be integers of shape {wanted}, got {actions.dtype} {actions.shape}")
         if actions.min() < 0 or actions.max() >= size:
+            actions = self._without_ignored(actions)
+        if actions.min() < 0 or actions.max() >= size:
             raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
         return actions
+
+    def _without_ignored(self, actions: Array) -> Array:
+        """The same actions with 0 for agents that do not choose now."""
+        decides = deciding(self.observe())
+        return actions if decides is None else np.where(decides, actions, np.zeros_like(actions))
 
     def _require_game(self) -> None:
         if not self._is_running:
@@ -296,3 +308,14 @@ class World(ABC):
         if unknown:
             known = sorted(self.recorded_draws) or "none"
             raise ValueError(f"{type(self).__name__} makes no draw called {unknown}; its draws: {known}")
+
+
+def _given(state: Arrays, targets: Arrays) -> Arrays:
+    """What a caller wants restored, with the shapes and types of the targets."""
+    given = {}
+    for name in targets.keys() & state.keys():
+        value, target = np.asarray(state[name]), targets[name]
+        if value.shape != target.shape:
+            raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
+        given[name] = exactly(f"restore: {name}", value, target.dtype)
+    return given

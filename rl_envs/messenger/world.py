@@ -227,12 +227,11 @@ class Messenger(World):
         moves = {"entity_movements"} if self._stage > 1 and self._usual_movement == IMMOVABLE else set()
         return {"entity_places", "entity_symbols", "avatar_places"} | moves
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`; numbers that point nowhere are refused.
+    def _check_state(self, state: Arrays) -> None:
+        """Numbers that point nowhere are refused.
 
         Raises:
-            ValueError: also a place, symbol, movement or id out of range, an avatar between cells, or a game of which
-                no manual can be written.
+            ValueError: a place, symbol, movement or id out of range, or an avatar between cells.
         """
         first, last = FIRST_ENTITY, LAST_ENTITY
         bounds = {
@@ -247,10 +246,17 @@ class Messenger(World):
             values = np.asarray(state.get(name, low))
             if values.size and (values.min() < low or values.max() > high):
                 raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
-        if np.any(np.asarray(state.get("avatar_places", 0)) % 2):
+        if (state["avatar_places"] % 2).any():
             raise ValueError(
                 "restore: avatar_places count half cells and must be even: an avatar is never between cells"
             )
+
+    def restore(self, state: Arrays) -> Arrays:
+        """See `World.restore`.
+
+        Raises:
+            ValueError: also a game of which no manual can be written.
+        """
         before = self.chance, self.state, self._is_running
         try:
             return super().restore(state)

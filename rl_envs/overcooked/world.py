@@ -49,7 +49,7 @@ class Overcooked(World):
     """
 
     agents = ("agent_0", "agent_1")
-    metric_names = ("soups", "shaped_return")
+    metric_names: tuple[str, ...] = ("soups", "shaped_return")
 
     def __init__(
         self,
@@ -206,12 +206,12 @@ class Overcooked(World):
             "shaped_return": self.state["shaped"][rows].sum(1).astype(np.float64),
         }
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`; numbers that point nowhere are refused.
+    def _check_state(self, state: Arrays) -> None:
+        """Numbers that point nowhere are refused.
 
         Raises:
-            ValueError: also a chef off the floor or in the other's cell, a number out of range, or contents that do
-                not belong into this kitchen.
+            ValueError: a chef off the floor or in the other's cell, a number out of range, or contents that do not
+                belong into this kitchen.
         """
         bounds = {
             "agent_cells": (0, self.kitchen.size - 1),
@@ -225,18 +225,14 @@ class Overcooked(World):
             if values.size and (values.min() < low or values.max() > high):
                 raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
         _check_places(self.kitchen, state)
-        return super().restore(state)
 
 
 def _check_places(kitchen: Kitchen, state: Arrays) -> None:
     """Refuse what cannot be in this kitchen, in states whose numbers are in range."""
-    cells = np.asarray(state.get("agent_cells", kitchen.starts)).astype(np.int64)
+    cells = state["agent_cells"]
     if not kitchen.is_floor[cells].all() or (cells[..., 0] == cells[..., -1]).any():
         raise ValueError("restore: agent_cells must be two different floor cells")
-    contents = np.asarray(state.get("contents", kitchen.contents))
-    if contents.shape[-1:] != kitchen.contents.shape:
-        return  # the shape is refused by name
-    own = kitchen.contents
+    contents, own = state["contents"], kitchen.contents
     fits = np.select([own == NOTHING, own == POT], [contents <= SOUP, contents >= POT], contents == own)
     if not fits.all():
         cell = int(np.argwhere(~fits)[0][-1])

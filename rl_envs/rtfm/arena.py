@@ -119,17 +119,16 @@ class Arena(Turns):
     def _needed_state(self) -> set[str]:
         return {"agent_cells", "monster_cells", "item_cells", "monster_names", "item_names"}
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`; numbers that point nowhere are refused.
+    def _check_state(self, state: Arrays) -> None:
+        """Numbers that point nowhere are refused.
 
         Raises:
-            ValueError: also a cell, name or number out of range.
+            ValueError: a cell, name or number out of range.
         """
         for name, bound in self._state_bounds().items():
             values = np.asarray(state.get(name, 0))
             if values.size and (values.min() < 0 or values.max() >= bound):
                 raise ValueError(f"restore: {name} must lie in 0 .. {bound - 1}, got {values.min()} .. {values.max()}")
-        return super().restore(state)
 
     def _state_bounds(self) -> dict[str, int]:
         """State name -> how many values it can have."""

@@ -51,17 +51,15 @@ def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
         values = np.asarray(state.get(name, low))
         if values.size and (values.min() < low or values.max() > high):
             raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
-    if "agent_cells" not in state:
-        return  # Whoever restores says so.
-    agents = np.asarray(state["agent_cells"])
+    agents = state["agent_cells"]
     if not kitchen.is_floor[agents].all() or (agents[..., :1] == agents[..., 1:]).any():
         raise ValueError("restore: agent_cells must be different cells of the floor in every world")
-    held = np.asarray(state.get("held", np.full_like(agents, NOTHING)))
+    held = state.get("held", np.full_like(agents, NOTHING))
     if ((held[..., :1] == held[..., 1:]) & (held[..., :1] != NOTHING)).any():
         raise ValueError("restore: held must name different things in every world")
     if np.isin(held, np.flatnonzero(~kitchen.has)).any():
         raise ValueError("restore: held names a thing that this kitchen lacks")
-    in_plate = np.asarray(state.get("in_plate", np.full((len(agents), NUM_FOODS), NOTHING)))
+    in_plate = state.get("in_plate", np.full((len(agents), NUM_FOODS), NOTHING))
     is_plated = in_plate != NOTHING
     if (is_plated & ~(kitchen.has[:NUM_FOODS] & kitchen.has[NUM_FOODS + in_plate])).any():
         raise ValueError("restore: in_plate names a food or a plate that this kitchen lacks")
@@ -69,7 +67,7 @@ def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
         raise ValueError("restore: what is in_plate must not be held")
     if "thing_cells" in state:
         is_open = _is_open(kitchen, held, in_plate)
-        if (is_open & kitchen.is_floor[np.asarray(state["thing_cells"])]).any():
+        if (is_open & kitchen.is_floor[state["thing_cells"]]).any():
             raise ValueError("restore: thing_cells must not be floor, except for what is held or on a plate")
 
 

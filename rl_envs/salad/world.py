@@ -248,14 +248,13 @@ class Salad(World):
     def _needed_state(self) -> set[str]:
         return {"agent_cells"}
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`; a kitchen that cannot be is refused.
+    def _check_state(self, state: Arrays) -> None:
+        """A kitchen that cannot be is refused.
 
         Raises:
-            ValueError: also a number out of range, an agent off the floor, or a thing in two places.
+            ValueError: a number out of range, an agent off the floor, or a thing in two places.
         """
         check_state(self.kitchen, state, num_macros=macro.NUM_MACROS)
-        return super().restore(state)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "recipe" not in given:

@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
+from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays, deciding
 from rl_envs.core.world import StepResult, World
 from rl_envs.testing.recorder import (
     Record,
@@ -139,17 +139,15 @@ def check_ownership(world: World, record: Record, seed: int) -> None:
 
 
 def check_undecided_actions(world: World, record: Record, seed: int) -> None:
-    """Actions of agents that do not decide, or are out of the game, change nothing."""
-    marks = [key for key in RESERVED_KEYS if key in world.observation_spec]
-    if not marks:
+    """Actions of agents that do not decide, or are out of the game, change nothing, whatever number they are."""
+    if not set(RESERVED_KEYS) & set(world.observation_spec):
         return
 
     def choose(world: World) -> Actions:
-        observations, actions = world.observe(), random_actions(world)
-        decides = np.logical_and.reduce([observations[key] for key in marks])
+        decides, actions = deciding(world.observe()), random_actions(world)
         if isinstance(actions, dict):
-            return {name: _unless(decides, value, world.action_spec[name]) for name, value in actions.items()}  # type: ignore[index]
-        return _unless(decides, actions, world.action_spec)  # type: ignore[arg-type]
+            return {name: _unless(decides, value) for name, value in actions.items()}
+        return _unless(decides, actions)
 
     other = begin(world, seed) + play(world, len(record) - 1, choose)
     require_same(record, other, "the action of an agent that does not decide changes the game")
@@ -162,9 +160,9 @@ def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
         play(world, env_steps)
 
 
-def _unless(decides: Array, actions: Array, size: int) -> Array:
-    """The actions, but the next number wherever nobody decides."""
-    return np.where(decides, actions, (actions + 1) % size)
+def _unless(decides: Array | None, actions: Array) -> Array:
+    """The actions, but wherever nobody decides another number, which need not be an action: -1 or the next one."""
+    return np.where(decides, actions, np.where(actions == 0, -1, actions + 1))  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rl_envs.core.spec import Actions, Array
+from rl_envs.core.spec import Actions, Array, deciding
 from rl_envs.core.world import World
 from rl_envs.testing.recorder import begin, random_actions
 from rl_envs.testing.requirement import require
@@ -33,6 +33,7 @@ def check_refusals(world: World, seed: int) -> None:
     """
     begin(world, seed)
     world.step(random_actions(world))
+    _play_until_somebody_decides(world)
     before = world.snapshot()
     for fault, actions in _wrong_actions(world):
         require(
@@ -49,6 +50,14 @@ def check_refusals(world: World, seed: int) -> None:
     unknown = before | {"a state nobody has": np.zeros(world.num_worlds)}
     require(_raises(ValueError, lambda: world.restore(unknown)), "an unknown state must be refused by ValueError")
     _require_unchanged(world, before, "refusing an unknown state")
+    for key, value in before.items():
+        for wrong in _cannot_be_held(value):
+            spoilt = before | {key: wrong}
+            require(
+                _raises(ValueError, lambda state=spoilt: world.restore(state), naming=key),  # type: ignore[misc]
+                f"a state whose {key!r} ({value.dtype}) is {wrong.flat[0]} must be refused by its name with ValueError",
+            )
+        _require_unchanged(world, before, f"refusing what {key!r} cannot hold")
 
 
 def check_picture(world: World, seed: int) -> None:
@@ -95,16 +104,38 @@ def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:
     ]
 
 
+def _play_until_somebody_decides(world: World) -> None:
+    for _ in range(world.max_episode_steps):
+        decides = deciding(world.observe())
+        if decides is None or decides.any():
+            return
+        world.step(random_actions(world))
+
+
+def _cannot_be_held(value: Array) -> list[Array]:
+    """Numbers that an array's type does not hold as they are, in its shape."""
+    if not value.size:
+        return []
+    wrong = [np.full(value.shape, np.nan)]
+    if value.dtype.kind != "f":
+        wrong.append(np.full(value.shape, 0.7))
+    if value.dtype.kind == "b":
+        wrong.append(np.full(value.shape, 2))
+    elif value.dtype.kind in "iu" and value.itemsize < 8:
+        wrong.append(np.full(value.shape, np.iinfo(value.dtype).max + 1))
+    return wrong
+
+
 def _zeros(world: World) -> Actions:
     zeros = np.zeros((world.num_worlds, world.num_agents), np.int64)
     return dict.fromkeys(world.action_spec, zeros) if isinstance(world.action_spec, dict) else zeros
 
 
-def _raises(kind: type[Exception], act: Callable[[], object]) -> bool:
+def _raises(kind: type[Exception], act: Callable[[], object], naming: str = "") -> bool:
     try:
         act()
-    except kind:
-        return True
+    except kind as fault:
+        return naming in str(fault)
     except Exception:
         return False
     return False

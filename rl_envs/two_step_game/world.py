@@ -51,15 +51,14 @@ class TwoStepGame(World):
         self.observation_spec = {"state": ArraySpec((3,), "uint8", 0, 1, "where the game is: first, 2A, 2B")}
         super().__init__(num_worlds, first_world)
 
-    def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`.
+    def _check_state(self, state: Arrays) -> None:
+        """Refuse a room that there is not.
 
         Raises:
-            ValueError: also a room that there is not.
+            ValueError: there is not.
         """
-        if not np.isin(state.get("room", 0), (FIRST, SAFE, RISKY)).all():
+        if not np.isin(state["room"], (FIRST, SAFE, RISKY)).all():
             raise ValueError(f"restore: room must be 0, 1 or 2, got {state['room']!r}")
-        return super().restore(state)
 
     def _begin(self, rows: Array) -> None:
         self.state["room"][rows] = FIRST

@@ -69,6 +69,10 @@ class TeamEnv(gymnasium.Env):
         """[H, W, 3] uint8 in mode `rgb_array`, else None."""
         return self.game.picture() if self.render_mode == "rgb_array" else None
 
+    def close(self) -> None:
+        """Close the world."""
+        self.world.close()
+
 
 class TeamVectorEnv(VectorEnv):
     """B worlds at once, natively: an ended world begins its next episode in the same step (`AutoresetMode.SAME_STEP`).
@@ -148,6 +152,10 @@ class TeamVectorEnv(VectorEnv):
         if self.render_mode is None:
             return None
         return tuple(self.world.render(index) for index in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the worlds."""
+        self.world.close()
 
     def _with_texts(self, observations: Arrays) -> Arrays:
         texts = {key: self.world.texts[key].look_up(observations[key]) for key in self.world.text_spec}

@@ -87,4 +87,5 @@ class ParallelView(ParallelEnv):
         return self._roster.game.picture() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Close the world."""
+        self._roster.world.close()

@@ -91,6 +91,10 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         """[H, W, 3] uint8 of the present state; None where the world has no picture."""
         return self._roster.game.picture() if self.render_mode == "rgb_array" else None
 
+    def close(self) -> None:
+        """Close the world."""
+        self.world.close()
+
 
 def check_by_rllib(env: MultiAgentEnv) -> None:
     """RLlib's own check of an environment; it plays one env step.

@@ -1,44 +1,35 @@
 """What is minimised: PPO or IMPALA over a team's joint policy, plus declared extra losses; QMIX is `q_learning.py`.
 
-Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once, for the
-Ray-free loop and for RLlib's learners alike.
+Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once.
 
 Joint form: one ratio of joint probabilities, and the sum of all agents' advantages. That sum is the advantage of the
 team's summed reward under the sum of the agents' values, because GAE and V-trace are linear in rewards and values; so
-each value still learns from its own agent's reward. Per-agent form: each agent's ratio of log alpha_j + log pi^i_j for
-the component j that was drawn, with its own advantage, as A Cordial Sync's code has it.
+each value still learns from its own agent's reward. Where agents decide at different times, a decision of the team is
+made whenever anybody decides and lasts until anybody decides again; every value is one of this joint process, so that
+an agent's decision is credited with what it changes for those that carry on. Per-agent form: each agent's ratio of
+log alpha_j + log pi^i_j for the component j that was drawn, with its own advantage over its own decisions, as A Cordial
+Sync's code has it.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
-import torch
 from torch import Tensor
 
 from rl_models.algorithms.qmix import Qmix
-from rl_models.batch import Batch, alive, chosen, decides, leaves, without_last_observation
+from rl_models.batch import WHOLE, Batch, Share, alive, chosen, decides, leaves, without_last_observation
 from rl_models.losses import policy_gradient as pg
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import UNVALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
-Statistics = dict[str, Tensor | float]
 EntropyKind = Literal["component", "marginal"]
 Regressed = Literal["all", "decisions"]
 APPROXIMATE_KL = "policy/approximate_kl"
-
-
-class ExtraLoss(Protocol):
-    """A declared addition to the algorithm's loss."""
-
-    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted scalar to add, and numbers to log."""
-
-    def to(self, device: torch.device) -> None:
-        """Move constant tables to where the batches are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +42,9 @@ class _Objective:
     entropy_kind: EntropyKind = "component"
     is_joint: bool = True
     regressed: Regressed = "all"
-    """Whose values are learned: of `all` agents in the game, or of those that choose at a step. With the latter agents
-    that carry on with a macro action neither add to the value loss nor make its mean smaller."""
+    """Where values are learned: of `all` agents in the game at every step, or only where a decision is made. With the
+    latter steps that carry on with a macro action neither add to the value loss nor make its mean smaller. In the joint
+    form a decision is the team's: it has the values of all agents in the game, also of those that carry on."""
     accumulate: int = 1
     """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
     extra_losses: tuple[ExtraLoss, ...] = ()
@@ -64,7 +56,16 @@ class _Objective:
         """Nothing follows an optimiser step."""
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
-        """[B, T, 1] joint or [B, T, N] per agent."""
+        """[B, T, 1] joint or [B, T, N] per agent.
+
+        Raises:
+            ValueError: the joint form of a team that does not value agents that carry on.
+        """
+        if self.is_joint and UNVALUED in output.extras:
+            raise ValueError(
+                "the joint form sums the values of all agents, and this network has none for agents that carry on "
+                "while another one decides: set is_joint=False"
+            )
         if self.is_joint:
             return output.policy.log_prob(chosen(batch), decides(batch))[..., None]
         return output.policy.component_log_prob(chosen(batch), batch["component"])
@@ -86,33 +87,50 @@ class _Objective:
         mask = decides(batch)
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
 
+    def _valued(self, batch: Batch) -> Tensor | None:
+        """[B, T, N] bool, agents of whom a decision is valued: their own, or in the joint form anybody's."""
+        mask, present = decides(batch), alive(batch)
+        if mask is None or not self.is_joint:
+            return mask
+        anybody = mask.any(-1, keepdim=True).expand_as(mask)
+        return anybody if present is None else anybody & present
+
     def _regressed(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, whose values are learned; None: everybody's."""
-        return decides(batch) if self.regressed == "decisions" else alive(batch)
+        return self._valued(batch) if self.regressed == "decisions" else alive(batch)
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
-        left, acting = leaves(batch), decides(batch)
+        left = leaves(batch)
         if left is not None:
             discounts = discounts * ~left
         truncated = batch["truncated"][..., None].expand_as(values)
         follow = functools.partial(
             following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
         )
-        if acting is not None:
-            values = values_of_decisions(values, batch["reward"], discounts, follow, acting)
         continues = (~ended).float().expand_as(discounts)
-        return Steps(batch["reward"], discounts, continues, follow(values), acting), values
+        steps = Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
+        return values_of_decisions(steps, values, follow)
 
     def _complete(
-        self, output: TeamOutput, batch: Batch, progress: Progress, policy_loss: Tensor, value_loss: Tensor
+        self,
+        output: TeamOutput,
+        batch: Batch,
+        progress: Progress,
+        policy_loss: Tensor,
+        value_loss: Tensor,
+        share: Share,
     ) -> tuple[Tensor, Statistics]:
-        """Add the entropy bonus and the extra losses."""
+        """Add the entropy bonus and the extra losses, each term weighed by its share of the steps it is a mean over."""
         weight = self.entropy_weight.at(progress)
         entropy = self._entropy(output, decides(batch))
-        loss = policy_loss + self.value_weight * value_loss - weight * entropy
+        of_decisions, of_values = policy_loss - weight * entropy, self.value_weight * value_loss
+        # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
+        share_of_values = share.decisions if self.regressed == "decisions" else share.steps
+        loss = share.decisions * of_decisions + share_of_values * of_values
+        total = of_decisions + of_values
         statistics: Statistics = {
             "loss/policy": policy_loss.detach(),
             "loss/value": value_loss.detach(),
@@ -121,9 +139,9 @@ class _Objective:
         }
         for extra in self.extra_losses:
             addition, more = extra(output, batch, progress)
-            loss = loss + addition
+            loss, total = loss + share.steps * addition, total + addition
             statistics |= more
-        return loss, statistics | {"loss/total": loss.detach()}
+        return loss, statistics | {"loss/total": total.detach()}
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
         """Sum over the agents that choose, mean over the steps at which somebody does."""
@@ -139,7 +157,6 @@ class Ppo(_Objective):
     """Proximal policy optimisation with GAE from the values recorded while acting."""
 
     needs_values = True
-    sums_losses = False
     lambda_: float = 0.95
     clip: float = 0.2
     epochs: int = 2
@@ -166,11 +183,14 @@ class Ppo(_Objective):
         prepared = batch | {"advantages": joint, "value_targets": advantages + values}
         return without_last_observation(prepared)
 
-    def loss(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Scalar to minimise on a prepared batch, and numbers to log."""
+    def loss(
+        self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a prepared batch, or on a part that holds this share of it, and numbers to log."""
         log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip, self._mask(batch))
-        loss, statistics = self._complete(output, batch, progress, surrogate, self._value_loss(output.values, batch))
+        value_loss = self._value_loss(output.values, batch)
+        loss, statistics = self._complete(output, batch, progress, surrogate, value_loss, share)
         ratio = log_ratio.detach().exp()
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), self._mask(batch))
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip).float().mean()
@@ -194,7 +214,7 @@ class Impala(_Objective):
     epochs: int = 1
     minibatches: int = 1
     sums_losses: bool = False
-    """Sum over B and T instead of the mean: TorchBeast's constants mean this."""
+    """Sum over B and T instead of the mean: TorchBeast's constants mean this. B is that of all learners."""
     sums_steps: bool = False
     """Sum over T, mean over B: RTFM's constants mean this."""
 
@@ -202,8 +222,13 @@ class Impala(_Objective):
         """Nothing: V-trace depends on the present policy."""
         return batch
 
-    def loss(self, whole: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Scalar to minimise, and numbers to log; `whole` covers all T + 1 observations."""
+    def loss(
+        self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a batch, or on a part that holds this share of it, and numbers to log.
+
+        `whole` covers all T + 1 observations.
+        """
         values = whole.values[:, :-1]
         output = TeamOutput(whole.policy.first(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
@@ -212,11 +237,12 @@ class Impala(_Objective):
         targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = pg.value_error(values, targets, self._regressed(batch))
-        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss)
+        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]
-        scale = worlds * length if self.sums_losses else length if self.sums_steps else 1
-        return loss * scale, statistics
+        if self.sums_losses:
+            return loss * (worlds * length / share.steps), statistics
+        return loss * length if self.sums_steps else loss, statistics
 
 
 Objective = Ppo | Impala | Qmix

@@ -8,20 +8,18 @@ step it sets epsilon and from time to time copies the networks to their targets 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import Batch, decides
+from rl_models.batch import WHOLE, Batch, Share, decides
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
+from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
-
-if TYPE_CHECKING:
-    from rl_models.algorithms.objective import ExtraLoss, Statistics
 
 _BEFORE, _AFTER = slice(None, -1), slice(1, None)
 
@@ -35,8 +33,8 @@ class Qmix:
     Attributes:
         gamma: discount of an env step.
         epsilon: probability of a random action.
-        capacity: fragments that are kept.
-        fragments: in a minibatch.
+        capacity: fragments that a learner keeps.
+        fragments: in a minibatch, of all learners together.
         updates: minibatches after each fragment of all worlds; the paper has one after each episode.
         target_every_updates: when the targets are brought up to date.
         texts: observation keys whose texts the team reads. They are kept as tokens, all other texts are forgotten.
@@ -44,7 +42,6 @@ class Qmix:
     """
 
     needs_values: ClassVar[bool] = False
-    sums_losses: ClassVar[bool] = False
     gamma: float = 0.99
     epsilon: Schedule = field(default_factory=lambda: Schedule.linear(1.0, 0.05, 50_000))
     capacity: int = 5000
@@ -73,8 +70,12 @@ class Qmix:
         told = {f"obs/{key}": batch[f"texts/{key}"][batch[f"obs/{key}"].long()] for key in self.texts}
         return {key: value for key, value in batch.items() if key not in rows and not key.startswith("texts/")} | told
 
-    def loss(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Scalar to minimise on a batch of the replay, and numbers to log; `output` covers all T + 1 observations.
+    def loss(
+        self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a batch of the replay, or on a part that holds this share of it, and numbers to log.
+
+        `output` covers all T + 1 observations.
 
         Raises:
             ValueError: a team that does not act by action values.
@@ -100,7 +101,7 @@ class Qmix:
             addition, more = extra(output, batch, progress)
             loss = loss + addition
             statistics |= more
-        return loss, statistics | {"loss/total": loss.detach()}
+        return share.steps * loss, statistics | {"loss/total": loss.detach()}
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon for whoever acts next, and bring the targets up to date when it is time."""

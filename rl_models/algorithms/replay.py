@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.learners import Rows
 from rl_models.batch import Batch
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
@@ -57,17 +58,20 @@ class Replay:
         self._next = (self._next + worlds) % self.capacity
         self._filled = min(self._filled + worlds, self.capacity)
 
-    def draws(self, number: int, fragments: int, seed: int) -> Iterator[Batch]:
+    def draws(self, number: int, fragments: int, seed: int, held: Rows | None = None) -> Iterator[Batch]:
         """Uniform draws, each without replacement and of all that there are while they are too few.
 
         Args:
             number: of draws.
             fragments: in each.
             seed: of all of them.
+            held: where this replay lies in that of all learners, from which they draw together, each its own rows (in
+                some draws none); None: there is no other.
         """
+        held = held or Rows(0, self._filled, self._filled)
         generator = torch.Generator().manual_seed(seed)
         for _ in range(number):
-            places = torch.randperm(self._filled, generator=generator)[:fragments]
+            places = held.own(torch.randperm(held.total, generator=generator)[:fragments])
             yield {key: value[places] for key, value in self._rows.items()}
 
     def tensors(self) -> dict[str, Tensor]:

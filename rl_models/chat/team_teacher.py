@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from rl_models.chat.asker import Asker, Question, RejectedReplyError
 from rl_models.chat.exchange import ChatRequest, Message
-from rl_models.chat.reading import read_json_object
+from rl_models.chat.parsing import read_json_object
 
 T = TypeVar("T")
 MOST_WORDS = 10

@@ -8,8 +8,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import Features
 from rl_models.layers.agent_linear import AgentLayers
+from rl_models.policy import Features
 
 _NEVER = -1e9
 """Logit of an illegal action: its probability is 0 in every precision, and finite so that its entropy is 0 too."""

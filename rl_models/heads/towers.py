@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor, nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import Features
+from rl_models.heads.legal_policy import LegalPolicyHead
 from rl_models.layers.agent_linear import AgentLinear
+from rl_models.policy import Features
 
 
 class PolicyTower(nn.Module):
@@ -41,3 +44,15 @@ class ValueTower(nn.Module):
         """[B, T, N, F] -> [B, T, N]."""
         values: Tensor = self.value(features.features.chunk(2, -1)[1])
         return values.squeeze(-1)
+
+
+class LegalPolicyTower(LegalPolicyHead):
+    """`LegalPolicyHead` that looks at the first half of the features; `ValueTower` looks at the second."""
+
+    def __init__(self, features: int, actions: int) -> None:
+        """Build the output layer on F features, both halves counted, for A actions."""
+        super().__init__(features // 2, actions)
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] -> joint policy over [B, T] with M = 1."""
+        return super().forward(replace(features, features=features.features.chunk(2, -1)[0]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.llm.base_model import LanguageModelError, first_line
+from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
-from rl_models.llm.settings import Adapter, LoraSettings
 from rl_models.llm.tokens import Tokens
 from rl_models.llm.trie import Candidates, Ids
 
@@ -105,9 +105,13 @@ class AdaptedModel(nn.Module):
         with self.using(adapter), self._recomputing():
             return scorer(self.base, prompts, candidates)
 
-    def version(self, name: Adapter) -> int:
-        """A number that changes whenever an adapter's weights do."""
-        return sum(weight._version for weight in getattr(self, name).values())
+    def weights(self, name: Adapter | None) -> Iterable[Tensor]:
+        """What tells whether values computed with an adapter (None: the bare base) are still good.
+
+        The base never learns, and is moved and cast as a whole: an empty tensor of its type stands for it.
+        """
+        base = torch.empty(0, device=self.base.device, dtype=self.base.dtype)
+        return (base,) if name is None else (base, *getattr(self, name).values())
 
     def checkpoint_layers(self) -> None:
         """Recompute layers in the backward pass.

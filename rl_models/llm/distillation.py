@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
 
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.messages import Writer
 from rl_models.llm.trie import Ids
-from rl_models.losses.distillation import message_cross_entropy
 
 Pair: TypeAlias = tuple[str, str]
 """Prompt of one agent, and the message that a teacher wrote for it."""
@@ -164,3 +164,13 @@ class MessageDistillation:
 def is_held_out(prompt: str, share: float) -> bool:
     """Whether a prompt is among the share that is never learned from; a hash of it decides."""
     return int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4]) < share * 2**32
+
+
+def message_cross_entropy(log_probs: Tensor) -> Tensor:
+    """Mean over messages of -log P(message | prompt), a scalar to minimise (Verco, eq. 1).
+
+    Log-probabilities [R] are sums over tokens.
+
+    The paper sums over agents; with pairs of all agents in one pool that is this mean times N.
+    """
+    return -log_probs.mean()

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import Features
 from rl_models.llm.network import ACTION_SCORES
+from rl_models.policy import Features
 
 _NEVER = -1e9
 """Logit of an illegal action."""

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.generation import generate
+from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.memory import Memory
 from rl_models.llm.narration import Array
-from rl_models.llm.settings import MessageSettings
 from rl_models.llm.trie import Ids
 
 PADDING = -1
@@ -35,7 +35,7 @@ class Writer:
         """A message behind each prompt: the likeliest tokens one by one, or drawn with uniforms [R, L]."""
         if uniforms is not None:
             return self._generate(prompts, uniforms)
-        return self.memory.of(prompts, self._language.version("message"), self._generate)
+        return self.memory.of(prompts, self._language.weights("message"), self._generate)
 
     def text(self, message: Ids) -> str:
         """What is read of a message: its first line, no more words than are allowed."""

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rl_models.llm.base_model import LanguageModelError
-from rl_models.llm.settings import SmallModelSettings
+from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.llm.small_model import Pair, write_small_model
 
 FOLDER_VARIABLE = "CONCORD_LANGUAGE_MODELS"

@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.memory import Memory
-from rl_models.llm.messages import Writer, message_of
+from rl_models.llm.messages import PADDING, Writer, message_of
 from rl_models.llm.narration import Array, Narrator, situations
 from rl_models.llm.scoring import normalise
-from rl_models.llm.settings import LanguageTeamSettings
 from rl_models.llm.trie import Candidates, Ids
 from rl_models.networks.speech import MESSAGES
+from rl_models.policy import UNVALUED, Features, State
 
 ACTION_SCORES = "action_scores"
 """Extra: [B, T, N, A] float32, normalised log-probabilities of the actions' phrases."""
@@ -88,6 +88,11 @@ class LanguageNetwork(nn.Module):
         messages = self.settings.messages
         return messages.most_tokens if messages.sampled and messages.heard != "silence" else 0
 
+    @property
+    def hears_another_world(self) -> bool:
+        """What reaches the others is what was written in another world."""
+        return self.settings.messages.heard == "shuffled"
+
     @torch.no_grad()
     def speak(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> Tensor:
         """What every agent writes about what it sees, [B, T, N, L] int32 as the others get it; L is 0 in silence."""
@@ -101,8 +106,8 @@ class LanguageNetwork(nn.Module):
             each = [prompts[row] for row in rows.ravel()]
             written = self.writer.write(each, uniforms.flatten(0, -2))
             table = self.writer.table(written).reshape(*rows.shape, -1)
-        if self.settings.messages.heard == "shuffled":
-            table = np.roll(table, 1, axis=0)
+        if self.hears_another_world:
+            table = np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)
         return torch.from_numpy(table)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
@@ -123,7 +128,7 @@ class LanguageNetwork(nn.Module):
         lead = counted.shape
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
         all_states = states.new_zeros(*lead, self.features).masked_scatter(place[..., None], states[each])
-        extras = {ACTION_SCORES: all_scores, MESSAGES: said}
+        extras = {ACTION_SCORES: all_scores, MESSAGES: said} | _left_out(obs, counted)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
     def _moments_of(self, obs: dict[str, Tensor], said: Array, counted: Array) -> tuple[list[Moment], Array]:
@@ -164,7 +169,7 @@ class LanguageNetwork(nn.Module):
             return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
         if torch.is_grad_enabled():
             return self._compute(moments)
-        found = self.moments.of(moments, self.language.version("action"), self._rows)
+        found = self.moments.of(moments, self.language.weights("action"), self._rows)
         scores, states = zip(*found, strict=True)
         return torch.stack(scores), torch.stack(states)
 
@@ -188,20 +193,20 @@ class LanguageNetwork(nn.Module):
         def compute(prompts: list[Ids]) -> list[Tensor]:
             return list(self.language.score(None, prompts, [()] * len(prompts)).states)
 
-        return torch.stack(self._states.of([moment.prompt for moment in moments], None, compute))
+        return torch.stack(self._states.of([moment.prompt for moment in moments], self.language.weights(None), compute))
 
     def _prompts_of_messages(self, codes: Array) -> list[Ids]:
         def compute(keys: list[bytes]) -> list[Ids]:
             said = (self._narrator.message_prompt(np.frombuffer(key, codes.dtype)) for key in keys)
             return [self.language.tokens.prompt(text) for text in said]
 
-        return self._message_prompts.of([code.tobytes() for code in codes], None, compute)
+        return self._message_prompts.of([code.tobytes() for code in codes], (), compute)
 
     def _prompt_of_action(self, code: Array, heard: tuple[str, ...]) -> Ids:
         def compute(keys: list[tuple[bytes, tuple[str, ...]]]) -> list[Ids]:
             return [self.language.tokens.prompt(self._narrator.action_prompt(code, heard)) for _ in keys]
 
-        return self._action_prompts.of([(code.tobytes(), heard)], None, compute)[0]
+        return self._action_prompts.of([(code.tobytes(), heard)], (), compute)[0]
 
     def _phrases_of(self, code: Array) -> tuple[tuple[Ids, ...], tuple[int, ...]]:
         """Token ids of all A phrases, and what their scores are divided by."""
@@ -209,7 +214,7 @@ class LanguageNetwork(nn.Module):
         def compute(keys: list[bytes]) -> list[tuple[tuple[Ids, ...], tuple[int, ...]]]:
             return [self._tokenised(self._narrator.actions(code)) for _ in keys]
 
-        return self._phrases.of([code.tobytes()], None, compute)[0]
+        return self._phrases.of([code.tobytes()], (), compute)[0]
 
     def _tokenised(self, phrases: Sequence[str]) -> tuple[tuple[Ids, ...], tuple[int, ...]]:
         ids = tuple(self.language.tokens.behind(phrase) for phrase in phrases)
@@ -231,3 +236,11 @@ def _counted(obs: dict[str, Tensor]) -> Array:
     if counted.shape[1] > 1:
         counted[:, -1] = True
     return counted
+
+
+def _left_out(obs: dict[str, Tensor], counted: Array) -> dict[str, Tensor]:
+    """Whom nobody computes though another agent chooses, as an extra; nothing where there is nobody."""
+    left_out = counted.any(-1, keepdims=True) & ~counted
+    if "alive" in obs:
+        left_out &= obs["alive"].bool().cpu().numpy()
+    return {UNVALUED: torch.from_numpy(left_out)} if left_out.any() else {}

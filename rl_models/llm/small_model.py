@@ -15,7 +15,7 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
-from rl_models.llm.settings import SmallModelSettings
+from rl_models.llm.llm_config import SmallModelSettings
 
 Pair: TypeAlias = tuple[str, str]
 """A prompt and what follows it."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 OverLearners: TypeAlias = Callable[[Tensor], Tensor]
-"""A learner's mean -> the mean over all learners, each of which has an equal share of the worlds."""
+"""A learner's tensor -> the sum of all learners' tensors; their shares of the worlds may differ."""
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
@@ -30,9 +30,9 @@ def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
     return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
 
 
-def alone(mean: Tensor) -> Tensor:
+def alone(x: Tensor) -> Tensor:
     """`OverLearners` where there is one."""
-    return mean
+    return x
 
 
 def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = alone) -> Tensor:
@@ -43,8 +43,15 @@ def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = al
         mask: entries that count; None for all.
         over_learners: for entries that are shared out; mean and deviation are then those of all learners.
     """
-    mean = over_learners(masked_mean(x, mask))
-    return (x - mean) / (over_learners(masked_mean((x - mean) ** 2, mask)).sqrt() + 1e-8)
+    mean = _mean_over_learners(x, mask, over_learners)
+    return (x - mean) / (_mean_over_learners((x - mean) ** 2, mask, over_learners).sqrt() + 1e-8)
+
+
+def _mean_over_learners(x: Tensor, mask: Tensor | None, over_learners: OverLearners) -> Tensor:
+    """`masked_mean` of all learners' entries together, of which one learner may have none."""
+    counts = torch.ones_like(x, dtype=torch.bool) if mask is None else mask
+    total, number = over_learners(torch.stack([(x * counts).sum().double(), counts.sum().double()]))
+    return (total / number.clamp(min=1)).to(x.dtype)
 
 
 def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:

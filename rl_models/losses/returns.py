@@ -10,7 +10,7 @@ fragment looks like the end of the world. (Stock RLlib 2.60 drops the bootstrap 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -26,8 +26,9 @@ class Steps:
         continues: [B, T, ...] float32, 0 where the episode ended in either way, else 1.
         next_values: [B, T, ...] value of what follows each step: the next step's, or the final observation's where the
             episode was truncated (anything where it terminated).
-        decides: [B, T, ...] bool, where an action was chosen; None: everywhere. The steps after a decision that only
-            carry it on belong to it: they are discounted, but count neither in lambda nor with a value of their own.
+        decides: [B, T, ...] bool, where an action was chosen (by anybody, where it is the team's); None: everywhere.
+            The steps after a decision that only carry it on belong to it: they are discounted, but count neither in
+            lambda nor in V-trace's weights nor with a value of their own.
     """
 
     rewards: Tensor
@@ -53,33 +54,31 @@ def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, 
     return torch.where(truncated, final_values, shifted)
 
 
-def values_of_decisions(
-    values: Tensor, rewards: Tensor, discounts: Tensor, follow: Callable[[Tensor], Tensor], decides: Tensor
-) -> Tensor:
+def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor], Tensor]) -> tuple[Steps, Tensor]:
     """Values with those of undecided steps replaced by reward + discount * next value, back from the next decision.
 
+    With these a decision that lasts d steps is worth its d rewards and gamma ** d times what follows.
+
     Args:
+        steps: what happened, with the `next_values` of `values`.
         values: [B, T, ...].
-        rewards: [B, T, ...], as in `Steps`.
-        discounts: [B, T, ...], as in `Steps`.
         follow: values -> values of what follows each step (`following_values` of one batch).
-        decides: [B, T, ...] bool.
 
     Returns:
-        [B, T, ...]; with these a decision that lasts d steps is worth its d rewards and gamma ** d times what follows.
+        the steps with what follows them now, and the values [B, T, ...]; both as they were where everybody decides.
     """
-    values = values.clone()
-    for step in range(values.shape[1] - 1, -1, -1):
-        carried = rewards[:, step] + discounts[:, step] * follow(values)[:, step]
-        values[:, step] = torch.where(decides[:, step], values[:, step], carried)
-    return values
+    if steps.decides is None:
+        return steps, values
+    carries = ~steps.decides
+    change = _accumulate(_errors(steps, values) * carries, steps.discounts * steps.continues * carries)
+    values = values + change
+    return replace(steps, next_values=follow(values)), values
 
 
 def gae(steps: Steps, values: Tensor, lambda_: float) -> Tensor:
     """Generalised advantage estimates, [B, T, ...]. Targets of the value are these plus `values`."""
-    errors = steps.rewards + steps.discounts * steps.next_values - values
     weight = lambda_ if steps.decides is None else torch.where(steps.decides, lambda_, 1.0)
-    return _accumulate(errors, steps.discounts * steps.continues * weight)
+    return _accumulate(_errors(steps, values), steps.discounts * steps.continues * weight)
 
 
 def vtrace(
@@ -99,12 +98,18 @@ def vtrace(
     """
     values, ratios = values.detach(), log_ratios.detach().exp()
     rho = ratios.clamp(max=clip_rho)
-    errors = rho * (steps.rewards + steps.discounts * steps.next_values - values)
-    carry = steps.discounts * steps.continues * ratios.clamp(max=clip_c)
-    targets = values + _accumulate(errors, carry)
+    trace = ratios.clamp(max=clip_c)
+    if steps.decides is not None:
+        trace = torch.where(steps.decides, trace, 1.0)
+    targets = values + _accumulate(rho * _errors(steps, values), steps.discounts * steps.continues * trace)
     after = torch.cat([targets[:, 1:], steps.next_values[:, -1:]], dim=1)
     after = torch.where(steps.continues.bool(), after, steps.next_values)
     return targets, rho * (steps.rewards + steps.discounts * after - values)
+
+
+def _errors(steps: Steps, values: Tensor) -> Tensor:
+    """One-step temporal-difference errors, [B, T, ...]."""
+    return steps.rewards + steps.discounts * steps.next_values - values
 
 
 def _accumulate(errors: Tensor, carry: Tensor) -> Tensor:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded, see_in_parts
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.tbone import TboneConfig
+from rl_models.policy import Features, State
 
 
 class Central(nn.Module):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
+from rl_models.policy import Features, State
 
 
 class ConstantNetwork(nn.Module):

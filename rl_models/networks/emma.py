@@ -8,6 +8,8 @@ are the text encoder's. Each is read once a batch, and once an episode by whoeve
 Attention is linear in values, and so is the convolution: sentences pass through the convolution before attention mixes
 them, a few hundred instead of every cell. Equal to the released network but for its frames: there a view of memory puts
 three neighbouring cells where the paper has three moments of one cell.
+
+`GameId` is the Game-ID baseline (section 5): EMMA's body, told who is who by symbols and not by texts.
 """
 
 from __future__ import annotations
@@ -154,3 +156,33 @@ class Emma(EntityNetwork):
             for name in ("key_words", "value_words"):
                 extras[f"attention/{name}"] = told.of_frames(name).unflatten(0, manual.shape)
         return extras
+
+
+ROLES = "roles"
+
+
+class GameId(EntityNetwork):
+    """Grid and roles in, features out: the Game-ID baseline (Hanjie et al., 2021, section 5).
+
+    In place of a manual it sees `roles` [B, T, N, R] uint8, the symbol of every role; its other input keys are EMMA's.
+    Entities enter the convolution as their symbols, and the roles' symbols reach the towers beside the grid. Nothing
+    ties a role's symbol to the sprite that bears it, so it learns each game for itself.
+    """
+
+    def __init__(self, config: EmmaConfig, sizes: EmmaSizes, roles: int = 3) -> None:
+        """Build the network.
+
+        Args:
+            config: widths; options of attention have no meaning here.
+            sizes: of the world.
+            roles: R.
+        """
+        super().__init__(EmmaBody(config, sizes, roles * config.features), sizes.num_agents)
+
+    def _look(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        symbols, cells = obs["symbols"].flatten(0, 2).long(), obs["cells"].flatten(0, 2)
+        # The mean of the symbols in a cell, in parts by all who stand in it.
+        shares = shares_of_cells(symbols, cells, self.body.symbols.weight.dtype)
+        part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
+        roles = self.body.symbols(obs[ROLES].flatten(0, 2).long()).flatten(1)
+        return self.body((self.body.of_symbols(symbols) * part, cells), self.body.avatars(obs), roles), {}

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sparse_convolution import SparseConvolution
+from rl_models.policy import Features, State
 
 
 @dataclass(frozen=True)

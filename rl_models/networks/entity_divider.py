@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
-
-from rl_models.layers.gumbel import choose_first
+from torch import Tensor, nn
 
 MASK, PROBABILITY, ENTITIES, OFFSETS, OTHERS = (
     f"division/{name}" for name in ("mask", "probability", "entities", "offsets", "others")
@@ -80,3 +78,43 @@ def check_team(num_agents: int) -> None:
     """
     if num_agents < 2:
         raise ValueError("an entity divider divides between agents: make a world of at least 2 (num_agents)")
+
+
+_NEAREST = 1e-6
+"""How near to 0 and 1 a uniform may come, so that its logarithms are finite."""
+
+
+def choose_first(logits: Tensor, uniforms: Tensor | None, temperature: float = 1.0) -> Tensor:
+    """Draw one of two classes by straight-through Gumbel-softmax (Jang et al., 2017; EnDi, section 4.1).
+
+    The difference of two Gumbel variables is logistic, so one uniform an element draws between two classes.
+
+    Args:
+        logits: [..., 2] float, of both classes.
+        uniforms: [...] in [0, 1]; None takes the likelier class.
+        temperature: tau; it changes the gradient, not what is drawn.
+
+    Returns:
+        [...] float, exactly 0 or 1, with the gradient of the soft sample.
+    """
+    margin = logits[..., 0] - logits[..., 1]
+    if uniforms is not None:
+        inside = uniforms.to(margin.dtype).clamp(_NEAREST, 1 - _NEAREST)
+        margin = margin + inside.logit()
+    soft = torch.sigmoid(margin / temperature)
+    # The difference is exactly 0, whatever a float rounds.
+    return (margin > 0).to(soft.dtype) + (soft - soft.detach())
+
+
+class OthersHead(nn.Module):
+    """Agent modelling (EnDi, section 4.2): a linear layer for each of the others, on features of their entities."""
+
+    def __init__(self, features: int, others: int, actions: int) -> None:
+        super().__init__()
+        self._others = others
+        self.policies = nn.Linear(features, others * actions)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Features [..., F] -> logits of their actions [..., N - 1, A]."""
+        logits: Tensor = self.policies(features).unflatten(-1, (self._others, -1))
+        return logits

@@ -20,12 +20,9 @@ from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import score_table
-from rl_models.layers.neighbour_convolution import NeighbourConvolution
-from rl_models.layers.others import OthersHead
-from rl_models.layers.sprite_tracks import tracks
 from rl_models.networks.emma import Emma, Sprites, attend
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
-from rl_models.networks.entity_divider import OTHERS, Division, check_team, divide, sides_of
+from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, sides_of
 from rl_models.networks.noise import NOISE
 from rl_models.networks.texts import Encoded, Shown
 from rl_models.text.encoder import SentenceEncoder
@@ -141,3 +138,81 @@ class DividedEmma(Emma):
     def _place(self, cells: Tensor) -> Tensor:
         """Cells of any shape -> the same with row and column, int64."""
         return torch.stack([cells.long() // self._side, cells.long() % self._side], -1)
+
+
+_FAR = 10_000
+
+
+def tracks(symbols: Tensor, cells: Tensor, side: int) -> Tensor:
+    """The newest moment's sprite that each sprite is.
+
+    Lists of sprites say nothing of that: each moment has an order of its own, and two entities may look alike. Sprites
+    of one symbol are matched moment by moment, nearest ones first, each with one at most.
+
+    Args:
+        symbols: [K, T, S] int, oldest moment first, 0 for a sprite that is gone.
+        cells: [K, T, S] int, row * side + column.
+        side: cells along a side of the grid.
+
+    Returns:
+        [K, T, S] int64, places in the newest moment; S for what is gone now, or then.
+    """
+    places = torch.stack([cells.long() // side, cells.long() % side], -1)
+    sprites = symbols.shape[-1]
+    newest = torch.arange(sprites, device=symbols.device).expand(len(symbols), -1)
+    found = [newest.where(symbols[:, -1] > 0, sprites)]
+    for moment in range(symbols.shape[1] - 2, -1, -1):
+        then, now = moment, moment + 1
+        costs = (places[:, then, :, None] - places[:, now, None]).abs().sum(-1)
+        alike = (symbols[:, then, :, None] == symbols[:, now, None]) & (symbols[:, then] > 0)[..., None]
+        later = torch.nn.functional.pad(found[0], (0, 1), value=sprites)
+        found.insert(0, later.gather(1, _matched(costs.masked_fill(~alike, _FAR))))
+    return torch.stack(found, 1)
+
+
+def _matched(costs: Tensor) -> Tensor:
+    """Rows to columns, cheapest pairs first: [K, S, S] int64 -> [K, S] int64, S for a row without a column."""
+    sprites = costs.shape[-1]
+    match = torch.full(costs.shape[:2], sprites, device=costs.device)
+    for _ in range(sprites):
+        cost, pair = costs.flatten(1).min(-1, keepdim=True)
+        row, column = pair // sprites, pair % sprites
+        # A row that is left over stays without a column, and one that is found keeps it.
+        match = match.scatter(1, row, column.where(cost < _FAR, match.gather(1, row)))
+        costs = costs.scatter(1, row[..., None].expand(-1, -1, sprites), _FAR)
+        costs = costs.scatter(2, column[..., None].expand(-1, sprites, -1), _FAR)
+    return match
+
+
+class NeighbourConvolution(nn.Module):
+    """A 3 x 3 convolution over a grid that is empty nearly everywhere, at the cells of its sprites only.
+
+    Equal there to `nn.Conv2d` over all cells with a border of zeros.
+    """
+
+    def __init__(self, features: int, outputs: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(features, outputs, 3, padding=1)
+
+    def forward(self, features: Tensor, cells: Tensor, side: int) -> Tensor:
+        """Convolve.
+
+        Args:
+            features: [K, S, F] float, 0 for sprites that are gone; a cell has the sum of those in it.
+            cells: [K, S] int, row * side + column.
+            side: cells along a side of the grid.
+
+        Returns:
+            [K, S, outputs].
+        """
+        convolution = self.convolution
+        kernel = convolution.weight.flatten(2).permute(2, 0, 1)  # [9, outputs, F]
+        shares = torch.einsum("ksf,wof->kswo", features, kernel)
+        places = torch.stack([cells.long() // side, cells.long() % side], -1)
+        apart = places[:, None] - places[:, :, None]  # from the sprite that reads to the one that is read
+        is_near = (apart.abs() <= 1).all(-1)
+        window = ((apart[..., 0] + 1) * 3 + apart[..., 1] + 1).where(is_near, 0)
+        sprite = torch.arange(cells.shape[1], device=cells.device)
+        read = shares[torch.arange(len(cells), device=cells.device)[:, None, None], sprite, window]
+        assert convolution.bias is not None
+        return (read * is_near[..., None]).sum(2) + convolution.bias

@@ -16,8 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.others import OthersHead
-from rl_models.networks.entity_divider import OTHERS, Division, check_team, divide, sides_of
+from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, sides_of
 from rl_models.networks.film2_stack import Film2Stack
 from rl_models.networks.noise import NOISE
 from rl_models.networks.readers import Look, Txt2PiReader

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.networks.noise import noise_shape
 from rl_models.networks.texts import ENCODED, TEXTS, Encoded, shown_texts
+from rl_models.policy import Features, State
 
 _OF_ALL = TEXTS, ENCODED
 

@@ -15,11 +15,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, Look, Reading, SummaryReader, Txt2PiReader
 from rl_models.networks.silg_reader import SilgReader
 from rl_models.networks.texts import Encoded, Shown, shown_texts
+from rl_models.policy import Features, State
 
 Activation = Literal["tanh", "relu"]
 

@@ -2,8 +2,9 @@
 
 As in EMMA (`networks/emma.py`), symbols are queries that look for what is said about them, and become it. Here they ask
 twice: the manual's sentences, and the words of the sub-goal, of which one says nothing, for cells that a sub-goal does
-not concern. Both answers depend on symbol and sub-goal alone, so they are worked out once a batch, as a table. The
-value looks at what the others are told, too (the shared critic of MAPPO); the policy does not.
+not concern. Both answers depend on symbol and sub-goal alone, so they are worked out as a table: once a batch, and
+while acting once for all steps with the same weights. The value looks at what the others are told, too (the shared
+critic of MAPPO); the policy does not.
 
 Input keys: `symbols` [B, T, N, layers, H, W] uint8, 0 for nothing; `told` [B, T, N, N] uint8, sentences by number,
 one's own first; perhaps `legal` [B, T, N, A] bool. There is no memory: the grid shows all that the future depends on.
@@ -18,11 +19,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.layers.attention import padding_of
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import score_table
 from rl_models.layers.sentence_reader import SentenceReader
+from rl_models.networks.fixed_weights import OncePerWeights
+from rl_models.policy import Features, State
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -78,6 +80,7 @@ class Sama(nn.Module):
         self.policy = _tower(flat + width, hidden)
         self.value = _tower(flat + sizes.num_agents * width, hidden)
         self.nothing_said = nn.Parameter(torch.zeros(width))
+        self._reading: OncePerWeights[tuple[Tensor, Tensor]] = OncePerWeights()
         for name, part in self.named_children():
             if name != "encoder":
                 glorot_matrices_(part)
@@ -91,7 +94,7 @@ class Sama(nn.Module):
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features of every step [B, T, N, 2 hidden]; `is_first` [B, T] and the state change nothing."""
         told = obs["told"].flatten(0, 2).long()
-        table, summaries = self._read()
+        table, summaries = self._reading.get(self.parameters(), self._read)
         grid = self._see(table, obs["symbols"].flatten(0, 2).long(), told[:, 0])
         of_all = nn.functional.embedding(told, summaries)
         towers = (

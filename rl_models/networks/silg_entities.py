@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY
 from rl_models.networks.reading import Sizes
 from rl_models.networks.txt2pi import SilgConfig, reading_network
+from rl_models.policy import Features, State
 from rl_models.text.words import Vocabulary
 
 SELF, OTHER = 0, 1

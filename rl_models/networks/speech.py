@@ -32,8 +32,25 @@ class Speaks(Protocol):
     def speech_draws(self) -> int:
         """L, uniforms that an agent needs for one message; 0 if it writes what is likeliest."""
 
+    @property
+    def hears_another_world(self) -> bool:
+        """What reaches the others is what was written in another world of the same batch."""
+
     def speak(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> Tensor:
         """Observations [B, T, N, ...] and perhaps uniforms [B, T, N, L] -> messages [B, T, N, L] int32."""
+
+
+def with_messages_at_the_end(network: Any, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
+    """Final observations with the messages that reach these worlds from others; as they are where none do.
+
+    Args:
+        network: `Speaks`, or any other.
+        obs: what agents see when their episodes end, name -> [K, N, ...].
+        beside: what the same worlds see next, with messages; those come from worlds that play on beside them.
+    """
+    if not isinstance(network, Speaks) or not network.hears_another_world:
+        return obs
+    return {MESSAGES: beside[MESSAGES]} | obs
 
 
 def with_messages(

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.communication import CommunicationRound, Dialogue
 from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded, see_in_parts
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
+from rl_models.policy import Features, State
 
 
 @dataclass(frozen=True)

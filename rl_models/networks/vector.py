@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
 from rl_models.layers.initialisation import glorot_
+from rl_models.policy import Features, State
 
 
 @dataclass(frozen=True)

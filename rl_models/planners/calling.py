@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from rl_models.chat.asker import Answer, Asker, Question
 from rl_models.chat.exchange import ChatRequest, Message
-from rl_models.chat.reading import read_record
+from rl_models.chat.parsing import read_record
 from rl_models.planners.replies import Reply
 from rl_models.planners.transcript import Transcript
 

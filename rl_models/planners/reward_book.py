@@ -1,7 +1,8 @@
 """The designed rewards of a run at work: for each world and agent, whether the sub-goal it was told is reached.
 
 Predicates are tested on whole batches; Python runs in the sandbox, and a function that fails there once is replaced by
-the built-in predicate for good. This file must not know how rewards were designed.
+the built-in predicate for good. The book tells for which sub-goals a built-in one stands in. This file must not know
+how rewards were designed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rl_models.planners.domain import Domain
 from rl_models.planners.predicates.table import FeatureTable, Predicate, Values, compile_predicate
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
+from rl_models.planners.sandbox.rules import UnsafeCodeError
 
 Describe: TypeAlias = Callable[[Any], Sequence[str]]
 """States of B worlds to their texts; needed for rewards that are Python."""
@@ -24,7 +26,13 @@ logger = logging.getLogger(__name__)
 
 
 class RewardBook:
-    """Tests by the text of their sub-goals. Use as a context, or `close()` it, when rewards are Python."""
+    """Tests by the text of their sub-goals. Use as a context, or `close()` it, when rewards are Python.
+
+    Attributes:
+        texts: the K sub-goals.
+        failures: why Python functions were given up, by sub-goal.
+        has_fallen_back: [K] bool, a model was asked for the test, and the built-in one is used.
+    """
 
     def __init__(
         self,
@@ -53,10 +61,16 @@ class RewardBook:
         codes = [one for one in designed if one.source == "code"]
         if codes and describe is None:
             raise ValueError("rewards in Python see states as text: hand in `describe`")
-        self._processes = {one.subgoal: SandboxedReward(one.text, limits) for one in codes}
         self.texts = tuple(one.subgoal for one in designed)
         self.failures: dict[str, str] = {}
-        """Why Python functions were given up, by sub-goal."""
+        self.has_fallen_back = np.array([one.fell_back for one in designed], bool)
+        self._processes: dict[str, SandboxedReward] = {}
+        try:
+            for one in codes:
+                self._start(one, limits)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> RewardBook:
         return self
@@ -87,14 +101,24 @@ class RewardBook:
         for process in self._processes.values():
             process.close()
 
+    def _start(self, one: DesignedReward, limits: SandboxLimits | None) -> None:
+        try:
+            self._processes[one.subgoal] = SandboxedReward(one.text, limits)
+        except (RewardFailedError, UnsafeCodeError) as failure:
+            self._give_up(one.subgoal, failure)
+
+    def _give_up(self, text: str, why: Exception) -> None:
+        logger.warning("the reward in Python for %r is given up for the built-in one: %s", text, why)
+        self.failures[text] = str(why)
+        self.has_fallen_back[self.texts.index(text)] = True
+
     def _test(self, text: str, wanted: Values, moment: _Moment) -> Values:
         if text in self._processes:
             try:
                 return self._run(self._processes[text], wanted, moment)
             except RewardFailedError as failure:
-                self.failures[text] = str(failure)
-                logger.warning("the reward in Python for %r is given up for the built-in one: %s", text, failure)
                 self._processes.pop(text).close()
+                self._give_up(text, failure)
         tests: Mapping[str, Predicate] = self._predicates if text in self._predicates else self._spare
         return np.broadcast_to(tests[text](moment.previous, moment.current), wanted.shape)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -61,12 +61,19 @@ class DesignedReward:
         source: who wrote it in the end; `builtin` where a model's did not pass.
         text: predicate or Python.
         rejections: why earlier ones were not used.
+        fell_back: a model was asked, and the built-in test stands in for what it wrote.
     """
 
     subgoal: str
     source: RewardSource
     text: str
     rejections: tuple[str, ...] = ()
+    fell_back: bool = False
+
+    @property
+    def was_asked_for(self) -> bool:
+        """Whether a model was asked for it."""
+        return self.fell_back or self.source != "builtin"
 
 
 class RewardDesigner:
@@ -116,14 +123,14 @@ class RewardDesigner:
     def _predicates(self, chosen: Sequence[ValidSubgoal]) -> list[DesignedReward]:
         features = describe_table(self._table)
         calls = [self._predicate_call(one, features) for one in chosen]
-        return [_with_rejections(answer.value, answer.rejections) for answer in self._caller.call(PREDICATE, calls)]
+        return [replace(answer.value, rejections=answer.rejections) for answer in self._caller.call(PREDICATE, calls)]
 
     def _predicate_call(self, one: ValidSubgoal, features: str) -> Call[PredicateReply, DesignedReward]:
         return Call(
             {"manual": self._manual, "features": features, "subgoal": one.text},
             AskReward(one.text),
             lambda reply: DesignedReward(one.text, "predicate", self._tried(one, reply.predicate)),
-            lambda: _builtin(one),
+            lambda: _fallback(one),
         )
 
     def _tried(self, one: ValidSubgoal, text: str) -> str:
@@ -145,7 +152,7 @@ class RewardDesigner:
         previous, current = self._transitions.texts[0]
         example = json.dumps([self._domain.as_json(previous, 0), self._domain.as_json(current, 0)])
         calls = [self._code_call(one, example) for one in chosen]
-        return [_with_rejections(answer.value, answer.rejections) for answer in self._caller.call(CODE, calls)]
+        return [replace(answer.value, rejections=answer.rejections) for answer in self._caller.call(CODE, calls)]
 
     def _code_call(self, one: ValidSubgoal, example: str) -> Call[CodeReply, DesignedReward]:
         source = shown(self._index.search(one.text))
@@ -153,7 +160,7 @@ class RewardDesigner:
             {"manual": self._manual, "example": example, "code": source, "subgoal": one.text},
             AskReward(one.text),
             lambda reply: DesignedReward(one.text, "code", self._qualified(one, reply.code)),
-            lambda: _builtin(one),
+            lambda: _fallback(one),
         )
 
     def _qualified(self, one: ValidSubgoal, source: str) -> str:
@@ -187,6 +194,7 @@ class RewardDesigner:
 
     def _note(self, designed: Sequence[DesignedReward]) -> None:
         lines = [f"{one.subgoal}: {one.source}; rejected before: {len(one.rejections)}" for one in designed]
+        lines.append(f"{sum(one.fell_back for one in designed)} of {len(designed)} fell back on built-in rewards")
         self._caller.transcript.add_note("Rewards", lines)
 
 
@@ -194,5 +202,5 @@ def _builtin(one: ValidSubgoal) -> DesignedReward:
     return DesignedReward(one.text, "builtin", one.predicate)
 
 
-def _with_rejections(designed: DesignedReward, rejections: tuple[str, ...]) -> DesignedReward:
-    return DesignedReward(designed.subgoal, designed.source, designed.text, rejections)
+def _fallback(one: ValidSubgoal) -> DesignedReward:
+    return replace(_builtin(one), fell_back=True)

@@ -15,7 +15,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import episode_means, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 
 Tensors = dict[str, dict[str, Any]]
@@ -46,7 +46,7 @@ class Plan(Protocol):
 
     @property
     def seed(self) -> int:
-        """Of worlds and action sampling."""
+        """Of worlds, action sampling and shuffles."""
 
 
 class TeamAlgorithm:
@@ -87,11 +87,10 @@ class TeamAlgorithm:
         progress: Progress = self._each_learner(_progress)[0]
         return Progress(**vars(progress))
 
-    def policy(self) -> TeamPolicy:
-        """The team with its present weights, in this process, for evaluation."""
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
         policy: TeamPolicy = self._plan.build_policy()
-        tensors, _ = self._each_learner(_training_state)[0]
-        policy.load_state_dict(tensors["weights"])
+        policy.load_state_dict(self._each_learner(_training_state)[0][0]["weights"] if weights is None else weights)
         return policy.eval()
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

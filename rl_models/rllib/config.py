@@ -17,7 +17,7 @@ from rl_models.rllib.connector import fragments_to_batch
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 
 
 def rllib_config(
@@ -39,11 +39,17 @@ def rllib_config(
         objective: what is minimised.
         optimiser: with which optimiser.
         workers: on how many processes.
-        seed: of worlds and action sampling.
+        seed: of worlds, action sampling and shuffles.
+
+    Raises:
+        ValueError: a learner would have no world.
     """
+    workers.check_learners()
     is_impala = isinstance(objective, Impala)
     config: AlgorithmConfig = IMPALAConfig() if is_impala else PPOConfig()
-    batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
+    share = workers.worlds * workers.fragment_length // max(workers.learners, 1)
+    if is_impala:  # shares out whole fragments of a runner
+        share = max(share, workers.worlds_per_runner * workers.fragment_length)
     config.environment(
         env="worlds",
         observation_space=PLACEHOLDER_SPACE,
@@ -75,7 +81,7 @@ def rllib_config(
             model_config={"build_policy": build_policy},
         )
     )
-    config.training(train_batch_size_per_learner=batch // max(workers.learners, 1))
+    config.training(train_batch_size_per_learner=share)
     if not is_impala:
         # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
         config.training(num_epochs=1, minibatch_size=workers.fragment_length)

@@ -12,7 +12,7 @@ from torch import Tensor
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy, as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
-from rl_models.heads.central import CentralHead
+from rl_models.heads.central_head import CentralHead
 from rl_models.policy import TeamPolicy
 
 

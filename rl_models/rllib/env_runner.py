@@ -19,9 +19,9 @@ import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
+from rl_models.fragment import Array, Fragment
 from rl_models.rllib.module import TeamModule
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Array, Fragment
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,8 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
     _seed_offset = 0
 
     def make_env(self) -> None:
-        """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`."""
+        """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`; close those before."""
+        self.stop()
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
         self.world = self.config.env_config["make_world"](num_worlds=worlds, first_world=first)
@@ -54,7 +55,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
             single_observation_space=PLACEHOLDER_SPACE,
             single_action_space=PLACEHOLDER_SPACE,
             unwrapped=None,
-            close=_nothing,
+            close=self.world.close,
         )
         self.num_envs = worlds
         self._needs_initial_reset = True
@@ -139,9 +140,6 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
             self.collector.restore(snapshot)
             self._needs_initial_reset = False
 
-    def stop(self) -> None:
-        """Nothing to close."""
-
 
 def _restarts_offset() -> int:
     """0, unless Ray restarted this process after a failure: it must not play its first episodes once more."""
@@ -153,10 +151,6 @@ def _restarts_offset() -> int:
 def _patience_seconds() -> float:
     """How long a fragment may take; a little less than RLlib's own limit, which only stops waiting."""
     return float(os.environ.get("CONCORD_FRAGMENT_SECONDS", "540"))
-
-
-def _nothing() -> None:
-    """Close nothing."""
 
 
 def episode_means(results: dict[str, Any]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """One RLModule that acts for a whole team, so that messages carry gradients and joint policies are exact.
 
-Fragments train it through `policy` itself. For users of plain RLlib it also speaks the stock interface: batches with
+Our learners train `policy` itself. For users of plain RLlib it also speaks the stock interface: batches with
 `obs` (team observations, dict of [B, (T,) N, ...]) in, distribution inputs, values and state out.
 """
 
@@ -14,11 +14,8 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
-from rl_models.batch import think
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.distribution import TeamDistribution, team_distribution
-
-TEAM = "team"
 
 
 class TeamModule(TorchRLModule, ValueFunctionAPI):
@@ -34,13 +31,8 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         """State of one team before an episode, name -> [...]; empty without memory."""
         return {name: value[0].cpu().numpy() for name, value in self.policy.initial_state(1).items()}
 
-    def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """A fragment batch gives the team's output; a stock batch gives stock columns."""
-        if "is_first" in batch:
-            return {TEAM: think(self.policy, batch)}
-        return self._stock(batch, self._stock_output(batch))
-
     def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Stock columns of a stock batch."""
         return self._stock(batch, self._stock_output(batch))
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Tensor:

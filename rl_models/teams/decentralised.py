@@ -18,10 +18,9 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import Features, State
-from rl_models.heads.joint_policy import MarginalHead, SyncHead
+from rl_models.heads.joint_policy_head import MarginalHead, SyncHead
 from rl_models.layers.communication import Dialogue, Outcome
-from rl_models.policy import TeamNetwork, TeamPolicy
+from rl_models.policy import Features, State, TeamNetwork, TeamPolicy
 
 
 @runtime_checkable

@@ -9,9 +9,8 @@ from typing import Literal
 import torch
 
 from rl_models.heads.towers import PolicyTower, ValueTower
-from rl_models.networks.emma import Emma
+from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
-from rl_models.networks.emma_game_id import GameId
 from rl_models.networks.private import of_agents
 from rl_models.policy import TeamPolicy
 from rl_models.text.encoder import SentenceEncoder

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from rl_models.algorithms.objective import ExtraLoss
 from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.heads.towers import PolicyTower, ValueTower
-from rl_models.losses.division_losses import AgentModellingLoss, DivisionLoss, Regulariser
+from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
+from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig

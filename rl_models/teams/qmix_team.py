@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.networks.qmix import QNetwork
+from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState, VectorEncoder, VectorState
+from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.networks.reading import Sizes
 from rl_models.schedule import Schedule
-from rl_models.teams.qmix_policy import QmixPolicy, StateMixer
 
 PAPER_OPTIMISER = OptimiserSettings(
     kind="rmsprop", learning_rate=Schedule.constant(5e-4), epsilon=1e-5, betas=(0.9, 0.99), clip=10.0

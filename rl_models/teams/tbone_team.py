@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from rl_models.heads.central import CentralHead, SharedValueHead
-from rl_models.heads.joint_policy import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.central_head import CentralHead, SharedValueHead
+from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import Tbone, TboneConfig

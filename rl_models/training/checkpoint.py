@@ -10,6 +10,7 @@ no Ray.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import shutil
@@ -28,9 +29,11 @@ from rl_models.training.checkpoint_files import CheckpointError
 __all__ = [
     "Checkpoint",
     "CheckpointError",
+    "delete_checkpoint",
     "load_checkpoint",
     "load_state",
     "newest_whole_checkpoint",
+    "numbered_checkpoints",
     "path_of",
     "prune",
     "save_checkpoint",
@@ -63,7 +66,7 @@ def save_checkpoint(
     tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]],
     state: Mapping[str, Any],
 ) -> Path:
-    """Write `folder/checkpoint_<step>`; a checkpoint of the same step is replaced.
+    """Write `folder/checkpoint_<step>`; a checkpoint of the same step is replaced, with what others put into it kept.
 
     Args:
         folder: Where this run's checkpoints lie; created when missing.
@@ -127,7 +130,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
 
     Damaged and foreign directories are skipped with a warning; unfinished ones are invisible.
     """
-    for step, path in sorted(_numbered(Path(folder)), reverse=True):
+    for step, path in sorted(numbered_checkpoints(Path(folder)), reverse=True):
         try:
             document = files.read_state(path)
             if document["step"] != step:
@@ -151,14 +154,28 @@ def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
         raise ValueError(f"prune keeps at least one checkpoint, not {keep}")
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)
-    for step, path in sorted(_numbered(folder), reverse=True)[keep:]:
+    for step, path in sorted(numbered_checkpoints(folder), reverse=True)[keep:]:
         if path != whole and step not in always:
-            shutil.rmtree(path, ignore_errors=True)
+            delete_checkpoint(path)
     for path in folder.glob(f"{_HIDDEN_PREFIX}*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _numbered(folder: Path) -> list[tuple[int, Path]]:
+def delete_checkpoint(path: Path) -> None:
+    """Delete a checkpoint's own files, and its directory unless it holds anything else; what refuses to go is left."""
+    if path.is_symlink():
+        return
+    # state.json last: what a crash leaves half deleted still says what it was.
+    for file in sorted(path.iterdir(), key=lambda file: file.name == files.STATE_FILE):
+        if files.is_own_name(file.name) and not file.is_dir():
+            with contextlib.suppress(OSError):
+                file.unlink()
+    with contextlib.suppress(OSError):
+        path.rmdir()
+
+
+def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
+    """Step and directory of all checkpoints, whole or not, in no order; none where there is no folder."""
     if not folder.is_dir():
         return []
     matches = ((_FOLDER_NAME.fullmatch(path.name), path) for path in folder.iterdir() if path.is_dir())
@@ -172,4 +189,14 @@ def _move_into_place(hidden: Path, final: Path) -> None:
         final.rename(aside)
     hidden.rename(final)
     files.sync_directory(final.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+    if aside.exists():
+        delete_checkpoint(aside)
+        _move_others(aside, final)
+
+
+def _move_others(source: Path, target: Path) -> None:
+    """Move what `delete_checkpoint` has left, and then the directory that held it."""
+    if source.is_dir():
+        for path in source.iterdir():
+            path.rename(target / path.name)
+        source.rmdir()

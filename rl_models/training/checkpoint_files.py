@@ -74,6 +74,11 @@ def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapp
     _write_durably(folder / STATE_FILE, content)
 
 
+def is_own_name(name: str) -> bool:
+    """Whether a checkpoint's directory has a file of this name by the format."""
+    return name == STATE_FILE or _is_group_file(name)
+
+
 def sync_directory(path: Path) -> None:
     """Flush a directory's list of names to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -191,14 +196,17 @@ def _well_formed(document: dict[str, Any]) -> bool:
 def _entry_ok(name: str, entry: Any) -> bool:
     # The pattern of the name also keeps a stranger's checkpoint from naming files outside its own directory.
     return (
-        name.endswith(_SUFFIX)
-        and _GROUP_NAME.fullmatch(name.removesuffix(_SUFFIX)) is not None
+        _is_group_file(name)
         and isinstance(entry, dict)
         and isinstance(entry.get("sha256"), str)
         and type(entry.get("bytes")) is int
         and isinstance(entry.get("numpy"), list)
         and all(isinstance(key, str) for key in entry["numpy"])
     )
+
+
+def _is_group_file(name: str) -> bool:
+    return name.endswith(_SUFFIX) and _GROUP_NAME.fullmatch(name.removesuffix(_SUFFIX)) is not None
 
 
 def _check_size(path: Path, expected: int | None, limit: int) -> None:

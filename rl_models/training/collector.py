@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
-from rl_models.features import State
+from rl_models.fragment import Array, Fragment
+from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.networks.noise import with_noise
-from rl_models.networks.speech import with_messages
-from rl_models.policy import TeamOutput, TeamPolicy
-from rl_models.training.fragment import Array, Fragment
+from rl_models.networks.speech import with_messages, with_messages_at_the_end
+from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.text_cache import TextEncodings
 
 
@@ -27,6 +27,7 @@ class Collector:
 
     Attributes:
         episodes: metric name -> list of arrays of the episodes that ended since `pop_episodes`.
+        device: where the policy lived when episodes or the present fragment began.
     """
 
     def __init__(self, world: Any, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
@@ -47,21 +48,17 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
-        self._texts = self._unread_texts()
-
-    @property
-    def device(self) -> torch.device:
-        """Where the policy lives."""
-        return next(self.policy.parameters()).device
+        self._begin_reading()
 
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
-        self._texts = self._unread_texts()
+        self._begin_reading()
         self._obs = self._completed(self.world.reset(seed))
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
 
     @torch.inference_mode()
+    @fixed_weights()
     def collect(self) -> Fragment:
         """Play T steps in every world."""
         state_before = {f"state/{name}": _numpy(value) for name, value in self._state.items()}
@@ -97,6 +94,7 @@ class Collector:
             for prefix, part in parts.items():
                 if name.startswith(prefix):
                     part[name.removeprefix(prefix)] = value
+        self._begin_reading()
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
@@ -161,14 +159,17 @@ class Collector:
         if stopped.size:
             rows = done[stopped]
             # There, too, noise is that of the moment, which is an episode's first.
-            obs = self._completed({key: value[stopped] for key, value in info["final_obs"].items()}, rows)
+            final = {key: value[stopped] for key, value in info["final_obs"].items()}
+            beside = {key: value[rows] for key, value in self._obs.items()}
+            obs = self._completed(with_messages_at_the_end(self.policy.network, final, beside), rows)
             state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
             out[rows] = self._values_of(obs, state, np.zeros(len(rows), bool))
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
-        """V of every agent, [K, N], also of those that carry on and so have nothing to choose."""
+        """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
         everybody = {key: value for key, value in obs.items() if key != "decides"}
-        return _numpy(self._think(everybody, state, is_first).values[:, 0])
+        values = _numpy(self._think(everybody, state, is_first).values[:, 0])
+        return values * obs["alive"] if "alive" in obs else values
 
     def _think(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
         return self.policy(self._tensors(obs), state, torch.from_numpy(is_first)[:, None].to(self.device))
@@ -178,12 +179,14 @@ class Collector:
         tensors = {key: torch.from_numpy(value)[:, None].to(self.device) for key, value in obs.items()}
         return tensors | self._texts.of(obs)
 
-    def _unread_texts(self) -> TextEncodings:
-        return TextEncodings(self.policy.network, self.world.texts, self.device)
+    def _begin_reading(self) -> None:
+        """Look where the policy lives, and begin without encodings: texts may get other row numbers."""
+        self.device = next(self.policy.parameters()).device
+        self._texts = TextEncodings(self.policy.network, self.world.texts, self.device)
 
     def _begin_texts(self) -> list[str]:
         """Drop texts that nothing shows any more, so that a fragment's tables stay small, and what they meant."""
-        self._texts = self._unread_texts()
+        self._begin_reading()
         keys = list(self.world.texts)
         if keys:
             self.world.compact_texts()

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
+from rl_models.fragment import Array
+from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Array
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
 """From a step's output ([B, 1] batch) and observations ([B, 1, N, ...]) to name -> [B, 1, ...], to be averaged."""
@@ -48,6 +49,7 @@ class Evaluation(Collector):
         self._sums: dict[str, Array] = {}
 
     @torch.inference_mode()
+    @fixed_weights()
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
         """Play the first episodes of every world.
 

@@ -38,13 +38,14 @@ class LocalAlgorithm:
         Args:
             collector: who plays; its policy is the learner's.
             learner: who learns from each fragment.
-            seed: of the worlds.
+            seed: of the worlds and of the shuffles of minibatches.
             before_collect: what happens before each fragment.
             updates_per_train: fragments that one call of `train` plays and learns from.
         """
         self._collector, self._learner = collector, learner
         self._before_collect = before_collect
         self._updates_per_train = updates_per_train
+        learner.seed = seed
         collector.reset(seed)
 
     def train(self) -> dict[str, float]:
@@ -63,8 +64,8 @@ class LocalAlgorithm:
         """How far training has come."""
         return Progress(**vars(self._learner.progress))
 
-    def policy(self) -> TeamPolicy:
-        """The team with its present weights."""
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
         return self._learner.policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
@@ -90,7 +91,8 @@ class LocalAlgorithm:
             self._collector.restore(tensors["runner_0"])
 
     def close(self) -> None:
-        """Nothing runs anywhere else."""
+        """Close the worlds."""
+        self._collector.world.close()
 
 
 def _of_team(values: Any) -> Any:

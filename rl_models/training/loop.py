@@ -1,6 +1,6 @@
-"""The whole of training in one process without Ray: collect, loss, step.
+"""The whole of training without Ray: collect, loss, step, alone or as one of several learners.
 
-Unit tests, benchmarks and GPU measurements use it; RLlib's runners and learners are made of the same pieces.
+Unit tests, benchmarks and GPU measurements use it, and RLlib's learners hand their batches to its `Learner`.
 """
 
 from __future__ import annotations
@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rl_models.algorithms.accumulation import Divergence, parts
-from rl_models.algorithms.objective import Objective, Ppo, Statistics
+from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.objective import Objective, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import Batch, steps_of_decisions, take, think, to_batch
+from rl_models.batch import Batch, count_steps, share_of, steps_of_decisions, take, think, to_batch
+from rl_models.fragment import Fragment
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Fragment
 
 
 @dataclass
@@ -31,19 +35,24 @@ class Learner:
         policy: what is trained.
         objective: what is minimised.
         settings: with which optimiser.
-        progress: how far training has come.
+        progress: how far training has come, with the work of all learners.
+        seed: of the shuffles of minibatches.
+        learners: who makes every update together with this learner; each has a policy of its own with equal weights.
     """
 
     policy: TeamPolicy
     objective: Objective
     settings: OptimiserSettings
     progress: Progress = field(default_factory=Progress)
+    seed: int = 0
+    learners: Learners = ALONE
 
     def __post_init__(self) -> None:
         """Build the optimiser, and bring the objective's tables to where the policy is."""
         self.optimiser = make_optimiser(self.settings, self.policy.parameters(), self.policy.value_head.parameters())
         self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
+        self._trainable = [weight for weight in self.policy.parameters() if weight.requires_grad]
         for extra in self.objective.extra_losses:
             extra.to(self.device)
 
@@ -54,26 +63,41 @@ class Learner:
 
     def update(self, fragments: list[Fragment]) -> Statistics:
         """All epochs over the fragments; the statistics of the last minibatch."""
-        joined = Fragment.join(fragments)
-        batch = self.objective.prepare(to_batch(joined, self.device))
-        count_progress(self.progress, batch)
+        return self.learn(to_batch(Fragment.join(fragments), self.device))
+
+    def learn(self, batch: Batch) -> Statistics:
+        """All epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be none.
+
+        Returns:
+            the statistics of the last minibatch of which this learner held something; each learner's are its own.
+        """
+        batch = self.objective.prepare(batch, self.learners.sum)
+        count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
-        for minibatch in minibatches(self.objective, batch, self.progress.updates, self.replay):
-            statistics = self._minibatch(minibatch)
+        seed = shuffle_seed(self.seed, self.progress.updates)
+        for minibatch in minibatches(self.objective, batch, seed, self.replay, self.learners):
+            statistics |= self._minibatch(minibatch)
             if self.divergence.is_too_large:
                 break
         return statistics
 
     def _minibatch(self, minibatch: Batch) -> Statistics:
+        """Sum the gradients of all parts, also those that lie with other learners, and step."""
         self.optimiser.zero_grad(set_to_none=True)
+        self.divergence.begin(self.device)
+        whole = self.learners.sum(count_steps(minibatch))
+        statistics: Statistics = {}
         for part in parts(self.objective, minibatch):
-            loss, statistics = self.objective.loss(think(self.policy, part.batch), part.batch, self.progress)
-            self.divergence.add(part, statistics)
-            (loss * part.share).backward()
+            share = share_of(part, whole)
+            loss, statistics = self.objective.loss(think(self.policy, part), part, self.progress, share)
+            self.divergence.add(share, statistics)
+            loss.backward()
+        self.divergence.agree(self.learners)
         statistics |= self.divergence.told()
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _step(self) -> Statistics:
+        self.learners.sum_gradients(self._trainable)
         rate = set_learning_rate(self.optimiser, self.settings, self.progress)
         norm, is_finite = clip_gradients(self.settings, gradients_of(self.policy))
         if is_finite:
@@ -89,39 +113,64 @@ def gradients_of(module: nn.Module) -> list[torch.Tensor]:
     return [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
 
 
-def count_progress(progress: Progress, batch: Batch, learners: int = 1) -> None:
-    """Count what this learner is about to learn from, times the learners that share the work."""
+def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners = alone) -> None:
+    """Count what all learners are about to learn from, of which this one holds the batch."""
     ended = batch["terminated"] | batch["truncated"]
-    progress.env_steps += ended.numel() * learners
-    progress.episodes += int(ended.sum()) * learners
+    counts = torch.stack([torch.tensor(ended.numel(), device=ended.device), ended.sum()])
+    env_steps, episodes = over_learners(counts).tolist()
+    progress.env_steps += env_steps
+    progress.episodes += episodes
 
 
-def minibatches(objective: Objective, batch: Batch, seed: int, replay: Replay | None = None) -> Iterator[Batch]:
+def shuffle_seed(seed: int, updates: int) -> int:
+    """Seed of an update's shuffles: other trials and other updates have others, and a continued run has the same."""
+    return int(np.random.SeedSequence((seed % 2**32, updates)).generate_state(1)[0])
+
+
+def minibatches(
+    objective: Objective, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
+) -> Iterator[Batch]:
     """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
 
     Q-learning adds the batch to its replay and draws from there; PPO by decisions shuffles these instead of sequences.
 
-    There are as many as the objective says, of sizes that differ by one at most, unless there are fewer worlds: several
-    learners wait for each other at every minibatch, and their shares of the worlds may differ by one.
+    There are as many as the objective says, of sizes that differ by one at most, unless there are fewer sequences. With
+    several learners they are cut from the joint batch, and each learner gets its own sequences of every minibatch, in
+    some of which it may have none.
     """
     if isinstance(objective, Qmix):
-        yield from _replayed(objective, batch, seed, objective.new_replay() if replay is None else replay)
+        yield from _replayed(objective, batch, seed, objective.new_replay() if replay is None else replay, learners)
         return
     if isinstance(objective, Ppo) and objective.by_decisions:
         batch = steps_of_decisions(batch)
-    worlds = len(batch["is_first"])
+    device = batch["is_first"].device
+    held = learners.rows(len(batch["is_first"]), device)
+    number = min(objective.minibatches, held.total)
     generator = torch.Generator().manual_seed(seed)
     for _ in range(objective.epochs):
-        if objective.minibatches == 1:
+        if number == 1:
             yield batch
             continue
-        for part in torch.randperm(worlds, generator=generator).tensor_split(min(objective.minibatches, worlds)):
-            yield take(batch, part.to(batch["is_first"].device))
+        for rows in _shuffled(held.total, number, generator):
+            yield take(batch, held.own(rows).to(device))
 
 
-def _replayed(objective: Qmix, batch: Batch, seed: int, replay: Replay) -> Iterator[Batch]:
+def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tensor]:
+    """Row numbers of minibatches. Of every `number` consecutive rows each gets one, by chance.
+
+    So learners, who hold consecutive rows, have nearly equal parts of every minibatch, and none waits long for another.
+    """
+    if number == 0:
+        return []
+    order = torch.rand(-(-total // number), number, generator=generator).argsort(-1)
+    rows = order + number * torch.arange(len(order))[:, None]
+    return [column[column < total] for column in rows.unbind(1)]
+
+
+def _replayed(objective: Qmix, batch: Batch, seed: int, replay: Replay, learners: Learners) -> Iterator[Batch]:
     replay.add(batch)
-    for drawn in replay.draws(objective.updates, objective.fragments, seed):
+    held = learners.rows(len(replay), batch["is_first"].device)
+    for drawn in replay.draws(objective.updates, objective.fragments, seed, held):
         yield {key: value.to(batch["is_first"].device) for key, value in drawn.items()}
 
 

@@ -1,7 +1,8 @@
 """Encodings of the texts that worlds show now: while acting, a text is encoded when it first appears, not every step.
 
 They are good for as long as the weights stay and row numbers keep their meaning, so a collector begins each fragment
-without any. A cache holds as many texts as can be shown at once, however long a run is.
+without any, and whoever keeps them longer calls `forget` when weights have changed. A cache holds as many texts as can
+be shown at once, however long a run is.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.fragment import Array
 from rl_models.networks.texts import ENCODED, TEXTS
-from rl_models.training.fragment import Array
 
 
 @runtime_checkable
@@ -51,6 +52,10 @@ class TextEncodings:
         self._network, self._device = network, device
         self._texts = {**texts, **getattr(network, "own_texts", {})}
         self._caches: dict[str, TextCache] = {}
+
+    def forget(self) -> None:
+        """Begin without any again."""
+        self._caches = {}
 
     def of(self, obs: Mapping[str, Array]) -> dict[str, Tensor]:
         """Tensors to lay over those of the observations, [B, N, ...] each, whose time axis T = 1 they have already."""

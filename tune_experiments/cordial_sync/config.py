@@ -11,7 +11,7 @@ from typing import Literal
 
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.experiment.errors import UserError

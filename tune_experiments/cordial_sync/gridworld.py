@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rl_envs import World, make
 from rl_models.networks.tbone import TboneConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import figures
 from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings, LearnerSettings
 from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test, test_starts, valid_starts, world_from

@@ -9,7 +9,7 @@ from typing import Any
 from rl_envs import World, make
 from rl_models.algorithms.objective import Impala, Objective, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.losses.coordination import CoordinationLoss
+from rl_models.losses.cordial import CoordinationLoss
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team

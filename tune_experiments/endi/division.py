@@ -9,7 +9,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from rl_models.losses.division_losses import division_probe
+from rl_models.losses.division import division_probe
 from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides

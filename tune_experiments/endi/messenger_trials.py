@@ -8,8 +8,8 @@ from typing import Any
 
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
-from rl_models.algorithms.objective import ExtraLoss
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.policy import TeamPolicy

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from rl_envs import World
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
 from tune_experiments.endi.qmix_config import QmixSettings, check_qmix
 from tune_experiments.experiment.checks import check_at_least, check_between, check_some

@@ -12,7 +12,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import RoomConfig
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.teams.qmix_team import PAPER_OPTIMISER, QmixConfig, qmix_room_team
 from tune_experiments.endi.qmix_config import QmixSettings

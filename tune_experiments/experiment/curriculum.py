@@ -23,7 +23,7 @@ from itertools import pairwise
 from typing import Literal
 
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.training.weight_transfer import FrozenBuild
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 

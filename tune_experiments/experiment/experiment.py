@@ -36,6 +36,8 @@ class Experiment:
         test: `(config, policy) -> world name -> Episodes`: the final evaluation.
         departures: what a configuration shrinks or changes against the paper, one sentence each.
         tables: `(results) -> tables`, from results.jsonl alone.
+        of_training: `(method, rows of the log) -> world name -> metric -> value`: what training itself leaves in
+            results.jsonl, under split "train".
         draw: `(run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
         make_test_world: `(config, num_worlds) -> World` for play and render.
         make_valid_world: the same for validation, where those worlds can be wrong: looked at before a run starts.
@@ -68,6 +70,7 @@ class Experiment:
     tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
     draw: Callable[[Path, dict[str, dict[int, Path]]], Sequence[Path]]
     make_test_world: Callable[[Any, int], Any]
+    of_training: Callable[[str, Sequence[Mapping[str, float]]], dict[str, dict[str, float]]] = lambda method, rows: {}
     make_valid_world: Callable[[Any, int], Any] | None = None
     film: Callable[[Any, int], Sequence[Any]] | None = None
     seeds: tuple[int, ...] = (0,)

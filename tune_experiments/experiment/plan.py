@@ -11,7 +11,7 @@ import numpy as np
 from rl_models.algorithms.objective import Impala, Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 
 Episodes = dict[str, np.ndarray]
 """Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
@@ -25,7 +25,7 @@ class TrialPlan:
         make_world: `(num_worlds, first_world) -> World`, for training.
         build_policy: the team with its initial weights.
         objective, optimiser, workers: how it learns, and on how many processes.
-        seed: of worlds and action sampling.
+        seed: of worlds, action sampling and shuffles of minibatches.
         budget_env_steps: when training ends.
         validate_every_env_steps, checkpoint_every_env_steps: how often.
         kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
@@ -49,7 +49,8 @@ class TrialPlan:
     make_algorithm: Callable[[TrialPlan], Any] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse processes that the algorithm would not use."""
+        """Refuse processes that the algorithm would not use, and learners that would have no world."""
+        self.workers.check_learners()
         if self.workers.aggregators and not isinstance(self.objective, Impala):
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")

@@ -15,7 +15,7 @@ from rl_envs import make
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.networks.emma_body import EmmaConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.experiment.errors import UserError

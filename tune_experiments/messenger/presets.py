@@ -9,7 +9,7 @@ import dataclasses
 from typing import TypeVar
 
 from rl_models.networks.emma_body import RELEASED, EmmaConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
 from tune_experiments.messenger.config import LearnerSettings, MessengerRunConfig
 

@@ -12,9 +12,10 @@ from rl_envs.messenger.corpus import STILL
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.games import pairs_of_games
 from rl_envs.messenger.symbols import ACTIONS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
-from rl_models.algorithms.objective import ExtraLoss, Ppo
+from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule

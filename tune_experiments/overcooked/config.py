@@ -14,7 +14,7 @@ from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.networks.grid_cnn import GridCnnConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.experiment.errors import UserError
 

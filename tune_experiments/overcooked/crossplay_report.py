@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs.core.spec import Array
+from tune_experiments.experiment.errors import UserError
 from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
@@ -17,15 +18,26 @@ from tune_experiments.run.files import write_atomically
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+REPORT = "crossplay.md"
 _CELL = 0.6  # inches
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder that holds anything but a report.
+
+    Raises:
+        UserError: it does.
+    """
+    if out.is_dir() and not (out / REPORT).exists() and (found := sorted(path.name for path in out.iterdir())):
+        raise UserError(f"{out} holds other files ({found[0]}, ...); give --out a new folder")
 
 
 def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:
     """Lines, tables and pictures, in a folder that is made where it is missing."""
     out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / REPORT, in_markdown(matrix))
     result_file.replace_rows(out / "results.jsonl", matrix.results)
-    write_atomically(out / "crossplay.md", in_markdown(matrix))
-    yield from (out / "results.jsonl", out / "crossplay.md")
+    yield from (out / "results.jsonl", out / REPORT)
     for metric in METRICS:
         yield draw(matrix, metric, out / f"plots/crossplay_{metric}.png")
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import State
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import State, TeamOutput, TeamPolicy
 
 
 class MixedTeam(TeamPolicy):

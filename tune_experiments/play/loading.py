@@ -19,10 +19,10 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
-from rl_models.features import State
+from rl_models.networks.fixed_weights import WeightsWatch
 from rl_models.networks.noise import with_noise
 from rl_models.networks.texts import MissingTextsError
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
 from rl_models.training.text_cache import TextEncodings
@@ -62,6 +62,7 @@ class LoadedPolicy:
         self._chance: Chance | None = None
         self._seed = 0
         self._texts: TextEncodings | None = None
+        self._watch = WeightsWatch()
 
     def make_world(self, num_worlds: int) -> Any:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
@@ -74,8 +75,8 @@ class LoadedPolicy:
 
         Args:
             seed: of the actions that are sampled.
-            texts: of the world, `world.texts`; encodings are kept until the next `reset`, which must follow
-                `compact_texts`.
+            texts: of the world, `world.texts`; encodings are kept while the weights stay, and until the next `reset`,
+                which must follow `compact_texts`.
         """
         self._state, self._chance = None, None
         self._seed = seed
@@ -135,7 +136,11 @@ class LoadedPolicy:
     def _tensors(self, obs: Arrays) -> dict[str, torch.Tensor]:
         """Observations with T = 1, and what their texts say."""
         tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
-        return tensors if self._texts is None else tensors | self._texts.of(obs)
+        if self._texts is None:
+            return tensors
+        if self._watch.has_changed(self.policy.parameters()):
+            self._texts.forget()
+        return tensors | self._texts.of(obs)
 
 
 def load_policy(path: str | Path) -> LoadedPolicy:

@@ -17,9 +17,8 @@ from tune_experiments.results import rows as result_file
 from tune_experiments.results.intervals import Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 from tune_experiments.results.statistics import interquartile_mean, probability_of_improvement
-from tune_experiments.run.files import write_atomically
 
-__all__ = ["Comparison", "Row", "compare", "read_runs", "write_comparison"]
+__all__ = ["Comparison", "Row", "compare", "read_runs"]
 
 
 @dataclass(frozen=True)
@@ -106,17 +105,6 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
     if not found:
         raise UserError("there are no two methods with results in the same world; name more runs")
     return found
-
-
-def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
-    """Write comparison.md and plots/comparison.png; their paths."""
-    from tune_experiments.results.plots.interval_plot import draw_comparisons  # matplotlib is needed only now
-
-    text = folder / "comparison.md"
-    note = "Intervals of 95 %: bootstrap over seeds. IQM: mean of the middle half of the seeds. P: Mann-Whitney.\n"
-    write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
-    (folder / "plots").mkdir(exist_ok=True)
-    return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
 
 
 def _rows(methods: Mapping[str, Sequence[float]]) -> tuple[Row, ...]:

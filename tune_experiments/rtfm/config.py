@@ -12,7 +12,7 @@ from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.experiment.errors import UserError
 

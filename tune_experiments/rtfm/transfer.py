@@ -12,7 +12,7 @@ import dataclasses
 import functools
 from typing import cast
 
-from rl_models.losses.attention_supervision_loss import AttentionSupervision
+from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from tune_experiments.experiment.curriculum import Curriculum, Stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Curriculum, stages_of

@@ -108,13 +108,7 @@ class Course:
     @property
     def stage_is_over(self) -> bool:
         """Whether the stage has been learned, or its budget spent."""
-        return self.would_end_at(self.progress)
-
-    def would_end_at(self, progress: Progress) -> bool:
-        """Whether `progress` in this stage, with no more validations than there were, is its end."""
-        stage = self.stage
-        is_passed = stage.promotion is not None and stage.promotion.is_met(self.values, progress.env_steps)
-        return is_passed or progress.env_steps >= stage.plan.budget_env_steps
+        return bool(self.passed) or self.progress.env_steps >= self.stage.plan.budget_env_steps
 
     @property
     def is_stopped(self) -> bool:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.trial_log import SPEED
 
-SPEED, RUNNER_SPEED = "speed/env_steps_per_second", "speed/env_steps_per_second_of_a_runner"
+RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
 LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50

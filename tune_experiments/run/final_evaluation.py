@@ -7,7 +7,7 @@ experiment's test, one of an earlier stage its stage's own, so that a stage may 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import Course
 from tune_experiments.run.files import read_json, write_json
 
-__all__ = ["Test", "after_stage", "outcome_of", "results_of", "tests_of", "write_outcome"]
+__all__ = ["Test", "after_stage", "outcome_of", "results_of", "results_of_training", "tests_of", "write_outcome"]
 
 OUTCOME = "outcome.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
@@ -73,6 +73,27 @@ def results_of(
             )
         )
     return rows
+
+
+def results_of_training(
+    experiment: Experiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
+) -> list[Result]:
+    """Rows of results.jsonl for what the log of a trial tells, without intervals; most experiments have none."""
+    return [
+        Result(
+            experiment=experiment.name,
+            table=experiment.caption,
+            method=method,
+            world=world,
+            split="train",
+            seed=seed,
+            metric=metric,
+            value=value,
+            env_steps=env_steps,
+        )
+        for world, told in experiment.of_training(method, rows).items()
+        for metric, value in told.items()
+    ]
 
 
 def write_outcome(folder: Path, results: Sequence[Result]) -> None:

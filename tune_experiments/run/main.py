@@ -103,7 +103,7 @@ def _run(
 ) -> int:
     refuse_search_folder(folder.path)
     requests = [
-        request_for(experiment.name, config, method, seed, folder.trial(trial_name(method, seed)))
+        request_for(experiment.name, config, method, seed, folder, trial_name(method, seed))
         for seed in options.seeds
         for method in experiment.methods(config)
     ]

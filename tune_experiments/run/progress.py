@@ -17,6 +17,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from tune_experiments.run.trial_log import SPEED
+
 __all__ = ["Progress"]
 
 SECONDS_BETWEEN_PLAIN_LINES = 10.0
@@ -46,7 +48,7 @@ class Progress:
         self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=False)
 
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
-        """Take a row with `env_steps` and, when known, `env_steps_per_second` and the columns' keys.
+        """Take a row with `env_steps` and, when known, `SPEED` and the columns' keys.
 
         A row may correct `budget_env_steps`, and have something `said` in a sentence.
         """
@@ -117,8 +119,8 @@ class _Line:
 
     def speed(self) -> float | None:
         """Env steps per second: the trial's own figure, else from the times at which updates came."""
-        if "env_steps_per_second" in self._latest:
-            return float(self._latest["env_steps_per_second"])
+        if SPEED in self._latest:
+            return float(self._latest[SPEED])
         if len(self._window) < 2 or self._window[-1][0] <= self._window[0][0]:
             return None
         (first_time, first_steps), (last_time, last_steps) = self._window[0], self._window[-1]

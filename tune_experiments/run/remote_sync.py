@@ -4,10 +4,17 @@ Checkpoints and logs need what object stores lack (renames, appending, fsync), s
 machine, and the store holds a copy that is brought up to date whenever there is a new checkpoint. The copy is the
 truth: whoever continues starts from it in an empty folder. Files of a checkpoint are sent before the state.json that
 vouches for them, so a copy that was cut off is one that no reader takes for whole.
+
+What others keep in the store stays as it is. A run looks at config.json first. If that is of another run, or there is
+none beside visible files, the run refuses: it fetches and sends nothing. Hidden names are never fetched, sent or
+deleted. A name is deleted only if this session has fetched or sent it, the trial has deleted the file in its folder,
+and trials give such names to what they delete: files of checkpoints, event files, pictures of the log. So nothing is
+remembered between sessions, and any machine can continue a run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import tempfile
@@ -18,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
 
 __all__ = ["Mirror", "mirrored_folder", "open_run", "uri_of"]
 
@@ -27,6 +34,7 @@ logger = logging.getLogger(__name__)
 _URI = re.compile(r"(file|s3|gs|gcs|hdfs|abfs|abfss):/+(.+)")
 PATIENCE_SECONDS = 3600.0
 _RETRIES_AFTER_SECONDS = 10.0
+_DELETED_BY_TRIALS = re.compile(r"checkpoints/checkpoint_\d+/[^/]+|events\.out\.tfevents\.\d+\.\d+|images/.+/\d+\.png")
 Stamp = tuple[int, int]
 """Size and time of modification of a file, in nanoseconds."""
 
@@ -44,32 +52,52 @@ def open_run(
     """`RunFolder.open` for a folder or a URI; with the copy, where there is one.
 
     Trials send what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
+
+    Raises:
+        UserError: as `RunFolder.open`; nothing has been sent to the store then.
     """
     uri = uri_of(out)
     if uri is None:
         with RunFolder.open(out, config_json, experiment, seeds) as folder:
             yield folder, None
         return
-    with (
-        mirrored_folder(uri, others=("trials/", "tune/")) as (path, mirror),
-        RunFolder.open(path, config_json, experiment, seeds) as folder,
-    ):
-        mirror.push()  # the run's configuration stands before its trials, or nobody could continue them
-        yield folder, mirror
+    with _temporary_mirror(uri, others=("trials/", "tune/")) as mirror:
+        if mirror.pull_config():
+            check_config(mirror.folder, config_json, experiment)
+        mirror.pull()
+        with RunFolder.open(mirror.folder, config_json, experiment, seeds) as folder, _pushed_at_last(mirror):
+            mirror.push()  # the run's configuration stands before its trials, or nobody could continue them
+            yield folder, mirror
 
 
 @contextmanager
-def mirrored_folder(uri: str, others: tuple[str, ...] = ()) -> Iterator[tuple[Path, Mirror]]:
+def mirrored_folder(uri: str) -> Iterator[tuple[Path, Mirror]]:
     """A temporary folder with what the store holds; what is in it at the end is sent."""
-    with tempfile.TemporaryDirectory(prefix="concord_") as name:
-        mirror = Mirror(Path(name), uri, others)
+    with _temporary_mirror(uri) as mirror:
         mirror.pull()
+        with _pushed_at_last(mirror):
+            yield mirror.folder, mirror
+
+
+@contextmanager
+def _temporary_mirror(uri: str, others: tuple[str, ...] = ()) -> Iterator[Mirror]:
+    """A copy of a temporary folder; what is wrong in the folder is told by the store's name."""
+    with tempfile.TemporaryDirectory(prefix="concord_") as name:
+        folder = Path(name).resolve()
         try:
-            yield Path(name), mirror
-        except BaseException:
-            mirror.push()
-            raise
-        mirror.push_at_last()
+            yield Mirror(folder, uri, others)
+        except UserError as error:
+            raise UserError(str(error).replace(str(folder), uri)) from error
+
+
+@contextmanager
+def _pushed_at_last(mirror: Mirror) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        mirror.push()
+        raise
+    mirror.push_at_last()
 
 
 class Mirror:
@@ -80,6 +108,9 @@ class Mirror:
         uri: of the copy.
         others: beginnings of names that somebody else sends; they are fetched only.
 
+    Attributes:
+        folder, uri: the same.
+
     Raises:
         UserError: no such kind of store, or one that does not let us in.
     """
@@ -87,7 +118,7 @@ class Mirror:
     def __init__(self, folder: Path, uri: str, others: tuple[str, ...] = ()) -> None:
         from pyarrow import fs
 
-        self.uri, self._folder, self._others = uri, folder, others
+        self.uri, self.folder, self._others = uri, folder, others
         self._sent: dict[str, Stamp] = {}
         self._fetched: dict[str, Stamp] = {}
         try:
@@ -95,35 +126,52 @@ class Mirror:
         except (OSError, ValueError) as error:
             raise UserError(f"{uri} cannot be opened ({_line(error)}); correct it or name a folder") from error
 
+    def pull_config(self) -> bool:
+        """Fetch the run's configuration alone; False if there is none, in a store without visible files.
+
+        Raises:
+            UserError: the store holds files but no configuration, or does not answer.
+        """
+        with self._reading():
+            names = [one.base_name for one in self._infos(recursive=False)]
+            if CONFIG_FILE in names:
+                self._fetch(CONFIG_FILE)
+                return True
+        refuse_foreign(self.uri, names)
+        return False
+
     def pull(self) -> None:
         """Fetch what is new in the store.
 
         Raises:
             UserError: it does not answer.
         """
-        try:
+        with self._reading():
             for name, stamp in self._there().items():
                 if self._fetched.get(name) != stamp:
-                    path = self._folder / name
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    with self._store.open_input_stream(f"{self._root}/{name}") as source:
-                        path.write_bytes(source.read())
-                    self._fetched[name], self._sent[name] = stamp, _stamp(path)
-        except OSError as error:
-            raise UserError(f"{self.uri} cannot be read ({_line(error)}); see to the store and run again") from error
+                    self._sent[name] = self._fetch(name)
+                    self._fetched[name] = stamp
 
     def push(self) -> bool:
-        """Bring the copy up to date; False, and a warning, if the store is away: the next call sends it all."""
+        """Bring the copy up to date; False, and a warning, if the store is away: the next call sends it all.
+
+        Raises:
+            FileNotFoundError: the folder itself is gone, which does not mean that the run has deleted its files.
+        """
+        if not self.folder.is_dir():
+            raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
+        here = {name: _stamp(self.folder / name) for name in self._own(_files(self.folder))}
         try:
-            here = {name: _stamp(self._folder / name) for name in self._own(_files(self._folder))}
             # state.json last: it says that a checkpoint's other files are whole.
-            for name in sorted(here, key=lambda name: (name.endswith("state.json"), name)):
+            for name in sorted(here, key=_vouches_last):
                 if self._sent.get(name) != here[name]:
                     self._send(name)
                     self._sent[name] = here[name]
-            for name in set(self._own(self._there())) - set(here):
-                self._store.delete_file(f"{self._root}/{name}")
-                self._sent.pop(name, None)
+            deleted = {name for name in self._own(self._sent) if _DELETED_BY_TRIALS.fullmatch(name)} - set(here)
+            for name in sorted(deleted, key=_vouches_last):
+                with contextlib.suppress(FileNotFoundError):
+                    self._store.delete_file(f"{self._root}/{name}")
+                del self._sent[name]
         except OSError as error:
             logger.warning("%s is not up to date (%s); it will be tried again", self.uri, _line(error))
             return False
@@ -147,21 +195,51 @@ class Mirror:
     def _send(self, name: str) -> None:
         self._store.create_dir(str(Path(f"{self._root}/{name}").parent), recursive=True)
         with self._store.open_output_stream(f"{self._root}/{name}") as sink:
-            sink.write((self._folder / name).read_bytes())
+            sink.write((self.folder / name).read_bytes())
+
+    def _fetch(self, name: str) -> Stamp:
+        """Of the file on this machine."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._store.open_input_stream(f"{self._root}/{name}") as source:
+            path.write_bytes(source.read())
+        return _stamp(path)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"{self.uri} cannot be read ({_line(error)}); see to the store and run again") from error
 
     def _there(self) -> dict[str, Stamp]:
-        """Of the copy's files."""
+        """Of the copy's files; hidden ones are nobody's business."""
+        files = (one for one in self._infos(recursive=True) if one.is_file)
+        found = {one.path[len(self._root) :].lstrip("/"): (one.size, one.mtime_ns or 0) for one in files}
+        return {name: stamp for name, stamp in found.items() if not _is_hidden(name)}
+
+    def _infos(self, recursive: bool) -> list[Any]:
+        """What the store says of its files and folders."""
         from pyarrow import fs
 
-        selector = fs.FileSelector(self._root, recursive=True, allow_not_found=True)
+        selector = fs.FileSelector(self._root, allow_not_found=True, recursive=recursive)
         found: list[Any] = self._store.get_file_info(selector)
-        return {one.path[len(self._root) :].lstrip("/"): (one.size, one.mtime_ns or 0) for one in found if one.is_file}
+        return found
 
 
 def _files(folder: Path) -> list[str]:
     """Names of all files that are no one's scratch: hidden files and folders are left out."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return [path.as_posix() for path in found if not any(part.startswith(".") for part in path.parts)]
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return [name for name in names if not _is_hidden(name)]
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def _vouches_last(name: str) -> tuple[bool, str]:
+    """Sorts the file that says that a checkpoint's others are whole behind them."""
+    return name.endswith("state.json"), name
 
 
 def _stamp(path: Path) -> Stamp:

@@ -1,7 +1,7 @@
 """The folder of one run: created or continued, owned by one process at a time, never mixed with another run.
 
     DIR/config.json      schema_version, experiment, config
-    DIR/manifest.json    one entry a session: versions, git, command, hardware, seeds
+    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
 This file must not know what an experiment trains, and it is free of Ray.
@@ -13,7 +13,8 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,10 +25,10 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.run.files import read_json, write_json
 from tune_experiments.run.manifest import describe_session
 
-__all__ = ["RunFolder", "read_config"]
+__all__ = ["RunFolder", "check_config", "read_config", "refuse_foreign"]
 
 SCHEMA_VERSION = 1
-CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".lock"
+CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 
 
 @dataclass
@@ -37,10 +38,12 @@ class RunFolder:
     Attributes:
         path: The folder.
         continued: Whether it held this run already.
+        run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
     """
 
     path: Path
     continued: bool
+    run_id: str
     _lock: int | None = field(repr=False)
 
     @classmethod
@@ -59,21 +62,24 @@ class RunFolder:
         out = Path(out)
         try:
             out.mkdir(parents=True, exist_ok=True)
+            had_lock = (out / LOCK_FILE).exists()
             lock = _take_lock(out)
         except OSError as error:
             raise _refusal(out, error) from error
         try:
             continued = _claim(out, config_json, experiment)
-            _add_session(out, experiment, seeds)
+            run_id = _add_session(out, experiment, seeds)
             for name in ("trials", "plots", "videos"):
                 (out / name).mkdir(exist_ok=True)
         except OSError as error:
             os.close(lock)
             raise _refusal(out, error) from error
         except UserError:
+            if not had_lock:
+                (out / LOCK_FILE).unlink(missing_ok=True)  # a folder of others stays as it was
             os.close(lock)
             raise
-        return cls(out, continued, lock)
+        return cls(out, continued, run_id, lock)
 
     @property
     def results(self) -> Path:
@@ -131,18 +137,27 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
     return experiment, config
 
 
-def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
-    """Write config.json into a new folder, or check that an old one is of the same run."""
-    if not (out / CONFIG_FILE).exists():
-        foreign = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
-        if foreign:
-            raise UserError(
-                f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder"
-            )
-        write_json(
-            out / CONFIG_FILE, {"schema_version": SCHEMA_VERSION, "experiment": experiment, "config": config_json}
-        )
-        return False
+def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
+    """Refuse a place that is no run folder yet and holds visible files.
+
+    Args:
+        out: the place, for the sentence.
+        names: of what lies in it.
+
+    Raises:
+        UserError: there are such files.
+    """
+    foreign = sorted(name for name in names if not name.startswith("."))
+    if foreign:
+        raise UserError(f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
+
+
+def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> None:
+    """Check that a run folder is of this run.
+
+    Raises:
+        UserError: damaged, of another experiment or another configuration.
+    """
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; give --out another folder")
@@ -153,20 +168,33 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
             f"{out} was started with another configuration ({'; '.join(changed)}); "
             f"repeat the old flags to continue it or give --out another folder"
         )
-    return True
 
 
-def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> None:
+def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
+    """Write config.json into a new folder, or check that an old one is of the same run."""
+    if (out / CONFIG_FILE).exists():
+        check_config(out, config_json, experiment)
+        return True
+    refuse_foreign(out, (path.name for path in out.iterdir()))
+    write_json(out / CONFIG_FILE, {"schema_version": SCHEMA_VERSION, "experiment": experiment, "config": config_json})
+    return False
+
+
+def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> str:
+    """Write a session down; the run's id, drawn now where the manifest has none."""
     path = out / MANIFEST_FILE
-    sessions = read_json(path).get("sessions", []) if path.exists() else []
-    if not isinstance(sessions, list):
-        raise UserError(f"{path} lists no sessions; restore it or give --out another folder")
+    before = read_json(path) if path.exists() else {}
+    sessions, run_id = before.get("sessions", []), before.get("run_id", uuid.uuid4().hex)
+    if not isinstance(sessions, list) or not isinstance(run_id, str):
+        raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
+        "run_id": run_id,
         "sessions": [*sessions, describe_session(seeds)],
     }
     write_json(path, document)
+    return run_id
 
 
 def _take_lock(out: Path) -> int:

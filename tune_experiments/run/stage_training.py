@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rl_models.policy import TeamPolicy
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.run.curriculum_state import Choice, Course
-from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.run.trial_log import SPEED, TrialLog
 
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
+Tensors = dict[str, dict[str, Any]]
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -44,53 +46,69 @@ class StageTraining:
             if course.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                 clock.check_for_life()
                 continue
-            row = self._row(statistics, clock, algorithm)
+            course.take(statistics)
+            held = self._held(algorithm)
+            row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
             self._report(row | course.live())
-            self._checkpoint(algorithm, course.better_value(row))
+            if held is not None:
+                self._checkpoint(held, course.better_value(row))
 
     @property
     def _pauses(self) -> bool:
         """Whether training was asked to come to here and no further."""
         return self._until is not None and self._course.total().env_steps >= self._until
 
-    def _row(self, statistics: Row, clock: _Clock, algorithm: Any) -> dict[str, float | None]:
+    def _held(self, algorithm: Any) -> Tensors | None:
+        """What a checkpoint holds, where validation or a checkpoint is due.
+
+        IMPALA learns on meanwhile. The row, the validation and the checkpoint are all of this moment.
+        """
+        if not (self._validation_is_due or self._checkpoint_is_due):
+            return None
+        tensors: Tensors
+        tensors, self._course.progress = algorithm.checkpoint()
+        return tensors
+
+    def _row(self, statistics: Row, clock: _Clock, algorithm: Any, held: Tensors | None) -> dict[str, float | None]:
         total = self._course.total()
         row: Row = {
             "env_steps": total.env_steps,
             "progress/episodes": total.episodes,
             "progress/updates": total.updates,
-            "speed/env_steps_per_second": clock.speed(total.env_steps),
+            SPEED: clock.speed(total.env_steps),
             **statistics,
         }
-        if self._is_due(self._course.validated_at, self._plan.validate_every_env_steps):
-            row |= self._validation(algorithm)
-        self._course.take(row)
-        if self._course.stage_is_over and self._course.validated_at != self._course.progress.env_steps:
-            row |= self._validation(algorithm)  # promoted by episodes of training: the last row says where it stands
+        if held is not None and self._validation_is_due:
+            found = self._validation(algorithm.policy(held["weights"]))
+            self._course.take(found)
+            row |= found
         return row | self._course.curves()
 
-    def _validation(self, algorithm: Any) -> Row:
+    def _validation(self, policy: TeamPolicy) -> Row:
         self._course.validated_at = self._course.progress.env_steps
-        episodes = self._plan.validate(algorithm.policy())
+        episodes = self._plan.validate(policy)
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
-    def _checkpoint(self, algorithm: Any, best: float | None) -> None:
+    def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
         """Save where that is due, or where validation has just found the `best` weights."""
         course = self._course
-        if best is None and not self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps):
+        if best is None and not self._checkpoint_is_due:
             return
-        tensors, progress = algorithm.checkpoint()
-        if course.stage_is_over:  # IMPALA may have learned more since the row
-            course.progress = progress
-        elif course.would_end_at(progress):  # the same: whoever continued from here would miss the stage's last row
-            return
-        self._saved_at, number = progress.env_steps, course.total(progress).env_steps
+        self._saved_at, number = course.progress.env_steps, course.total().env_steps
         if best is not None:
             course.choice = Choice(best, number)
-        save_checkpoint(self._folder, number, tensors, self._identity | course.state(progress))
+        save_checkpoint(self._folder, number, tensors, self._identity | course.state(course.progress))
         prune(self._folder, self._plan.kept_checkpoints, always=course.kept)
+
+    @property
+    def _validation_is_due(self) -> bool:
+        return self._is_due(self._course.validated_at, self._plan.validate_every_env_steps)
+
+    @property
+    def _checkpoint_is_due(self) -> bool:
+        return self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
         """Whether what was done at `last_env_steps` is to be done again; at an end it always is."""

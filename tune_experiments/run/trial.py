@@ -23,9 +23,16 @@ from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import Course
-from tune_experiments.run.final_evaluation import Test, after_stage, results_of, tests_of, write_outcome
+from tune_experiments.run.final_evaluation import (
+    Test,
+    after_stage,
+    results_of,
+    results_of_training,
+    tests_of,
+    write_outcome,
+)
 from tune_experiments.run.stage_training import Report, StageTraining
-from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.run.trial_log import METRICS_FILE, TrialLog, read_metrics
 from tune_experiments.run.weight_transfer import hand_over_stage
 
 CHECKPOINTS = "checkpoints"
@@ -104,8 +111,12 @@ class Trial:
         }
 
     def _test(self) -> list[Result]:
-        """Test what checkpoints hold, so that `evaluate` finds the same numbers: stages that want it, then the last."""
-        course, results = self.course, []
+        """Test what checkpoints hold, so that `evaluate` finds the same numbers: stages that want it, then the last.
+
+        Before them stands what training itself has left.
+        """
+        course, rows = self.course, read_metrics(self.folder / METRICS_FILE)
+        results = results_of_training(self.experiment, self.method, self.seed, rows, self.course.total().env_steps)
         for index, end in enumerate(course.ended):
             stage = course.stages[index]
             if stage.test is not None:

@@ -29,11 +29,14 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.run.files import write_atomically
 from tune_experiments.run.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
 
-__all__ = ["TrialLog", "logs_of", "read_metrics"]
+__all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
+SPEED = "speed/env_steps_per_second"
+"""Of a row: env steps a second, of all runners together."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
@@ -168,7 +171,8 @@ class TrialLog:
         return events
 
     def _images(self) -> list[Path]:
-        return sorted((self.folder / "images").rglob("*.png"), key=lambda path: int(path.stem))
+        found = (self.folder / "images").rglob("*.png")
+        return sorted((path for path in found if _NUMBER.fullmatch(path.stem)), key=lambda path: int(path.stem))
 
 
 def _lines_and_rows(path: Path) -> list[tuple[bytes, dict[str, float]]]:

@@ -7,11 +7,11 @@ file must not know what a trial writes.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import platform
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -103,17 +103,14 @@ def _refusal(folder: Path) -> str | None:
     """Why the folder could not take another checkpoint; None if it can."""
     if not folder.is_dir():
         return f"there is no folder {folder}"
-    probe = folder / f".probe_{os.getpid()}"
     try:
         free, needed = shutil.disk_usage(folder).free, _size_of_checkpoints(folder)
         if free < needed:
             return f"{free / 2**20:.0f} MiB are free and the next checkpoint needs {needed / 2**20:.0f}"
-        probe.write_bytes(b"\0" * 4096)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"\0" * 4096)
     except OSError as error:
         return error.strerror or str(error)
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink(missing_ok=True)
     return None
 
 

@@ -17,6 +17,7 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.paced_report import PacedReport
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder
+from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
@@ -24,20 +25,24 @@ from tune_experiments.run.wandb_log import WandbMirror
 from tune_experiments.search.scheduler import Agenda, as_searcher
 
 Request = dict[str, Any]
-"""`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial; `uri` of its copy."""
+"""`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial; `run_id` of its run,
+and `uri` of its copy."""
 
 _RESTARTS = 3
 
 
-def request_for(experiment: str, config: Any, method: str, seed: int, folder: Path, is_tested: bool = True) -> Request:
-    """The request for a trial of this configuration; its name is its folder's."""
+def request_for(
+    experiment: str, config: Any, method: str, seed: int, run: RunFolder, name: str, is_tested: bool = True
+) -> Request:
+    """The request for a trial of this configuration; its folder in that of the run is made."""
     return {
-        "name": folder.name,
+        "name": name,
         "experiment": experiment,
         "config": config_to_json(config),
         "method": method,
         "seed": seed,
-        "folder": str(folder.resolve()),
+        "folder": str(run.trial(name).resolve()),
+        "run_id": run.run_id,
         "is_tested": is_tested,
     }
 
@@ -74,7 +79,7 @@ def train_trial(parameters: dict[str, Any]) -> None:
             folder, mirror = stack.enter_context(mirrored_folder(request["uri"]))
             report = _reports_and_sends(report, folder / CHECKPOINTS, mirror)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
-        report = stack.enter_context(WandbMirror(report, identity, Path(request.get("uri") or request["folder"])))
+        report = stack.enter_context(WandbMirror(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(
             report, request.get("until")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,11 +25,14 @@ class WandbMirror:
     Args:
         report: gets every row, whatever becomes of W&B.
         identity: experiment, method, seed and configuration.
-        folder: of the trial; its name is the run's, and the same folder continues the same run.
+        name: of the trial, and of its run there.
+        run_id: of the run that the trial belongs to.
     """
 
-    def __init__(self, report: Report, identity: Mapping[str, Any], folder: Path) -> None:
-        self._report, self._identity, self._folder = report, identity, folder
+    def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
+        self._report, self._identity, self._name = report, identity, name
+        # A trial that goes on elsewhere is the same run there, and no other run's trial is, wherever it lies.
+        self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
 
     def __enter__(self) -> WandbMirror:
@@ -54,12 +56,13 @@ class WandbMirror:
     def _begin(self) -> None:
         import wandb  # an extra: pip install "concord-marl[wandb]"
 
-        name = self._folder.name
-        # The folder's own id: a trial that goes on elsewhere under the same --out is the same run.
-        run_id = hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]
-        group = str(self._identity["experiment"])
         run = wandb.init(
-            project=os.environ[PROJECT], id=run_id, name=name, group=group, config=dict(self._identity), resume="allow"
+            project=os.environ[PROJECT],
+            id=self._id,
+            name=self._name,
+            group=str(self._identity["experiment"]),
+            config=dict(self._identity),
+            resume="allow",
         )
         run.define_metric("env_steps")
         run.define_metric("*", step_metric="env_steps")

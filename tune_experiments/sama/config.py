@@ -16,7 +16,7 @@ from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.chat.opening import ChatSettings
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.experiment.errors import UserError

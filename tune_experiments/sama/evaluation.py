@@ -6,6 +6,8 @@ planner.
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
@@ -64,7 +66,8 @@ def play_under(
     world = CommandedKitchen(
         episodes, layout=team.layout, is_told=team.row != BLIND, max_episode_steps=config.max_episode_steps
     )
-    return PlannedPlay(world, team, loop, config.round_steps, config.is_greedy).run(seed, watch)
+    with closing(world):
+        return PlannedPlay(world, team, loop, config.round_steps, config.is_greedy).run(seed, watch)
 
 
 def transcript_of(loop: PlanningLoop) -> str:

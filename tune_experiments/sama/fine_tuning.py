@@ -128,9 +128,9 @@ class FineTuning:
         progress: Progress = self._algorithm.progress()
         return progress
 
-    def policy(self) -> TeamPolicy:
-        """The team with its present weights."""
-        policy: TeamPolicy = self._algorithm.policy()
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The algorithm's."""
+        policy: TeamPolicy = self._algorithm.policy(weights)
         return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

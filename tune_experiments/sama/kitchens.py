@@ -5,7 +5,8 @@ In `CommandedKitchen` each chef has a sub-goal and knows when it is reached.
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
 for reaching them, and is over when both chefs have, or stopped after a time. Nobody asks a planner in here.
 
-State beyond Overcooked's: `told` [2], sub-goals by number, and `reached` [2].
+State beyond Overcooked's: `told` [2], sub-goals by number, and `reached` [2]; `queries` and `fallen_back`, how often it
+was asked in this episode whether a sub-goal is reached, and how often a built-in test answered in place of a model's.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from rl_models.planners.subgoal_data import Pair
 from tune_experiments.sama.commands import builtin_rewards, domain_of, features_of, told_sentences
 
 NUM_CHEFS = 2
+FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
+"""Metrics of worlds with rewards by a model: sub-goals for which the built-in test stands in, and the share of an
+episode's queries that it has answered."""
+_COUNTS = ("queries", "fallen_back")
 _DRAWN = ("agent_cells", "headings", "held", "contents")
 """What a drawn state fixes; its clock does not matter to a round."""
 
@@ -82,6 +87,8 @@ class CommandedKitchen(SymbolKitchen):
         self._book = RewardBook(
             rewards or builtin_rewards(layout), domain_of(layout), features_of(self.kitchen), self._in_words
         )
+        if any(one.was_asked_for for one in rewards or ()):
+            self.metric_names = (*self.metric_names, *FALLEN_BACK)
         # Told sentences and tests have the same order, so a number means the same to both.
         assert self._book.texts == sentences[:-1]
 
@@ -108,7 +115,10 @@ class CommandedKitchen(SymbolKitchen):
         state = self.state
         before = {name: value.copy() for name, value in state.items()}
         result = super()._advance(actions, recorded)
-        fresh = self._book.reached(np.where(state["reached"], -1, state["told"]), before, state)
+        asked = ~state["reached"]
+        fresh = self._book.reached(np.where(asked, state["told"], -1), before, state)
+        state["queries"] += asked.sum(1)
+        state["fallen_back"] += (asked & self._book.has_fallen_back[state["told"]]).sum(1)
         state["reached"] |= fresh
         state["targets"][fresh] = NO_TARGET
         return result
@@ -120,9 +130,25 @@ class CommandedKitchen(SymbolKitchen):
         told = np.where(self.state["reached"][rows], self._done, self.state["told"][rows])
         return seen | {"told": np.stack([told, told[:, ::-1]], -1).astype(np.uint8)}
 
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        for name in _COUNTS:
+            self.state[name][rows] = 0
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        subgoals = np.full(len(rows), float(self._book.has_fallen_back.sum()))
+        share = self.state["fallen_back"][rows] / np.maximum(self.state["queries"][rows], 1)
+        found = super()._episode_metrics(rows) | dict(zip(FALLEN_BACK, (subgoals, share), strict=True))
+        return {name: found[name] for name in found if name in self.metric_names}
+
     def _blank_state(self, num_worlds: int) -> Arrays:
-        chefs = (num_worlds, NUM_CHEFS)
-        return super()._blank_state(num_worlds) | {"told": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
+        chefs, counts = (num_worlds, NUM_CHEFS), {name: np.zeros(num_worlds, np.int64) for name in _COUNTS}
+        own = {"told": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
+        return super()._blank_state(num_worlds) | own | counts
+
+    def close(self) -> None:
+        """End the processes of rewards in Python."""
+        self._book.close()
 
 
 class SubgoalKitchen(CommandedKitchen):
@@ -133,7 +159,7 @@ class SubgoalKitchen(CommandedKitchen):
     | start | one of the pairs, drawn alike |
     | rewards | 1 for the sub-goal that one has just reached, and `share` for the other's |
     | episode end | terminated: both reached; truncated: `max_episode_steps` |
-    | metrics | `reached`, share of the sub-goals; `completed`, whether both |
+    | metrics | `reached`, share of the sub-goals; `completed`, whether both; `FALLEN_BACK` with a model's rewards |
     """
 
     metric_names = ("reached", "completed")
@@ -178,4 +204,5 @@ class SubgoalKitchen(CommandedKitchen):
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         reached = self.state["reached"][rows]
-        return {"reached": reached.mean(1), "completed": reached.all(1).astype(float)}
+        own = {"reached": reached.mean(1), "completed": reached.all(1).astype(float)}
+        return super()._episode_metrics(rows) | own

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from rl_envs.core.spec import Array, Arrays
+from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
@@ -47,6 +48,7 @@ class PlannedPlay:
         self._counts = {name: np.zeros(world.num_worlds) for name in COUNTS}
 
     @torch.inference_mode()
+    @fixed_weights()
     def run(self, seed: int, watch: Watch | None = None) -> Episodes:
         """Play to the end of every world's first episode.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from rl_models.planners.rewards import DesignedReward, RewardSource
@@ -101,8 +102,8 @@ def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
 def validate(config: SamaConfig, layout: str, is_told: bool, policy: TeamPolicy) -> Episodes:
     """Rounds from states that training does not have, planned by rule."""
     lessons = prepare_lessons(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
-    world = make_rounds(config, layout, config.valid_episodes, pairs=lessons.pairs, is_told=is_told)
-    return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
+    with closing(make_rounds(config, layout, config.valid_episodes, pairs=lessons.pairs, is_told=is_told)) as world:
+        return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial: TrialPlan) -> Any:

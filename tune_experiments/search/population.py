@@ -11,7 +11,6 @@ Every decision is written down before it is carried out, and carrying it out twi
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from rl_models.training.checkpoint import (
+    delete_checkpoint,
     load_checkpoint,
     load_state,
     newest_whole_checkpoint,
+    numbered_checkpoints,
     path_of,
     save_checkpoint,
 )
@@ -97,9 +98,9 @@ def inherit(donor: Path, heir: Path, config: Any) -> None:
     wanted = {path_of(newest.parent, choice["env_steps"]), newest} if choice else {newest}
     # The newest last: a crash before leaves the heir's own past.
     kept = [_copied(one, heir / "checkpoints", config) for one in sorted(wanted)]
-    for path in (heir / "checkpoints").glob("checkpoint_*"):
+    for _, path in numbered_checkpoints(heir / "checkpoints"):
         if path not in kept:
-            shutil.rmtree(path)
+            delete_checkpoint(path)
 
 
 def _copied(checkpoint: Path, folder: Path, config: Any) -> Path:

@@ -103,8 +103,7 @@ def agenda_of(experiment: Experiment, search: Search, options: RunOptions, folde
         return None
 
     def request_of(config: Any, method: str, number: int, seed: int, until: int | None) -> Request:
-        trial = folder.trial(f"{method}-setting{number:02}-seed{seed}")
-        request = request_for(experiment.name, config, method, seed, trial, False)
+        request = request_for(experiment.name, config, method, seed, folder, _name(method, number, seed), False)
         return request | {"until": until, "setting": number}
 
     agendas: list[Agenda] = []
@@ -136,7 +135,7 @@ def search_requests(experiment: Experiment, search: Search, options: RunOptions,
     """Trials without a test, every method's first settings first; claims the folder for the search."""
     claim_for_search(folder.path, search.settings, options.search_seed, search.space.objective, search.by)
     return [
-        request_for(experiment.name, setting.config, method, seed, folder.trial(_name(method, setting, seed)), False)
+        request_for(experiment.name, setting.config, method, seed, folder, _name(method, setting.number, seed), False)
         for together in zip(*search.settings.values(), strict=True)
         for method, setting in zip(search.settings, together, strict=True)
         for seed in options.seeds
@@ -198,7 +197,7 @@ def _verdict(method: str, ranked: Sequence[Ranked], objective: str, script: str 
         return [f"{method}: no setting has finished"]
     best = ranked[0]
     own = next((f", setting 0 has {one.score:.4f}" for one in ranked[1:] if one.setting.number == 0), "")
-    winner = trials / _name(method, best.setting, next(iter(best.by_seed)))
+    winner = trials / _name(method, best.setting.number, next(iter(best.by_seed)))
     return [
         f"{method}: setting {best.setting.number} is the best of {len(ranked)}: {objective} {best.score:.4f}{own}",
         f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
@@ -208,10 +207,10 @@ def _verdict(method: str, ranked: Sequence[Ranked], objective: str, script: str 
 def _members(populations: Sequence[Population], method: str, trials: Path, objective: str) -> list[Ranked]:
     """Every member of every seed that has come to its end, with what it learned with at last."""
     return [
-        Ranked(member, {one.seed: score(trials / _name(method, member, one.seed), objective)}, ())
+        Ranked(member, {one.seed: score(trials / _name(method, member.number, one.seed), objective)}, ())
         for one in populations
         for member in one.members
-        if one.method == method and outcome_of(trials / _name(method, member, one.seed)) is not None
+        if one.method == method and outcome_of(trials / _name(method, member.number, one.seed)) is not None
     ]
 
 
@@ -220,7 +219,7 @@ def _finished(
 ) -> list[Ranked]:
     found = []
     for setting in tried:
-        folders = {seed: trials / _name(method, setting, seed) for seed in options.seeds}
+        folders = {seed: trials / _name(method, setting.number, seed) for seed in options.seeds}
         if all(outcome_of(folder) is not None for folder in folders.values()):
             by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
             found.append(Ranked(setting, by_seed, _flags(experiment.presets, setting.config, method, options)))
@@ -236,5 +235,5 @@ def _flags(presets: Mapping[str, Any], config: Any, method: str, options: RunOpt
     return "--preset", options.preset, *changes, "--seeds", *map(str, seeds), "--out", f"runs/{method}_of_search"
 
 
-def _name(method: str, setting: Setting, seed: int) -> str:
-    return f"{method}-setting{setting.number:02}-seed{seed}"
+def _name(method: str, number: int, seed: int) -> str:
+    return f"{method}-setting{number:02}-seed{seed}"

@@ -86,10 +86,12 @@ def main() -> None:
     if len(sys.argv) != 2:
         raise UserError("write python -m tune_experiments.verco.combined FOLDER")
     folder, console = Path(sys.argv[1]), Console(soft_wrap=True)
-    text = combined(read_kitchens(folder))
+    text, path = combined(read_kitchens(folder)), folder / "table.md"
+    if path.exists() and _NOTE not in path.read_text(errors="replace"):
+        raise UserError(f"{path} is there and holds something else: move it away")
     console.print(text, highlight=False, markup=False)
-    write_atomically(folder / "table.md", text)
-    console.print(f"wrote {folder / 'table.md'}", highlight=False)
+    write_atomically(path, text)
+    console.print(f"wrote {path}", highlight=False)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.chat.opening import ChatSettings
 from rl_models.llm.distillation import DistillationSettings
-from rl_models.llm.settings import LanguageTeamSettings
+from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
 from tune_experiments.experiment.errors import UserError
 

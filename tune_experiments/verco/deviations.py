@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rl_envs.salad.tasks import TASKS
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.results.differences import differences
 from tune_experiments.verco.config import VercoConfig, make_world
 

@@ -24,11 +24,10 @@ from rl_models.chat.opening import ChatSettings, open_transport
 from rl_models.chat.record import LastReplies, RecordError
 from rl_models.chat.team_teacher import MOST_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import usage_of
-from rl_models.features import Features, State
 from rl_models.heads.legal_policy import LayeredValueHead
 from rl_models.llm.heads import CandidateHead
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.policy import TeamPolicy
+from rl_models.policy import Features, State, TeamPolicy
 from rl_models.schedule import Progress
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
@@ -185,8 +184,8 @@ class NoTraining:
         """All or nothing."""
         return self._progress
 
-    def policy(self) -> TeamPolicy:
-        """The team."""
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team, whose weights never change."""
         return self._plan.build_policy().eval()
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

@@ -53,8 +53,8 @@ class Lessons:
         rounds, settings = len(self._distillation.reports), self._config.lessons
         return Progress(env_steps=rounds * settings.worlds * settings.env_steps, updates=rounds)
 
-    def policy(self) -> TeamPolicy:
-        """The team with its present weights."""
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
         return self._policy.eval()
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

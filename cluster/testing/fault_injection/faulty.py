@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments import furnmove_sync
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.trial import Trial

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,10 @@ class SandboxLimits:
 
 
 class SandboxedReward:
-    """One function in its process. Use as a context, or `close()` it; after a failure it stays closed."""
+    """One function in its process. Use as a context, or `close()` it; after a failure it stays closed.
+
+    Whoever forgets to close it leaves no process behind all the same: it ends with this object or with Python.
+    """
 
     def __init__(self, source: str, limits: SandboxLimits | None = None) -> None:
         """Check the source, start the process and hand the source over.
@@ -63,6 +67,7 @@ class SandboxedReward:
             env={},
             start_new_session=True,
         )
+        self._end = weakref.finalize(self, _end, self._process, self._folder)
         setup = {
             "source": source,
             "memory_bytes": self._limits.memory_bytes,
@@ -98,15 +103,7 @@ class SandboxedReward:
 
     def close(self) -> None:
         """End the process and whatever it could have started."""
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self._folder.cleanup()
+        self._end()
 
     def _exchange(self, line: dict[str, Any], most_bytes: int) -> dict[str, Any]:
         if self._process.stdin is None or self._process.stdin.closed:
@@ -145,3 +142,15 @@ class SandboxedReward:
         if self._process.returncode in (-signal.SIGPROF, -signal.SIGXCPU, -signal.SIGKILL):
             return f"it used more than {self._limits.cpu_seconds_per_call:g} seconds of CPU time"
         return "its process ended"
+
+
+def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    folder.cleanup()

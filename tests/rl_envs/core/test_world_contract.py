@@ -156,6 +156,25 @@ def test_factors_are_checked_one_by_one():
             world.step(wrong)
 
 
+def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_others_may_not():
+    """One runs and carries on, one was blown away, one chooses."""
+    world, other = (calm(num_agents=3, max_episode_steps=50) for _ in range(2))
+    gust = np.array([[False, True, False]])
+    for each in (world, other):
+        observations, *_ = each.step(acts(each, [[RUN, WALK, REST]]), chance={"gust": gust})
+    assert (observations["decides"] & observations["alive"]).tolist() == [[False, False, True]]
+    before = world.snapshot()
+    for go, say in (([[0, 0, -1]], 0), ([[0, 0, 3]], 0), ([[-1, 99, 1]], [[0, 0, 5]])):
+        with pytest.raises(ValueError, match=r"actions must lie in 0 \.\. \d, got 0 \.\. \d|got -1 \.\. 0"):
+            world.step(acts(world, go, say))
+    for name, value in world.snapshot().items():
+        np.testing.assert_array_equal(value, before[name])
+    world.step(acts(world, [[-1, 99, WALK]], [[5, -7, 1]]))
+    other.step(acts(other, [[0, 0, WALK]], [[0, 0, 1]]))
+    for name, value in world.snapshot().items():
+        np.testing.assert_array_equal(value, other.snapshot()[name])
+
+
 # ---------------------------------------------------------------------------------------------------- chance
 
 
@@ -221,6 +240,16 @@ def test_a_readable_state_is_enough_to_restore_and_the_rest_starts_afresh():
         ({"cell": np.zeros((2, 2)), "moon": np.zeros(2)}, r"unknown \['moon'\]"),
         ({"cell": np.zeros((1, 2))}, r"cell must have shape \(2, 2\), got \(1, 2\)"),
         ({"cell": np.zeros((2, 2)), "chance_key": np.zeros(3)}, "chance_key must have shape"),
+        ({"cell": np.full((2, 2), 0.7)}, "cell is uint8, which cannot hold 0.7 as it is"),
+        ({"cell": np.array([[0, 1], [2, 300]])}, "cell is uint8, which cannot hold 300 as it is"),
+        ({"cell": np.full((2, 2), -1)}, "cell is uint8, which cannot hold -1 as it is"),
+        ({"cell": np.zeros((2, 2)), "alive": np.full((2, 2), 2)}, "alive is bool, which cannot hold 2 as it is"),
+        ({"cell": np.zeros((2, 2)), "chance_key": np.array([0, -1])}, "chance_key is uint64, which cannot hold -1"),
+        ({"cell": np.zeros((2, 2)), "episode_return": np.full((2, 2), np.nan)}, "episode_return .* cannot hold nan"),
+        ({"cell": np.zeros((2, 2)), "episode_return": np.full((2, 2), 2**53 + 1)}, "cannot hold 9007199254740993"),
+        ({"cell": np.array([["0", "1"], ["2", "3"]])}, "cell must be numbers that uint8 holds, got <U1"),
+        ({"cell": np.zeros((2, 2)), "texts/sentences": np.full((1, 4), 1.5)}, "texts/sentences .* cannot hold 1.5"),
+        ({"cell": np.zeros((2, 2)), "texts/sentences": np.full((1, 4), 99)}, "token ids must lie in 0 .. 31"),
     ],
 )
 def test_a_state_that_cannot_be_restored_is_refused_and_loses_nothing(state, sentence):

@@ -122,7 +122,7 @@ def test_bad_arguments_are_refused_in_one_sentence(arguments, sentence):
         ({"avatar_places": np.full((1, 1, 2), 3)}, "must be even"),
         ({"entity_symbols": np.full((1, 3), 14)}, "entity_symbols must lie in 2 .. 13"),
         ({"entity_movements": np.full((1, 3), 4)}, "entity_movements must lie in 0 .. 3"),
-        ({"manual": np.full((1, 3), 10**6)}, "manual must lie in 0 .. 59723"),
+        ({"manual": np.full((1, 3), 60_000)}, "manual must lie in 0 .. 59723"),
         ({"told": np.full((1, 3), 1)}, "told must lie in 2 .. 13"),
         ({"entity_places": np.zeros((1, 5, 2))}, "must have shape"),
     ],

@@ -226,7 +226,8 @@ def test_arguments_out_of_range_are_told_in_a_sentence(arguments, sentence):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("agent_cells", 100), ("monster_names", -1), ("assignment", 144), ("goal_team", 3), ("held", 3)]
+    ("name", "value"),
+    [("agent_cells", 100), ("monster_names", 255), ("assignment", 144), ("goal_team", 3), ("held", 3)],
 )
 def test_a_state_that_points_nowhere_is_refused(name, value):
     world = situation([HERE])

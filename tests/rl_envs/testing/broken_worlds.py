@@ -289,6 +289,12 @@ class RestoresAnything(Errands):
         return super().restore({key: value for key, value in state.items() if "nobody" not in key})
 
 
+@breaks("a state whose 'chance_key' .uint64. is 0.7 must be refused")
+class RoundsStates(Errands):
+    def restore(self, state):
+        return super().restore({key: np.floor(value).astype(value.dtype) for key, value in state.items()})
+
+
 @breaks(r"a picture must be uint8 \[H, W, 3\], got float64")
 class PaintsInFractions(Errands):
     def render(self, index=0):

@@ -16,6 +16,7 @@ from rl_envs.registry import WORLDS, register
 from rl_envs.testing.wrappers import check_parallel_view, check_team_view, check_vector_view
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
 from rl_envs.wrappers.pettingzoo import ParallelView
+from rl_envs.wrappers.rllib import TeamMultiAgentEnv
 from rl_envs.wrappers.spaces import agent_action_space, array_space, team_action_space
 from tests.toy_worlds import CELLS, Errands
 
@@ -254,6 +255,7 @@ def test_all_views_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
 ORDER = """
 from rl_envs import register
 from rl_envs.wrappers.pettingzoo import ParallelView
+from rl_envs.wrappers.rllib import TeamMultiAgentEnv
 register("toy-v0", "tests.toy_worlds:Errands")
 env = ParallelView("toy-v0", num_agents=4)
 print(list(env.reset(seed=0)[0]), env.agents, env.possible_agents)
@@ -273,3 +275,15 @@ def test_the_order_of_agents_does_not_depend_on_the_hash_seed():
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize(
+    "view",
+    [TeamEnv, TeamVectorEnv, ParallelView, lambda world: TeamMultiAgentEnv({"world": world})],
+    ids=["gymnasium", "gymnasium_vector", "pettingzoo", "rllib"],
+)
+def test_a_view_that_is_closed_closes_its_world(view, monkeypatch):
+    world, closed = MatrixGame(), []
+    monkeypatch.setattr(world, "close", lambda: closed.append(True))
+    view(world).close()
+    assert closed == [True]

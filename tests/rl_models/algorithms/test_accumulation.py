@@ -11,7 +11,7 @@ from rl_envs.registry import make
 from rl_models.algorithms.accumulation import parts
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
-from rl_models.batch import decides, think, to_batch
+from rl_models.batch import count_steps, decides, share_of, take, think, to_batch
 from rl_models.losses import policy_gradient as pg
 from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
@@ -53,13 +53,18 @@ def assert_same_weights(one, other, **tolerance):
 @pytest.mark.parametrize("make_one", [collector, cooks], ids=["all choose", "macro actions"])
 @pytest.mark.parametrize(
     "objective",
-    [Impala(), Impala(sums_losses=True), Ppo(epochs=1, minibatches=1), dataclasses.replace(DECISIONS, minibatches=1)],
-    ids=["impala", "summed impala", "ppo", "ppo by agent"],
+    [
+        Impala(),
+        Impala(sums_losses=True),
+        Impala(sums_steps=True),
+        Ppo(minibatches=1),
+        Ppo(is_joint=False, minibatches=1),
+        dataclasses.replace(DECISIONS, minibatches=1),
+    ],
+    ids=["impala", "summed impala", "impala summed over steps", "ppo", "ppo by agent", "ppo of decisions"],
 )
 def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one):
-    """Six worlds in four parts, of two and of one."""
-    if make_one is cooks:
-        objective = dataclasses.replace(objective, regressed="decisions")
+    """Six worlds in four parts, of two and of one; also where values are means over other steps than the rest."""
     objective = dataclasses.replace(objective, epochs=1)
     one = make_one()
     fragment = one.collect()
@@ -74,16 +79,15 @@ def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one)
 def test_no_pass_holds_more_than_a_part(count):
     batch = Ppo().prepare(to_batch(collector().collect()))
     found = parts(Ppo(accumulate=count), batch)
-    assert [len(part.batch["is_first"]) for part in found] == [6 // count] * count
-    assert sum(part.share for part in found) == pytest.approx(1.0)
-    assert [part.is_first for part in found] == [True] + [False] * (count - 1)
-    assert [part.is_last for part in found] == [False] * (count - 1) + [True]
+    assert [len(part["is_first"]) for part in found] == [6 // count] * count
+    assert sum(share_of(part, count_steps(batch)).steps for part in found) == pytest.approx(1.0)
 
 
-def test_too_few_sequences_for_the_parts_are_refused_because_learners_wait_for_each_other():
+@pytest.mark.parametrize("worlds", [2, 0])
+def test_no_part_is_empty(worlds):
     batch = Ppo().prepare(to_batch(collector(num_worlds=2).collect()))
-    with pytest.raises(ValueError, match="2 sequences cannot be learned from in 3 parts"):
-        parts(Ppo(accumulate=3), batch)
+    found = parts(Ppo(accumulate=3), take(batch, slice(worlds)))
+    assert [len(part["is_first"]) for part in found] == [1] * worlds
 
 
 # ------------------------------------------------------------------------------------------------- decisions

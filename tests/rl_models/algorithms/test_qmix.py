@@ -12,8 +12,8 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import take, think, to_batch
+from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
@@ -197,8 +197,8 @@ def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
     path = save_checkpoint(tmp_path, progress.env_steps, tensors, {"progress": dataclasses.asdict(progress)})
     wanted = [unbroken.train() for _ in range(2)]
 
-    continued = algorithm(77, settings)
-    continued.train()  # whatever was there must not show through
+    continued = algorithm(3, settings)
+    continued.train(), continued.train()  # whatever was there must not show through
     checkpoint = load_checkpoint(path)
     continued.restore(checkpoint.tensors, Progress(**checkpoint.state["progress"]))
     assert [continued.train() for _ in range(2)] == wanted

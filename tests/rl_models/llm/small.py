@@ -6,7 +6,7 @@ import numpy as np
 
 from rl_envs.core.spec import ArraySpec, TextSpec
 from rl_envs.core.world import World
-from rl_models.llm.settings import (
+from rl_models.llm.llm_config import (
     LanguageModelSettings,
     LanguageTeamSettings,
     LoraSettings,

@@ -10,7 +10,8 @@ from peft import PeftModel
 from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.generation import generate
-from rl_models.llm.settings import LanguageModelSettings, LoraSettings
+from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
+from rl_models.networks.fixed_weights import WeightsWatch
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
 
@@ -149,16 +150,21 @@ def test_a_damaged_adapter_is_one_sentence(tmp_path, file):
         fresh().load_adapters(tmp_path)
 
 
-def test_a_change_of_weights_is_noticed():
+def test_values_are_good_for_one_adapters_weights_and_the_bases_place_and_type():
     language = fresh()
-    seen = {name: language.version(name) for name in ADAPTERS}
-    assert {name: language.version(name) for name in ADAPTERS} == seen
+    watches = {name: WeightsWatch() for name in (*ADAPTERS, None)}
+
+    def changed():
+        return {name for name, watch in watches.items() if watch.has_changed(language.weights(name))}
+
+    assert changed() == set(watches)
+    assert changed() == set()
     stir(language.action.values())
-    assert language.version("message") == seen["message"]
-    assert language.version("action") != seen["action"]
-    seen["action"] = language.version("action")
-    language.load_state_dict(fresh().state_dict())
-    assert all(language.version(name) != seen[name] for name in ADAPTERS)
+    assert changed() == {"action"}
+    stir(language.message.values())
+    assert changed() == {"message"}
+    language.double()
+    assert changed() == set(watches)
 
 
 def test_everything_moves_together_and_copies_are_whole():

@@ -10,7 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.generation import generate
-from rl_models.llm.settings import LanguageModelSettings
+from rl_models.llm.llm_config import LanguageModelSettings
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.teams.llm_team import adapted_model
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.llm.distillation import DistillationSettings, MessageDistillation, is_held_out
-from rl_models.losses.distillation import message_cross_entropy
+from rl_models.llm.distillation import DistillationSettings, MessageDistillation, is_held_out, message_cross_entropy
 from tests.rl_models.llm.small import THINGS, HintNarrator, stir, team
 
 

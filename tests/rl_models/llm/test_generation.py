@@ -5,10 +5,11 @@ import torch
 
 from rl_models.distributions.joint_tensor import inverse_cdf
 from rl_models.llm.generation import generate
+from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, MessageSettings
 from rl_models.llm.messages import Writer, message_of
-from rl_models.llm.settings import LanguageModelSettings, LoraSettings, MessageSettings
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
+from tests.rl_models.networks.weight_changes import CHANGES
 
 MOST = 9
 
@@ -87,6 +88,16 @@ def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
     stir(language.message.values(), 0.9)
     assert writer.write(some) != first
     assert writer.memory.computed == 8
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_message_is_written_by_weights_that_were(language, change):
+    language.train_adapter("message")
+    writer, some = Writer(language, MessageSettings(most_tokens=MOST)), prompts(language)
+    before = writer.write(some)
+    change(language.message)
+    after = writer.write(some)
+    assert after == Writer(language, MessageSettings(most_tokens=MOST)).write(some) != before
 
 
 def test_a_message_is_one_line_of_ten_words_at_most(language):

@@ -4,7 +4,7 @@ import torch
 
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.llm.settings import MessageSettings
+from rl_models.llm.llm_config import MessageSettings
 from rl_models.networks.speech import MESSAGES
 from rl_models.schedule import Schedule
 from rl_models.training.loop import Learner

@@ -9,8 +9,8 @@ import torch
 
 from rl_models.llm import model_cache
 from rl_models.llm.base_model import LanguageModelError, load_base_model
+from rl_models.llm.llm_config import LanguageModelSettings, SmallModelSettings
 from rl_models.llm.model_cache import small_model
-from rl_models.llm.settings import LanguageModelSettings, SmallModelSettings
 from rl_models.llm.small_model import write_small_model
 from tests.rl_models.llm.small import SMALL, corpus
 
@@ -66,7 +66,7 @@ PROCESS = """
 import sys
 from pathlib import Path
 from rl_models.llm import model_cache
-from rl_models.llm.settings import SmallModelSettings
+from rl_models.llm.llm_config import SmallModelSettings
 
 def stands_in(folder, pairs, settings):
     (folder / "weights").write_text("half of them")

@@ -23,8 +23,8 @@ from transformers import (
 from rl_models.llm import packing, scoring
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.llm_config import LoraSettings
 from rl_models.llm.scoring import normalise, score_alone, score_trie
-from rl_models.llm.settings import LoraSettings
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.trie import trie_of
 from tests.rl_models.llm.small import stir

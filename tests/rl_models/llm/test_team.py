@@ -9,15 +9,18 @@ import torch
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import decides, take, think, to_batch
+from rl_models.fragment import Fragment
+from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING, message_of
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.llm.settings import MessageSettings
 from rl_models.networks.speech import MESSAGES
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.fragment import Fragment
+from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.llm.small import THINGS, HintNarrator, Hints, collector, stir, team
+from tests.rl_models.networks.weight_changes import CHANGES
 
+BY_AGENT = Ppo(is_joint=False)
 DRAWN = MessageSettings(most_tokens=8, sampled=True)
 FORMS = {
     "sum": {},
@@ -58,10 +61,10 @@ def test_rollout_equals_train(form):
     fragment = one.collect()
     assert 0.3 < fragment.obs["decides"].mean() < 0.95
     assert fragment.is_first[:, 1:-1].any(1).all()
-    for objective in (Ppo(), Ppo(is_joint=False), Impala(), Impala(is_joint=False)):
+    for objective in (BY_AGENT, Impala(is_joint=False)):
         assert error_at_first_update(objective, one.policy, fragment) < 1e-5
     stir(one.policy.network.language.action.values(), seed=7)
-    assert error_at_first_update(Ppo(), one.policy, fragment) > 1e-2
+    assert error_at_first_update(BY_AGENT, one.policy, fragment) > 1e-2
 
 
 def test_recorded_values_are_those_that_training_computes():
@@ -83,12 +86,22 @@ def test_recorded_values_are_those_that_training_computes():
     assert not fragment.steps["values"][~acting.numpy()].any()
 
 
+@pytest.mark.parametrize("objective", [Ppo, Impala])
+def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(objective):
+    one = stirred()
+    fragment = one.collect()
+    with pytest.raises(ValueError, match=r"none for agents that carry on .* set is_joint=False"):
+        error_at_first_update(objective(), one.policy, fragment)
+    fragment.obs["decides"][:] = True
+    objective().loss(think(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
+
+
 def test_the_learner_reads_the_messages_that_were_heard():
     """Whatever its own message adapter would say by then."""
     one = stirred()
     fragment = one.collect()
     stir(one.policy.network.language.message.values(), 2.0, seed=4)
-    assert error_at_first_update(Ppo(), one.policy, fragment) < 1e-5
+    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
     others = to_batch(fragment)
     others[f"obs/{MESSAGES}"] = torch.full_like(others[f"obs/{MESSAGES}"], PADDING)
     before, after = (think(one.policy, batch).extras[ACTION_SCORES] for batch in (to_batch(fragment), others))
@@ -148,6 +161,39 @@ def test_shuffled_messages_are_those_of_another_world():
     assert (own != shuffled).any()
 
 
+def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
+    """Also where one world alone is stopped: here world b after 3 + b ticks."""
+
+    class StoppedInTurns(Hints):
+        def _advance(self, actions, recorded):
+            reward, over, _ = super()._advance(actions, recorded)
+            return reward, over, self.state["episode_length"] + 1 >= 3 + np.arange(self.num_worlds)
+
+    policy = stirred("shuffled").policy
+    network, finals = policy.network, []
+    network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
+    one = Collector(StoppedInTurns(3), policy, 5)
+    one.reset(3)
+    value = one._values_of
+    one._values_of = lambda obs, *rest: finals.append(obs) or value(obs, *rest)
+    fragment = one.collect()
+
+    network.settings = stirred().policy.network.settings
+
+    def written(obs):
+        return network.speak({key: torch.from_numpy(seen)[:, None] for key, seen in obs.items()})[:, 0].numpy()
+
+    assert fragment.steps["truncated"].sum(0).tolist() == [0, 0, 1, 1, 1]
+    for world, final in enumerate(finals[:3]):
+        beside = written({key: seen[:, 3 + world] for key, seen in fragment.obs.items()})
+        np.testing.assert_array_equal(final[MESSAGES][0], beside[world - 1])
+        assert (final[MESSAGES] != written(final)).any()
+
+
+def test_shuffled_messages_are_empty_where_there_is_no_other_world():
+    assert (stirred("shuffled", num_worlds=1).collect().obs[MESSAGES] == PADDING).all()
+
+
 def test_messages_of_the_world_are_heard_instead_of_own_ones():
     one = stirred()
     told = one.policy.network.writer.from_texts(["take the blue ball"])[0]
@@ -200,6 +246,16 @@ def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     assert one.policy.network.moments.computed == computed
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_moment_is_scored_with_weights_that_were(change):
+    one = stirred()
+    batch = to_batch(one.collect())
+    change(one.policy.network.language.action)
+    with torch.no_grad():
+        kept = think(one.policy, batch).extras[ACTION_SCORES]
+    torch.testing.assert_close(kept, think(one.policy, batch).extras[ACTION_SCORES].detach())
+
+
 def test_equal_moments_are_computed_once():
     """In a learner's batch, and from step to step while acting, until a weight changes."""
     one = stirred(num_worlds=12)
@@ -244,7 +300,7 @@ def test_ppo_changes_the_action_adapter_and_the_critic_alone(form):
     policy = one.policy
     base = copy.deepcopy(policy.network.language.base.state_dict())
     before = copy.deepcopy(policy.state_dict())
-    learner = Learner(policy, Ppo(), OptimiserSettings(learning_rate=Schedule.constant(1e-2)))
+    learner = Learner(policy, BY_AGENT, OptimiserSettings(learning_rate=Schedule.constant(1e-2)))
     learner.update([one.collect()])
     changed = {name for name, value in policy.state_dict().items() if not torch.equal(value, before[name])}
     assert changed == {name for name in before if ".action." in name or name.startswith("value_head.")}

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rl_models.losses.agent_modelling import modelling_error, modelling_hits, of_others
+from rl_models.losses.division import modelling_error, modelling_hits, of_others
 
 
 def test_others_come_in_the_order_of_an_observation_oneself_left_out():

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from rl_models.losses import grounding_loss as grounding
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses import grounding
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.networks.small_emma import frozen, observations, run, team, words
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from rl_models.distributions.joint_categorical import JointCategorical
-from rl_models.features import Features
-from rl_models.heads.central import CentralHead, SharedValueHead
+from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.networks.tbone import TboneConfig
+from rl_models.policy import Features
 from rl_models.teams.tbone_team import CentralTeamConfig, central_team
 from tests.rl_models.networks.test_tbone import NUM_ACTIONS, SMALL, VIEW, coordination, num_channels, run, views
 

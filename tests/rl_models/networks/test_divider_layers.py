@@ -3,10 +3,8 @@
 import pytest
 import torch
 
-from rl_models.layers.gumbel import choose_first
-from rl_models.layers.neighbour_convolution import NeighbourConvolution
-from rl_models.layers.sprite_tracks import tracks
-from rl_models.networks.entity_divider import divide, sides_of
+from rl_models.networks.entity_divider import choose_first, divide, sides_of
+from rl_models.networks.entity_divider_emma import NeighbourConvolution, tracks
 
 
 def test_the_first_class_is_drawn_as_often_as_softmax_says():

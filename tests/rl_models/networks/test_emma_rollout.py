@@ -9,7 +9,7 @@ from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import think, to_batch
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team

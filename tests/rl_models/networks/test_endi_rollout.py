@@ -7,14 +7,14 @@ import torch
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import think, to_batch
-from rl_models.layers.sprite_tracks import tracks
-from rl_models.losses.division_losses import division_probe
+from rl_models.fragment import Fragment
+from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
+from rl_models.networks.entity_divider_emma import tracks
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
 from tests.rl_models.training.small import assert_equal_fragments

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from rl_models.layers.sprite_tracks import tracks
-from rl_models.losses.division_losses import AgentModellingLoss, Divided, DivisionLoss, division_probe
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses.division import AgentModellingLoss, Divided, DivisionLoss, division_probe
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
+from rl_models.networks.entity_divider_emma import tracks
 from rl_models.networks.reading import Sizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team

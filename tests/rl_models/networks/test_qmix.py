@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from rl_models.batch import think, to_batch
+from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.networks.texts import MissingTextsError
-from rl_models.teams.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.teams.qmix_team import QmixConfig
 from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
 

@@ -8,12 +8,12 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import think, to_batch
+from rl_models.fragment import Fragment
 from rl_models.networks.reading import Sizes
 from rl_models.schedule import Progress
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
 from rl_models.training.text_cache import TextCache
 from tests.rl_models.networks.small import NETWORKS, Uncached, narrow

@@ -173,8 +173,8 @@ def test_an_episode_remembers_nothing_of_the_one_before_it():
 
 
 def test_sync_needs_agents_that_talk():
-    from rl_models.features import Features
-    from rl_models.heads.joint_policy import SyncHead
+    from rl_models.heads.joint_policy_head import SyncHead
+    from rl_models.policy import Features
 
     with pytest.raises(ValueError, match="exchange messages"):
         SyncHead(4, 3, 2, 2, 4)(Features(torch.zeros(1, 1, 2, 4), {}))

@@ -1,5 +1,6 @@
 """A model's reward is used only after it agrees with play; whatever it writes, every sub-goal ends with a reward."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,12 +10,15 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import describe
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatReply
+from rl_models.planners import reward_book
 from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner
+from rl_models.planners.sandbox.process import SandboxedReward
 from tests.rl_models.planners.kitchens import features, roll
+from tests.rl_models.planners.processes import sandboxes
 
 
 class Saying:
@@ -44,11 +48,16 @@ def test_the_offline_rewards_pass_their_trials(layout, source):
     made, domain, *_ = designer(layout, OfflineBackend(domain))
     designed = made.design(source, [valid.text for valid in domain.subgoals])
     assert [one.source for one in designed] == [source] * len(domain.subgoals)
-    assert not any(one.rejections for one in designed)
+    assert not any(one.rejections or one.fell_back for one in designed)
 
 
-SERVE = "bring a soup to the hatch"
+SERVE, ONION = "bring a soup to the hatch", "bring an onion from the onion store to pot 0"
 BUILTIN = "put(soup, hatch)"
+
+
+def builtin_of(domain, text):
+    (predicate,) = (one.predicate for one in domain.subgoals if one.text == text)
+    return DesignedReward(text, "builtin", predicate)
 
 
 def say(**reply):
@@ -98,7 +107,8 @@ FUNCTION = "def reward(previous, current):\n    "
 def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
     made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + code)] * 3))
     (designed,) = made.design("code", [SERVE])
-    assert (designed.source, designed.text) == ("builtin", BUILTIN)
+    assert (designed.source, designed.text, designed.fell_back) == ("builtin", BUILTIN, True)
+    assert "1 of 1 fell back on built-in rewards" in made._caller.transcript.text
     assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
 
 
@@ -139,3 +149,32 @@ def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     assert [record.getMessage() for record in caplog.records] == [
         f"the reward in Python for {SERVE!r} is given up for the built-in one: it raised ZeroDivisionError"
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [("import os\n", "one function"), (FUNCTION + "return sum(1 for one in range(10) if one) // 0", "ZeroDivision")],
+)
+def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, reason):
+    kitchen, domain, play = roll("cramped_room")
+    own = builtin_of(domain, ONION)
+    designed = [DesignedReward(SERVE, "code", code), dataclasses.replace(own, fell_back=True), own]
+    with RewardBook(designed, domain, features(kitchen), lambda state: [text for text, _ in play.texts]) as book:
+        book.reached(np.zeros((len(play.texts), 2), int), play.previous, play.current)
+        assert book.has_fallen_back.tolist() == [True, True, False]
+        assert reason in book.failures[SERVE]
+
+
+def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
+    kitchen, domain, _ = roll("cramped_room", worlds=1, steps=1)
+
+    def second_fails(source, limits):
+        if sandboxes():
+            raise OSError("no more processes")
+        return SandboxedReward(source, limits)
+
+    monkeypatch.setattr(reward_book, "SandboxedReward", second_fails)
+    designed = [DesignedReward(text, "code", domain.code(text)) for text in (SERVE, ONION)]
+    with pytest.raises(OSError, match="no more processes"):
+        RewardBook(designed, domain, features(kitchen), list)
+    assert sandboxes() == set()

@@ -1,5 +1,6 @@
 """Whatever a model writes as a reward function, it is refused or confined, each time with a reason."""
 
+import gc
 import os
 import subprocess
 
@@ -8,6 +9,7 @@ import pytest
 from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
+from tests.rl_models.planners.processes import sandboxes
 
 POT_FILLED = """
 def reward(previous, current):
@@ -220,6 +222,15 @@ def test_a_process_that_hangs_is_killed(monkeypatch):
     with pytest.raises(RewardFailedError, match=r"did not answer within 0\.5"):
         reward.evaluate([({}, {})])
     assert reward._process.returncode is not None
+
+
+@pytest.mark.processes
+def test_a_process_that_nobody_closes_ends_with_whoever_started_it():
+    reward = SandboxedReward(POT_FILLED)
+    assert sandboxes() == {reward._process.pid}
+    del reward
+    gc.collect()
+    assert sandboxes() == set()
 
 
 @pytest.mark.processes

@@ -9,7 +9,7 @@ import torch
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tests.rl_models.training.small import cordial, rooms, team
 
 
@@ -38,11 +38,11 @@ class Plan:
     seed: int = 3
 
 
-def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, **arguments):
+def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, optimiser=Plan.optimiser, **arguments):
     workers = Workers(
         runners=runners, worlds_per_runner=worlds, fragment_length=length, learners=learners, aggregators=aggregators
     )
-    return Plan(objective(kind, **arguments), workers)
+    return Plan(objective(kind, **arguments), workers, optimiser=optimiser)
 
 
 def config_of(one):

@@ -8,7 +8,7 @@ import torch
 
 from rl_models.algorithms.objective import Impala
 from rl_models.rllib.algorithm import TeamAlgorithm
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tests.rl_models.rllib.small import plan
 from tests.rl_models.rllib.test_algorithms import train_until_learned
 from tune_experiments import furnmove_sync

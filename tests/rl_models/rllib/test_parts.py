@@ -9,9 +9,9 @@ import tree
 
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
+from rl_models.fragment import Fragment
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, assert_equal_fragments, collector
@@ -44,6 +44,19 @@ def test_fragments_are_sharded_over_learners_without_losing_a_world():
     key = [tuple(view.sum((1, 2, 3, 4))) for shard in shards for part in shard for view in part.obs["view"]]
     wanted = [tuple(view.sum((1, 2, 3, 4))) for fragment in fragments for view in fragment.obs["view"]]
     assert sorted(key) == sorted(wanted)
+
+
+def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_and_does_not_fail():
+    """The other learners wait for it."""
+    learner, (fragment,) = built(plan(Ppo)), fragments_of()
+    with pytest.raises(RuntimeError, match="got no fragment in its first update"):
+        learner.update(episodes=[])
+    learner.update(episodes=[fragment])
+    before, progress = learner.training_state()
+    learner.update(episodes=[])
+    assert learner.progress == progress
+    for name, value in weights_of(learner).items():
+        assert torch.equal(value, before["weights"][name]), name
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,7 +135,7 @@ def test_rllibs_learner_does_exactly_what_ours_does(is_joint):
     """The same minibatches, losses and steps as in the loop without Ray."""
     one = plan(Ppo, is_joint=is_joint, epochs=2, minibatches=2)
     learner = built(one)
-    ours = Learner(build_team(), one.objective, one.optimiser)
+    ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
     for fragment in fragments_of(2):
         learner.update(episodes=[fragment])
         ours.update([fragment])

@@ -6,8 +6,7 @@ import torch
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.registry import make
-from rl_models.losses.coordination import CoordinationLoss
-from rl_models.losses.cordial import CoordinationSet
+from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.networks.tbone import TboneConfig
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team

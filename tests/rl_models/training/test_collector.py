@@ -6,10 +6,10 @@ import torch
 
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.batch import decides, think, to_batch
+from rl_models.fragment import Fragment
 from rl_models.schedule import Progress
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Fragment
 from tests.rl_models.training.small import (
     CENTRAL,
     HORIZON,
@@ -70,6 +70,21 @@ def test_a_truncated_episode_keeps_the_value_of_its_final_observation():
     np.testing.assert_allclose(
         fragment.steps["final_values"][stopped, -1], longer.ends["last_values"][stopped], atol=1e-5
     )
+
+
+def test_an_agent_that_has_left_is_worth_nothing_where_the_episode_is_stopped():
+    one = Collector(Walks(20, num_agents=3, max_episode_steps=3), constant_team(3, 3, 3), 3)
+    torch.nn.init.ones_(next(one.policy.value_head.parameters()))
+    one.reset(0)
+    ended = []
+    step = one.world.step
+    one.world.step = lambda actions: ended.append(step(actions)) or ended[-1]
+    fragment = one.collect()
+    *_, truncated, info = ended[-1]
+    final = info["final_obs"]["alive"][truncated[info["done_worlds"]]]
+    found = fragment.steps["final_values"][truncated, -1]
+    assert not final.all()
+    np.testing.assert_array_equal(found != 0, final)
 
 
 @pytest.mark.parametrize("is_joint", FORMS)

@@ -5,7 +5,7 @@ import torch
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.losses.coordination import CoordinationProbe
+from rl_models.losses.cordial import CoordinationProbe
 from rl_models.policy import TeamOutput
 from rl_models.training.loop import Learner
 from tests.rl_models.training.small import cordial, rooms, team

@@ -9,12 +9,12 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import think, to_batch
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.joint_policy import FactoredHead, MarginalHead, SyncHead, ValueHead
+from rl_models.fragment import Fragment
+from rl_models.heads.joint_policy_head import FactoredHead, MarginalHead, SyncHead, ValueHead
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
-from rl_models.training.fragment import Fragment
 from rl_models.training.loop import Learner
 from tests.toy_worlds import Errands
 

@@ -63,10 +63,10 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, 
 
 def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
     objective = Ppo(epochs=3, minibatches=2)
-    batch = {"is_first": torch.zeros(6, 5), "world": torch.arange(6), "texts/x": torch.arange(2)}
+    batch = {"is_first": torch.zeros(30, 5), "world": torch.arange(30), "texts/x": torch.arange(2)}
     parts = [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
     epochs = [parts[index] + parts[index + 1] for index in (0, 2, 4)]
-    assert [sorted(epoch) for epoch in epochs] == [list(range(6))] * 3
+    assert [sorted(epoch) for epoch in epochs] == [list(range(30))] * 3
     assert len({tuple(epoch) for epoch in epochs}) == 3
     assert parts == [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
     assert all(len(part["texts/x"]) == 2 for part in minibatches(objective, batch, seed=0))
@@ -109,8 +109,9 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
 
 def test_progress_counts_the_work_of_all_learners():
     progress, batch = Progress(), to_batch(collector().collect())
-    count_progress(progress, batch, learners=2)
-    assert progress.env_steps == 2 * 6 * 16
+    ended = int((batch["terminated"] | batch["truncated"]).sum())
+    count_progress(progress, batch, lambda counts: counts + torch.tensor([5 * 16, 3]))
+    assert (progress.env_steps, progress.episodes) == ((6 + 5) * 16, ended + 3)
 
 
 # ------------------------------------------------------------------------------- killed and continued

@@ -8,7 +8,7 @@ import pytest
 from rl_envs.furnmove.start_file import save_starts
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
-from rl_models.losses import coordination
+from rl_models.losses import cordial as coordination
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_envs.rtfm.stages import STAGES
-from rl_models.losses.grounding_loss import GroundingLoss
+from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider_emma import DividedEmma
 from rl_models.networks.noise import NOISE
 from rl_models.rllib.algorithm import TeamAlgorithm

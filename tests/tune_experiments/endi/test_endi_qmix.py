@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rl_models.algorithms.qmix import Qmix
-from rl_models.teams.qmix_policy import QmixPolicy
+from rl_models.networks.qmix_policy import QmixPolicy
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pytest
 
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.command_line import config_from_json, config_to_json, parse
 from tune_experiments.experiment.config_json import first_differences
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
-from rl_models.networks.emma import Emma
-from rl_models.networks.emma_game_id import GameId
+from rl_models.networks.emma import Emma, GameId
 from rl_models.schedule import Progress
 from rl_models.teams.tbone_team import constant_team
 from rl_models.text.choice import TextEncoderConfig

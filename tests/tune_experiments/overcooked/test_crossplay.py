@@ -139,6 +139,13 @@ def test_what_cannot_meet_is_refused_in_one_sentence(tmp_path, capsys):
     assert main(["--episodes", "none"]) == 2
 
 
+def test_a_report_does_not_go_into_a_folder_of_others(tmp_path, capsys):
+    (tmp_path / "crossplay_of_others.md").write_text("mine")
+    assert main([str(tmp_path / "run"), "--out", str(tmp_path)]) == 2
+    assert re.search(r"holds other files \(crossplay_of_others\.md, \.\.\.\)", capsys.readouterr().err)
+    assert [path.name for path in tmp_path.iterdir()] == ["crossplay_of_others.md"]
+
+
 def test_a_single_trial_such_as_the_best_of_a_search_can_meet_a_run(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}], config=SHORT)
     search = write_run(tmp_path / "search", [{5: self_play_team(SHORT, 1)}], config=SHORT)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_models.batch import think, to_batch
-from rl_models.losses.attention_supervision_loss import AttentionSupervision
+from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from tune_experiments.experiment.experiment import find_experiment

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import Collector
@@ -266,8 +266,8 @@ def make_learning_on(plan):
     return local
 
 
-def test_no_checkpoint_lies_beyond_the_last_row_of_a_stage_that_still_wants_it(tmp_path):
-    """Its third update, which spends the budget, comes between the second row and the checkpoint that is due there."""
+def test_a_row_is_of_the_moment_of_its_checkpoint_and_the_last_one_is_validated(tmp_path):
+    """Its third update, which spends the budget, comes between the second update and the checkpoint due there."""
     declared = Curriculum((Stage(name="a", plan=plan(make_algorithm=make_learning_on)),))
 
     def die_at_the_end(row):
@@ -277,8 +277,9 @@ def test_no_checkpoint_lies_beyond_the_last_row_of_a_stage_that_still_wants_it(t
     with pytest.raises(Died):
         run(tmp_path, declared, die_at_the_end, "calm")
     run(tmp_path, declared, game="calm")
-    assert log_of(tmp_path)[-1]["env_steps"] == 4 * BATCH
+    assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 3 * BATCH]
     assert "valid/sum" in log_of(tmp_path)[-1]
+    assert newest_whole_checkpoint(tmp_path / "checkpoints") == path_of(tmp_path / "checkpoints", 3 * BATCH)
 
 
 # ------------------------------------------------------------------------------------------ how stages end

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import Features
-from rl_models.policy import TeamPolicy
+from rl_models.policy import Features, TeamPolicy
 from tune_experiments.rtfm.best_play import all_bags, solve
 from tune_experiments.rtfm.config import LettersTask, make_world
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, play

@@ -14,10 +14,9 @@ from torch import nn
 
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.features import Features
-from rl_models.heads.joint_policy import MarginalHead, ValueHead
-from rl_models.policy import TeamPolicy
-from rl_models.rllib.settings import Workers
+from rl_models.heads.joint_policy_head import MarginalHead, ValueHead
+from rl_models.policy import Features, TeamPolicy
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm

@@ -131,6 +131,12 @@ def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, fla
     assert not (tmp_path / "out").exists(), "nothing is claimed"
 
 
+def test_a_learner_without_a_world_is_refused_before_the_run_starts(here, tmp_path):
+    sentence = here("--workers.worlds-per-runner", 2, "--workers.learners", 3)
+    assert sentence.startswith("--workers.learners 3 is more than the 2 worlds that a trial plays at once")
+    assert not (tmp_path / "out").exists(), "nothing is claimed"
+
+
 def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = dataclasses.replace(SMOKE, train_rooms="mine.json", test_rooms=("test", "mine.json"))
@@ -363,6 +369,15 @@ def test_a_video_that_cannot_be_written_is_told(name, checkpoint, tmp_path, caps
     (tmp_path / "file").write_text("a file where a folder should be")
     code = after_training(["render", str(checkpoint), "--out", str(tmp_path / name)])
     assert "--out" in checked(code, capsys.readouterr().err)
+
+
+def test_a_video_does_not_replace_a_file(checkpoint, tmp_path, capsys):
+    from tune_experiments.__main__ import main as after_training
+
+    (tmp_path / "mine.gif").write_text("mine")
+    code = after_training(["render", str(checkpoint), "--out", str(tmp_path / "mine.gif")])
+    assert "is there already" in checked(code, capsys.readouterr().err)
+    assert (tmp_path / "mine.gif").read_text() == "mine"
 
 
 @pytest.mark.parametrize("command", ["evaluate", "play", "render", "table"])

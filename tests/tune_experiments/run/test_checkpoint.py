@@ -201,6 +201,23 @@ def test_prune_never_deletes_the_newest_whole_one(tmp_path):
     assert not paths[0].exists()
 
 
+def test_what_others_keep_among_checkpoints_outlives_them(tmp_path):
+    paths = [save(tmp_path, step) for step in range(3)]
+    (paths[0] / "notes.txt").write_text("mine")
+    (paths[2] / "notes.txt").write_text("mine, too")
+    (tmp_path / "checkpoint_best").mkdir()
+    (tmp_path / "checkpoint_best" / "weights.safetensors").write_bytes(b"mine")
+    whole = save(tmp_path / "elsewhere", 1)
+    (tmp_path / "checkpoint_000000001").symlink_to(whole)
+    prune(tmp_path, keep=1)
+    assert [path.name for path in paths[0].iterdir()] == ["notes.txt"]
+    assert not paths[1].exists()
+    assert load_checkpoint(whole).step == 1, "reached by a link alone"
+    assert (tmp_path / "checkpoint_best" / "weights.safetensors").exists()
+    replaced = save_checkpoint(tmp_path, 2, {"weights": {}}, {})
+    assert sorted(path.name for path in replaced.iterdir()) == ["notes.txt", "state.json", "weights.safetensors"]
+
+
 @pytest.mark.parametrize(
     ("tensors", "state", "said"),
     [

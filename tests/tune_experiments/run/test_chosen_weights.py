@@ -1,5 +1,6 @@
 """Weights chosen by validation: what a stage hands on, what is tested and loaded; no death changes the choice."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -8,7 +9,8 @@ import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
-from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan, play
+from rl_models.training.local_algorithm import LocalAlgorithm
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, play
 from tune_experiments.experiment.curriculum import Curriculum, Stage
 from tune_experiments.play.loading import chosen_checkpoint
 from tune_experiments.run.final_evaluation import outcome_of
@@ -101,6 +103,43 @@ def test_a_death_anywhere_leaves_the_same_choice(whole, tmp_path):
     run(tmp_path, declared)
     assert fits(tmp_path) == fits(whole)
     assert outcome_of(tmp_path) == outcome_of(whole)
+
+
+class LearnsOn(LocalAlgorithm):
+    """Learns whenever it is asked for something, as IMPALA's thread does behind the back of whoever asks."""
+
+    def checkpoint(self):
+        self.train()
+        return copy.deepcopy(super().checkpoint())
+
+    def policy(self, weights=None):
+        self.train()
+        policy = copy.deepcopy(super().policy())
+        if weights is not None:
+            policy.load_state_dict(weights)
+        return policy
+
+
+def make_learning_on(plan):
+    local = make_local(plan)
+    local.__class__ = LearnsOn
+    return local
+
+
+def test_the_best_weights_are_those_whose_validation_was_best_though_the_learner_goes_on(tmp_path):
+    validated = []
+
+    def validate(policy):
+        validated.append({name: value.clone() for name, value in policy.state_dict().items()})
+        return {"fit": np.array([-abs(len(validated) - 2.0)])}
+
+    declared = dataclasses.replace(chosen_plan(), validate=validate, make_algorithm=make_learning_on)
+    run(tmp_path, dataclasses.replace(declared, budget_env_steps=10 * BATCH))
+    assert len(validated) > 2
+    best = best_of(tmp_path, 0, 10 * BATCH)
+    assert fits(tmp_path)[best] == 0.0 and chosen_checkpoint(tmp_path) == path_of(tmp_path / "checkpoints", best)
+    for name, value in weights_at(tmp_path, best).items():
+        assert torch.equal(torch.as_tensor(value), validated[1][name]), name
 
 
 def test_a_plan_that_chooses_by_what_is_not_measured_is_told(tmp_path):

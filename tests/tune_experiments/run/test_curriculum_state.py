@@ -7,7 +7,7 @@ import pytest
 
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import SEEDS_BETWEEN_STAGES, Curriculum, Promotion, Stage
 from tune_experiments.experiment.plan import TrialPlan
@@ -115,7 +115,6 @@ def test_a_stage_takes_its_least_env_steps_however_well_it_goes():
     one = course(dataclasses.replace(RULE, over=1, at_least_env_steps=30))
     train(one, 20, win_rate=1.0)
     assert not one.stage_is_over
-    assert one.would_end_at(Progress(30))
     train(one, 30)
     assert one.passed is True
 

@@ -9,7 +9,7 @@ from ray import tune
 
 from cluster.testing.memory import read_samples
 from cluster.testing.soak import main as soak
-from rl_models.rllib.settings import Workers
+from rl_models.rllib.workers import Workers
 from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import matrix_game
 from tune_experiments.experiment.errors import UserError

@@ -5,8 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
 from tune_experiments.run import progress
 from tune_experiments.run.progress import Progress
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import SPEED
 
 
 @pytest.fixture
@@ -46,7 +49,15 @@ def test_in_a_terminal_there_is_one_line_a_trial(clock):
 def test_a_row_without_a_number_keeps_the_last_one_and_a_given_speed_is_believed(clock):
     stream = io.StringIO()
     with Progress({"a": 7200}, console=Console(file=stream)) as display:
-        display.update("a", {"env_steps": 0, "episode/success": 0.5, "env_steps_per_second": 1.0})
+        display.update("a", {"env_steps": 0, "episode/success": 0.5, SPEED: 1.0})
         clock.now = 11.0
         display.update("a", {"env_steps": 0, "episode/success": None})
     assert stream.getvalue().splitlines()[-1] == "a  0/7,200 (0%)  1/s  return -  success 0.5  ETA 2:00:00"
+
+
+def test_the_speed_shown_is_the_one_that_a_trial_reports(clock, tmp_path):
+    rows, stream = [], io.StringIO()
+    Trial(experiment(plan(), "calm"), Config(), "walkers", 0, tmp_path).run(rows.append)
+    with Progress({"a": 3 * BATCH}, console=Console(file=stream)) as display:
+        display.update("a", rows[-1])
+    assert f"  {rows[-1][SPEED]:,.0f}/s  " in stream.getvalue(), "after one row, when there is no window of updates yet"

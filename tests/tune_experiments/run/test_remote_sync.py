@@ -1,11 +1,15 @@
-"""A run in a store: the copy is whole, continues anywhere, loses what the folder loses, and outlives an outage."""
+"""A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
 import dataclasses
 import io
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
@@ -14,8 +18,45 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run import remote_sync as mirror
+from tune_experiments.run import run_folder
 from tune_experiments.run.main import show_results
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder, open_run, uri_of
+from tune_experiments.run.trial_log import TrialLog
+
+CONFIG, TRIAL = {"a": 1}, "trials/sync-seed0"
+HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
+
+
+@pytest.fixture(autouse=True)
+def short_manifest(monkeypatch):
+    """Asking git and the driver each time would make these tests slow."""
+    monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
+
+
+def put(store, files):
+    for name, content in files.items():
+        (store / name).parent.mkdir(parents=True, exist_ok=True)
+        (store / name).write_bytes(content)
+
+
+def run_in(store, begin, end=lambda: None, config=CONFIG):
+    """What a run with one trial does to its folders, by the code that does it: train from checkpoint `begin` on."""
+    with open_run(Path(copy_at(store)), config, "matrix_game", (0,)) as (run, copy):
+        with mirrored_folder(f"{copy_at(store)}/{TRIAL}") as (folder, trial_copy), TrialLog(folder) as log:
+            log.rewind(begin)
+            for env_steps in range(begin + 1, begin + 4):
+                log.append({"env_steps": env_steps})
+                log.add_image("valid/room", np.zeros((2, 2, 3), np.uint8), env_steps)
+                save_checkpoint(folder / "checkpoints", env_steps, {"weights": {"a": np.zeros(2)}}, {})
+                prune(folder / "checkpoints", keep=2)
+                trial_copy.push()
+            end()
+        copy.pull()
+        replace_rows(run.results, [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
+
+
+def fail():
+    raise ZeroDivisionError
 
 
 def copy_at(store):
@@ -138,6 +179,94 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)),
     ):
         pass
+
+
+# ------------------------------------------------------------------------------------------ what others keep there
+
+
+PLACES = ["", ".git/", "data/", "plots/", "trials/", "tune/"]
+PLACES += [f"{TRIAL}/{inner}" for inner in ("", "checkpoints/", "checkpoints/checkpoint_000002/", "images/valid/room/")]
+NAMES = ["key", ".env", "notes.txt", "events.out.tfevents.1700000000.host.7.0", "picture.png", "state.json.bak"]
+STRANGERS = st.dictionaries(
+    st.builds("{}{}".format, st.sampled_from(PLACES), st.sampled_from(NAMES)), st.binary(max_size=8), min_size=1
+)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STRANGERS, st.sampled_from(["new", "fails", "continued", "refused", "fails, continued"]))
+def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
+    with tempfile.TemporaryDirectory() as name:
+        store = Path(name)
+        if "continued" in how or how == "refused":
+            run_in(store, 0)
+        put(store, files)
+        before = contents(store)
+        if how == "refused":
+            with pytest.raises(UserError, match="another configuration"):
+                run_in(store, 0, config={"a": 2})
+            assert contents(store) == before
+            return
+        try:
+            run_in(store, 3 if "continued" in how else 0, end=fail if "fails" in how else lambda: None)
+        except UserError:
+            assert how in ("new", "fails")
+            assert any(not name.startswith(".") for name in files)
+            assert contents(store) == before
+        except ZeroDivisionError:
+            assert "fails" in how
+        assert files.items() <= contents(store).items()
+
+
+def test_a_run_deletes_what_it_has_sent_from_another_machine(tmp_path):
+    run_in(tmp_path, 0)
+    put(tmp_path, HIDDEN)
+    run_in(tmp_path, 3)
+    found = contents(tmp_path)
+    assert {name.split("/")[3] for name in found if "checkpoint_" in name} == {"checkpoint_000005", "checkpoint_000006"}
+    events = [len(content) for name, content in found.items() if "events.out" in name]
+    assert len([size for size in events if size]) == 1, "those of the session before are replaced"
+    assert {name.rsplit("/")[-1] for name in found if "images/" in name} == {f"{n}.png" for n in range(1, 7)}
+    assert HIDDEN.items() <= found.items()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (HIDDEN | {"data/big.bin": b"x" * 1000}, r"is no run folder and holds other files \(data, \.\.\.\)"),
+        ({"config.json": b'{"model_type": "bert"}', "model.bin": b"x"}, "has schema version None, not 1"),
+        ({"config.json": b"{", "model.bin": b"x"}, "is no JSON"),
+    ],
+)
+def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, tmp_path, monkeypatch):
+    put(tmp_path, files)
+    fetch, fetched = Mirror._fetch, []
+    monkeypatch.setattr(Mirror, "_fetch", lambda self, name: fetched.append(name) or fetch(self, name))
+    with pytest.raises(UserError, match=said) as refusal:
+        run_in(tmp_path, 0)
+    assert str(refusal.value).startswith(copy_at(tmp_path))
+    assert tempfile.gettempdir() + "/concord_" not in str(refusal.value)
+    assert set(fetched) <= {"config.json"}
+    assert contents(tmp_path) == files
+
+
+def test_what_is_wrong_in_a_run_is_told_by_the_stores_name(tmp_path):
+    run_in(tmp_path, 0)
+    put(tmp_path, {"manifest.json": b"{"})
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match=f"^{copy_at(tmp_path)}/manifest.json is no JSON"):
+        run_in(tmp_path, 3)
+    assert contents(tmp_path) == before
+
+
+def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
+    run_in(tmp_path, 0)
+    before = contents(tmp_path)
+    with (
+        pytest.raises(FileNotFoundError, match=f"^{copy_at(tmp_path)}/{TRIAL} cannot be kept up to date"),
+        mirrored_folder(f"{copy_at(tmp_path)}/{TRIAL}") as (folder, _),
+    ):
+        shutil.rmtree(folder)
+    assert contents(tmp_path) == before
 
 
 def test_an_unknown_store_is_one_sentence(tmp_path):

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,34 @@ def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(UserError, match=r"holds other files \(thesis.tex"):
         RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".lock") == ["thesis.tex"]
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_hidden_files_of_others_stay_as_they_are(tmp_path):
+    (tmp_path / ".lock").write_text("of another program")
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    assert (tmp_path / ".lock").read_text() == "of another program"
+
+
+def test_a_run_has_an_id_of_its_own_that_stays(tmp_path):
+    ids = []
+    for name in ("a", "b", "a"):
+        with RunFolder.open(tmp_path / name, CONFIG, "furnmove_sync") as folder:
+            ids.append(folder.run_id)
+    assert ids[0] == ids[2] != ids[1]
+    shutil.rmtree(tmp_path / "a")
+    with RunFolder.open(tmp_path / "a", CONFIG, "furnmove_sync") as folder:
+        assert folder.run_id not in ids, "a place is no run"
+
+
+def test_a_run_from_before_there_were_ids_gets_one_that_stays(tmp_path):
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"sessions": json.loads(manifest.read_text())["sessions"]}))
+    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
+        run_id = folder.run_id
+    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
+        assert folder.run_id == run_id
 
 
 def test_a_damaged_config_is_one_sentence(tmp_path):

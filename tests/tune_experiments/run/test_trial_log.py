@@ -49,6 +49,18 @@ def test_rewind_cuts_the_future_and_nothing_else(tmp_path):
     assert curves(tmp_path)["episode/success"] == [(10, 0.1), (20, 0.2), (30, 0.9)]
 
 
+def test_rewind_leaves_events_and_pictures_of_others_alone(tmp_path):
+    log = TrialLog(tmp_path)
+    log.append(row(10))
+    log.add_image("policy/joint", np.zeros((2, 2, 3), np.uint8), 10)
+    others = [tmp_path / "events.out.tfevents.1700000000.host.7.0", tmp_path / "images" / "policy" / "paper.png"]
+    for path in others:
+        path.write_bytes(b"mine")
+    log.rewind(0)
+    assert [path.read_bytes() for path in others] == [b"mine", b"mine"]
+    assert not (tmp_path / "images" / "policy" / "joint" / "10.png").exists()
+
+
 @pytest.mark.processes
 def test_a_killed_and_continued_log_equals_an_unbroken_one(tmp_path):
     with TrialLog(tmp_path / "unbroken") as unbroken:

@@ -1,6 +1,7 @@
 """A trial's folder may be away, full or taken; a trial then waits, or says in one sentence what is wrong."""
 
 import multiprocessing
+import os
 import threading
 from collections import namedtuple
 
@@ -19,6 +20,13 @@ def looks_often(monkeypatch):
 def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere cannot be used .* name one on shared storage"):
         await_folder(tmp_path / "nowhere", print, patience_seconds=0)
+
+
+def test_asking_a_folder_leaves_it_as_it_was(tmp_path):
+    mine = tmp_path / f".probe_{os.getpid()}"
+    mine.write_text("mine")
+    await_folder(tmp_path, print, patience_seconds=0)
+    assert list(tmp_path.iterdir()) == [mine] and mine.read_text() == "mine"
 
 
 def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path):

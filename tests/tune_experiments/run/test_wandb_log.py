@@ -1,10 +1,15 @@
 """Weights & Biases is a guest: a stand-in for its module refuses at every point, and training does not notice."""
 
+import shutil
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
+from tune_experiments.matrix_game import SMOKE
+from tune_experiments.run import run_folder, tuning
+from tune_experiments.run.remote_sync import open_run
 from tune_experiments.run.wandb_log import WandbMirror
 
 IDENTITY = {"experiment": "matrix_game", "method": "sync", "seed": 0, "config": {"games": 8}}
@@ -45,18 +50,22 @@ def wandb(monkeypatch):
     return install
 
 
-def train(folder):
+def train(name="sync-seed0", run_id="4f"):
     """What training reports, and what came through."""
     rows = []
-    with WandbMirror(rows.append, IDENTITY, folder) as report:
+    with WandbMirror(rows.append, IDENTITY, name, run_id) as report:
         for row in ROWS:
             report(dict(row))
     return rows
 
 
-def test_rows_go_to_the_run_of_the_folder(wandb, tmp_path):
+def id_of(run):
+    return run.calls[0][2]["id"]
+
+
+def test_rows_go_to_the_trials_own_run(wandb):
     run = wandb()
-    assert train(tmp_path / "sync-seed0") == ROWS
+    assert train() == ROWS
     names = [name for name, _, _ in run.calls]
     assert names == ["init", "define_metric", "define_metric", "log", "log", "finish"]
     begun = run.calls[0][2]
@@ -65,16 +74,37 @@ def test_rows_go_to_the_run_of_the_folder(wandb, tmp_path):
     assert run.calls[3][1] == ({"env_steps": 10, "loss/total": 1.0},), "numbers alone"
     assert run.calls[-1][2] == {"exit_code": 0}
     again = wandb()
-    train(tmp_path / "sync-seed0")
-    assert again.calls[0][2]["id"] == begun["id"], "a continued trial is the same run"
-    train(tmp_path / "sync-seed1")
-    assert [named["id"] for name, _, named in again.calls if name == "init"][1] != begun["id"]
+    train()
+    assert id_of(again) == begun["id"], "a continued trial is the same run"
+    other = wandb()
+    train("sync-seed1")
+    assert id_of(other) != begun["id"]
+
+
+def test_runs_that_have_nothing_in_common_but_a_place_are_two_runs_there(wandb, tmp_path, monkeypatch):
+    """By what Tune calls in a trial's process; one that is continued is the same run, its folder or store knows it."""
+    monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {})
+    monkeypatch.setattr(tuning, "Trial", lambda *of: types.SimpleNamespace(run=lambda report, until: report(ROWS[0])))
+    monkeypatch.setattr("ray.tune.report", lambda row: None)
+
+    def ids(out, uri=None):
+        run = wandb()
+        with open_run(out, {}, "matrix_game", (0,)) as (folder, _):
+            request = tuning.request_for("matrix_game", SMOKE, "sync", 0, folder, "sync-seed0")
+            tuning.train_trial({"request": request | ({"uri": f"{uri}/trials/sync-seed0"} if uri else {})})
+        return id_of(run)
+
+    for out, uri in ((tmp_path / "a", None), (Path(f"file://{tmp_path}/b"), f"file://{tmp_path}/b")):
+        first = ids(out, uri)
+        assert ids(out, uri) == first
+        shutil.rmtree(tmp_path / out.name)
+        assert ids(out, uri) != first
 
 
 @pytest.mark.parametrize("refuses", ["init", "define_metric", "log", "finish"])
-def test_a_refusal_is_said_once_and_training_goes_on(wandb, tmp_path, refuses):
+def test_a_refusal_is_said_once_and_training_goes_on(wandb, refuses):
     run = wandb({refuses})
-    rows = train(tmp_path)
+    rows = train()
     assert [row for row in rows if "env_steps" in row] == ROWS
     (said,) = [row["said"] for row in rows if "env_steps" not in row]
     assert said.startswith("Weights & Biases gets nothing of this trial any more (")
@@ -82,22 +112,22 @@ def test_a_refusal_is_said_once_and_training_goes_on(wandb, tmp_path, refuses):
     assert sum(name == refuses for name, _, _ in run.calls) == 1, "it is not tried again"
 
 
-def test_without_the_package_it_is_said_too(wandb, tmp_path, monkeypatch):
+def test_without_the_package_it_is_said_too(wandb, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)  # as if it were not installed
-    rows = train(tmp_path)
+    rows = train()
     assert len(rows) == len(ROWS) + 1
     assert "wandb" in rows[0]["said"]
 
 
-def test_without_a_project_nobody_is_asked(wandb, tmp_path, monkeypatch):
+def test_without_a_project_nobody_is_asked(wandb, monkeypatch):
     run = wandb()
     monkeypatch.delenv("WANDB_PROJECT")
-    assert train(tmp_path) == ROWS
+    assert train() == ROWS
     assert run.calls == []
 
 
-def test_a_trial_that_fails_ends_its_run_as_failed(wandb, tmp_path):
+def test_a_trial_that_fails_ends_its_run_as_failed(wandb):
     run = wandb()
-    with pytest.raises(ZeroDivisionError), WandbMirror(lambda row: None, IDENTITY, tmp_path):
+    with pytest.raises(ZeroDivisionError), WandbMirror(lambda row: None, IDENTITY, "sync-seed0", "4f"):
         raise ZeroDivisionError
     assert run.calls[-1] == ("finish", (), {"exit_code": 1})

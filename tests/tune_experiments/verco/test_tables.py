@@ -88,5 +88,10 @@ def test_the_table_over_kitchens_is_made_of_the_runs_in_a_folder(tmp_path, monke
     combined_command()
     assert "| verco | 0.000 | 1.000 |" in (tmp_path / "table.md").read_text()
     assert "| verco | 0.000 | 1.000 |" in capsys.readouterr().out
+    combined_command()  # what it has written itself it writes again
+    (tmp_path / "table.md").write_text("mine")
+    assert combined_command() == 2
+    assert (tmp_path / "table.md").read_text() == "mine"
+    assert "move it away" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"no run in .* has results"):
         read_kitchens(tmp_path / "tomato_a")

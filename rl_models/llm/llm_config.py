@@ -62,7 +62,7 @@ class MessageSettings:
 
     heard: Literal["messages", "silence", "shuffled"] = "messages"
     """What reaches the others: what was written, nothing (nobody writes), or what was written in another world:
-    the one before among those that are played together, so a single world hears its own."""
+    the one before among those that are played together. A single world has no other, and hears empty messages."""
     most_words: int = 10
     most_tokens: int = 24
     sampled: bool = False

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.features import Features
 from rl_models.layers.initialisation import glorot_
+from rl_models.policy import Features
 
 _MIXTURE_HIDDEN = 64
 

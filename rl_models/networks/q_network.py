@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
+from rl_models.policy import Features, State
 
 
 class Encoder(Protocol):

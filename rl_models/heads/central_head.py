@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.joint_tensor import outer
-from rl_models.features import Features
 from rl_models.layers.initialisation import glorot_, normalise_rows_
+from rl_models.policy import Features
 
 _MARGINAL_NORM = 0.01
 

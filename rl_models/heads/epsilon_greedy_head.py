@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.epsilon_greedy import EpsilonGreedy
-from rl_models.features import Features
+from rl_models.policy import Features
 
 
 def legal_values(features: Features) -> Tensor:

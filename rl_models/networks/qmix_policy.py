@@ -14,11 +14,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from rl_models.features import Features, State
-from rl_models.heads.epsilon_greedy import BestValueHead, EpsilonGreedyHead, legal_values
+from rl_models.heads.epsilon_greedy_head import BestValueHead, EpsilonGreedyHead, legal_values
 from rl_models.layers.monotonic_mixer import Mixing, MonotonicMixer, sum_of_values
-from rl_models.networks.qmix import Encoder, QNetwork
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.networks.q_network import Encoder, QNetwork
+from rl_models.policy import Features, State, TeamOutput, TeamPolicy
 
 ONLINE, TARGET = "online", "target"
 

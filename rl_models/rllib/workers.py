@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 class Workers:
     """Processes and worlds of one trial.
 
-    The total number of worlds is `max(runners, 1) * worlds_per_runner`; one update learns from one fragment of each.
+    One update learns from one fragment of each world, which the learners share. IMPALA shares out whole runners'
+    fragments, and waits until there is one for each learner.
     """
 
     runners: int = 0
@@ -24,6 +25,23 @@ class Workers:
     """IMPALA: processes of each learner that join fragments into its batches; 0: it does so itself."""
     gpus_per_learner: float = 0.0
     """GPUs of a learner, also of the trial's own process where that learns."""
+
+    @property
+    def worlds(self) -> int:
+        """How many are played at once."""
+        return max(self.runners, 1) * self.worlds_per_runner
+
+    def check_learners(self) -> None:
+        """Refuse more learners than worlds, before anything is started.
+
+        Raises:
+            ValueError: a learner would have no world.
+        """
+        if self.learners > self.worlds:
+            raise ValueError(
+                f"--workers.learners {self.learners} is more than the {self.worlds} worlds that a trial plays at once, "
+                f"so a learner would have none: lower it, or raise --workers.worlds-per-runner"
+            )
 
     @property
     def cpus(self) -> int:

@@ -1,21 +1,31 @@
-"""Point and interval plots: one panel a metric, one line a method, the mean filled and the interquartile mean hollow.
+"""The report of a comparison: its tables, and point and interval plots.
 
-This file must not know an experiment.
+One panel a metric, one line a method, the mean filled and the interquartile mean hollow.
+
+Matplotlib is imported where it draws. This file must not know an experiment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tune_experiments.results.comparison import Comparison
+from tune_experiments.results.intervals import Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
-
-if TYPE_CHECKING:
-    from tune_experiments.results.comparison import Comparison
-    from tune_experiments.results.intervals import Interval
+from tune_experiments.run.files import write_atomically
 
 _MOST_COLUMNS = 3
+
+
+def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
+    """Write comparison.md and plots/comparison.png; their paths."""
+    text = folder / "comparison.md"
+    note = "Intervals of 95 %: bootstrap over seeds. IQM: mean of the middle half of the seeds. P: Mann-Whitney.\n"
+    write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
+    (folder / "plots").mkdir(exist_ok=True)
+    return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:

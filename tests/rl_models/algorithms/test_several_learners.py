@@ -1,0 +1,261 @@
+"""Several learners, as threads of this process that sum their tensors: they are equal to the bit, and equal to one.
+
+Shares are as RLlib cuts them. Minibatches are cut from the joint batch, so the comparison with one learner on that
+batch is exact, but for rounding, with any number of epochs, minibatches and parts.
+"""
+
+import copy
+import dataclasses
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs import make
+from rl_models.algorithms.learners import Learners
+from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import to_batch
+from rl_models.networks.vector import VectorConfig
+from rl_models.schedule import Progress, Schedule
+from rl_models.teams.vector_team import vector_team
+from rl_models.training.checkpoint_state import optimiser_tensors
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_models.algorithms import small_qmix
+from tests.rl_models.training import small
+
+SHARES = {"7 worlds, 2 learners": (3, 4), "7 worlds, 3 learners": (2, 2, 3), "9 worlds, 2 learners": (4, 5)}
+FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), epsilon=1e-4, clip=1e9)
+IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), clip=0.5)
+BY_DECISIONS = Ppo(is_joint=False, by_decisions=True)
+
+
+class Together:
+    """Threads that wait for each other at every sum, which all form in the same order."""
+
+    def __init__(self, size):
+        self._barrier = threading.Barrier(size, timeout=30)  # of a learner that sums less often than the others
+        self._parts = [None] * size
+
+    def learners(self):
+        """One for each thread."""
+        size = len(self._parts)
+        return [Learners(rank, size, lambda part, rank=rank: self._sum(rank, part)) for rank in range(size)]
+
+    def _sum(self, rank, part):
+        self._parts[rank] = part.clone()
+        self._barrier.wait()
+        total = sum(self._parts[1:], self._parts[0])
+        self._barrier.wait()
+        return total
+
+
+def run_together(shares, make_learner, fragments):
+    """Learners that have learned from their shares of each fragment."""
+    made, failures = [make_learner(learners=one) for one in Together(len(shares)).learners()], []
+
+    def learn(learner, first, share):
+        try:
+            for fragment in fragments:
+                learner.learn(to_batch(fragment[first : first + share]))
+        except Exception as error:
+            failures.append(error)
+
+    firsts = np.cumsum((0, *shares[:-1])).tolist()
+    threads = [threading.Thread(target=learn, args=each) for each in zip(made, firsts, shares, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    return made
+
+
+def assert_equal_replicas(made):
+    first = made[0]
+    for other in made[1:]:
+        assert other.progress == first.progress
+        assert other.optimiser.param_groups[0]["lr"] == first.optimiser.param_groups[0]["lr"]
+        for name, value in other.policy.state_dict().items():
+            assert torch.equal(value, first.policy.state_dict()[name]), name
+        wanted = optimiser_tensors(first.optimiser)
+        for name, value in optimiser_tensors(other.optimiser).items():
+            assert torch.equal(value, wanted[name]), name
+
+
+def assert_equals_one(made, one, atol=1e-6):
+    assert made[0].progress == one.progress
+    assert made[0].optimiser.param_groups[0]["lr"] == one.optimiser.param_groups[0]["lr"]
+    for name, value in one.policy.state_dict().items():
+        torch.testing.assert_close(made[0].policy.state_dict()[name], value, atol=atol, rtol=0, msg=name)
+
+
+def assert_equal_gradients(made, one):
+    """Of the last minibatch. (Adam would hide their scale.)"""
+    for weight, wanted in zip(made[0].policy.parameters(), one.policy.parameters(), strict=True):
+        if wanted.grad is None:
+            assert weight.grad is None
+        else:
+            within = 1e-4 * float(wanted.grad.abs().max())
+            torch.testing.assert_close(weight.grad, wanted.grad, atol=within, rtol=0)
+
+
+def rooms(worlds):
+    """A team with memory that chooses at every step; episodes of seven steps end at different times."""
+    return small.collector(num_worlds=worlds, length=8)
+
+
+def cooks(worlds):
+    """Two cooks that carry on with macro actions, each for as long as it takes."""
+    world = make("salad-v0", worlds, first_world=0)
+    scale = world.tables["vector_scale"].tolist()
+    one = Collector(world, vector_team(VectorConfig(dense=(8,)), 2, scale, len(world.macros), 0, 0), 12)
+    one.reset(3)
+    return one
+
+
+def keepers(worlds):
+    """A team that acts by action values."""
+    return small_qmix.collector(num_worlds=worlds)
+
+
+KINDS = {
+    "ppo": (rooms, Ppo(minibatches=4)),
+    "ppo in parts": (rooms, Ppo(minibatches=3, accumulate=2)),
+    "ppo by agent": (rooms, Ppo(is_joint=False, epochs=1, value_clip=0.1)),
+    "ppo with macro actions": (cooks, Ppo(is_joint=False)),
+    "ppo of decisions": (cooks, BY_DECISIONS),
+    "ppo of decisions in parts": (cooks, dataclasses.replace(BY_DECISIONS, accumulate=3, regressed="decisions")),
+    "impala": (rooms, Impala()),
+    "impala that sums": (rooms, Impala(sums_losses=True, accumulate=2)),
+    "impala that sums steps": (cooks, Impala(sums_steps=True, is_joint=False)),
+    "qmix": (keepers, small_qmix.objective(fragments=100)),
+}
+"""QMIX draws all that was played: its replay holds the learners' fragments in another order than one learner's."""
+CASES = [(kind, "7 worlds, 2 learners") for kind in KINDS]
+CASES += [(kind, shares) for kind in ("ppo", "ppo of decisions", "impala that sums") for shares in list(SHARES)[1:]]
+
+
+@pytest.mark.parametrize(
+    ("make_one", "objective", "shares"), [pytest.param(*KINDS[k], SHARES[s], id=f"{k}, {s}") for k, s in CASES]
+)
+def test_their_update_is_that_of_one_learner_and_their_replicas_stay_equal(make_one, objective, shares):
+    one = make_one(sum(shares))
+    fragments = [one.collect() for _ in range(2)]
+
+    def learner(**arguments):
+        return Learner(copy.deepcopy(one.policy), objective, FALLING, seed=5, **arguments)
+
+    alone = learner()
+    alone.update(fragments[:1])
+    several = run_together(shares, learner, fragments[:1])
+    assert_equals_one(several, alone)
+    assert_equal_gradients(several, alone)
+    several = run_together(shares, learner, fragments)
+    assert_equal_replicas(several)
+    assert several[0].progress.env_steps == sum(fragment.env_steps() for fragment in fragments)
+    before = dict(one.policy.state_dict())
+    assert any(not torch.equal(value, before[name]) for name, value in several[0].policy.state_dict().items())
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+def test_schedules_in_episodes_read_the_episodes_of_all(shares):
+    one = rooms(sum(shares))
+    fragments = [one.collect() for _ in range(2)]
+    ended = sum(int((part.steps["terminated"] | part.steps["truncated"]).sum()) for part in fragments)
+    objective = Ppo(entropy_weight=Schedule.linear(0.1, 0.0, 60, "episodes"), epochs=1)
+
+    def learner(**arguments):
+        return Learner(copy.deepcopy(one.policy), objective, IN_EPISODES, **arguments)
+
+    made = run_together(shares, learner, fragments)
+    assert made[0].progress.episodes == ended > 0
+    assert made[0].optimiser.param_groups[0]["lr"] == IN_EPISODES.learning_rate.at(Progress(episodes=ended))
+    assert_equal_replicas(made)
+    alone = learner()
+    for fragment in fragments:
+        alone.update([fragment])
+    assert_equals_one(made, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("shares", [(1, 6), (0, 7)])
+@pytest.mark.parametrize(
+    ("make_one", "objective"), [KINDS["ppo"], KINDS["impala that sums"], KINDS["qmix"], KINDS["ppo of decisions"]]
+)
+def test_a_learner_that_has_nothing_for_a_minibatch_or_an_update_takes_part_in_it(make_one, objective, shares):
+    one = make_one(7)
+    fragments = [one.collect() for _ in range(2)]
+
+    def learner(**arguments):
+        return Learner(copy.deepcopy(one.policy), objective, FALLING, **arguments)
+
+    made = run_together(shares, learner, fragments)
+    assert_equal_replicas(made)
+    alone = learner()
+    for fragment in fragments:
+        alone.update([fragment])
+    assert_equals_one(made, alone, atol=1e-5)
+
+
+def test_where_nobody_chooses_no_step_is_made():
+    one = cooks(3)
+    fragment = one.collect()
+    fragment.obs["decides"] = np.zeros_like(fragment.obs["decides"])
+    learner = Learner(one.policy, BY_DECISIONS, FALLING)
+    assert learner.update([fragment]) == {}
+    assert learner.progress.updates == 0 and learner.progress.env_steps == fragment.env_steps()
+
+
+def test_they_stop_at_the_same_minibatch_as_one_learner():
+    one = rooms(7)
+    fragment = one.collect()
+    objective = Ppo(epochs=4, minibatches=2, target_kl=1e-3, accumulate=2)
+    settings = OptimiserSettings(learning_rate=Schedule.constant(1e-2), clip=1e9)
+
+    def learner(**arguments):
+        return Learner(copy.deepcopy(one.policy), objective, settings, **arguments)
+
+    alone = learner()
+    told = alone.update([fragment])
+    made = run_together((3, 4), learner, [fragment])
+    assert told["learner/stopped"] == 1 and 0 < alone.progress.updates < 8
+    assert_equals_one(made, alone, atol=1e-5)
+    assert_equal_replicas(made)
+    assert float(made[0].divergence.mean) == float(made[1].divergence.mean)
+    assert float(made[0].divergence.mean) == pytest.approx(float(alone.divergence.mean), rel=1e-3)
+
+
+def test_one_learners_gradient_that_is_not_finite_skips_the_step_of_all():
+    one = rooms(7)
+    fragment = one.collect()
+    fragment.steps["reward"][6, 0, 0] = np.nan  # the second learner's
+
+    def learner(**arguments):
+        objective = Ppo(epochs=1, minibatches=1, standardises_advantages=False)
+        return Learner(copy.deepcopy(one.policy), objective, FALLING, **arguments)
+
+    made = run_together((3, 4), learner, [fragment])
+    for each in made:
+        for name, value in one.policy.state_dict().items():
+            assert torch.equal(each.policy.state_dict()[name], value), name
+
+
+def test_a_weight_gets_the_gradients_of_those_that_have_one_and_none_if_nobody_has():
+    """Adam moves a weight whose gradient is zero, and leaves one alone that has none."""
+    weights = [[torch.nn.Parameter(torch.ones(2)) for _ in range(3)] for _ in range(2)]
+    weights[0][0].grad, weights[1][0].grad = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
+    weights[1][1].grad = torch.tensor([3.0, 4.0])
+    threads = [
+        threading.Thread(target=learners.sum_gradients, args=(own,))
+        for learners, own in zip(Together(2).learners(), weights, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for own in weights:
+        assert own[0].grad.tolist() == [11.0, 22.0]
+        assert own[1].grad.tolist() == [3.0, 4.0]
+        assert own[2].grad is None

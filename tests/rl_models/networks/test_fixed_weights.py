@@ -1,0 +1,202 @@
+"""What depends on weights alone is computed once while acting, and is never that of other weights."""
+
+import copy
+import dataclasses
+import pickle
+
+import pytest
+import torch
+
+from rl_models.llm.memory import Memory
+from rl_models.networks.fixed_weights import OncePerWeights, WeightsWatch, fixed_weights
+from rl_models.rllib.env_runner import FragmentEnvRunner
+from rl_models.rllib.workers import Workers
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_models.networks.weight_changes import CHANGES
+from tests.rl_models.rllib.small import config_of
+from tests.rl_models.training.small import assert_equal_fragments, collector
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.sama.trials import plan
+from tune_experiments.sama_overcooked import SMOKE
+
+LENGTH = 4
+TRIAL = dataclasses.replace(
+    plan(SMOKE, "sama-cramped_room", 0), workers=Workers(worlds_per_runner=2, fragment_length=LENGTH)
+)
+
+
+def sampler(policy, snapshot=None):
+    one = Collector(TRIAL.make_world(num_worlds=2, first_world=0), policy, LENGTH)
+    one.reset(0)
+    if snapshot is not None:
+        one.restore(snapshot)
+    return one
+
+
+def counted(network):
+    """How often the network reads, as a list that grows."""
+    read, calls = network._read, []
+    network._read = lambda: calls.append(None) or read()
+    return calls
+
+
+def never_acted(policy):
+    """Another team with the same weights, which has nothing to keep."""
+    other = TRIAL.build_policy()
+    other.load_state_dict(policy.state_dict())
+    return other
+
+
+# ------------------------------------------------------------------------------------------------ the mechanism
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_of_weights_is_noticed_and_none_is_made_up(change):
+    module, watch = torch.nn.Linear(2, 2), WeightsWatch()
+    assert watch.has_changed(module.parameters())
+    assert not watch.has_changed(module.parameters())
+    change(module)
+    assert watch.has_changed(module.parameters())
+    assert not watch.has_changed(module.parameters())
+
+
+@pytest.mark.parametrize("move", [torch.nn.Module.double, lambda module: module.to("meta")])
+def test_another_type_or_device_is_a_change(move):
+    module, watch = torch.nn.Linear(2, 2), WeightsWatch()
+    watch.has_changed(module.parameters())
+    assert watch.has_changed(move(module).parameters())
+
+
+def test_weights_are_compared_once_in_a_scope_and_anew_in_the_next():
+    watch, weight, looked = WeightsWatch(), torch.zeros(2), []
+
+    def weights():
+        looked.append(None)
+        yield weight
+
+    with fixed_weights():
+        assert [watch.has_changed(weights()) for _ in range(3)] == [True, False, False]
+        with fixed_weights():
+            assert not watch.has_changed(weights())
+    assert len(looked) == 2
+    weight += 1
+    with fixed_weights():
+        assert watch.has_changed(weights())
+
+
+def test_a_value_whose_computation_failed_is_not_that_of_the_weights_before():
+    once, weight = OncePerWeights(), torch.zeros(1)
+    memory = Memory(3)
+
+    def fail(*_):
+        raise ValueError
+
+    with torch.no_grad():
+        assert once.get([weight], lambda: "old") == memory.of(["key"], [weight], lambda _: ["old"])[0] == "old"
+        weight += 1
+        for attempt in (lambda: once.get([weight], fail), lambda: memory.of(["key"], [weight], fail)):
+            with pytest.raises(ValueError):
+                attempt()
+        assert once.get([weight], lambda: "new") == memory.of(["key"], [weight], lambda _: ["new"])[0] == "new"
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_begin_with_nothing(copied):
+    once, weight = OncePerWeights(), torch.zeros(1)
+    with torch.inference_mode():
+        once.get([weight], lambda: "of the original")
+        assert copied(once).get([weight], lambda: "its own") == "its own"
+
+
+# ------------------------------------------------------------------------------------------------ SAMA's reading
+
+
+def test_sama_reads_once_a_fragment_while_acting_and_every_time_with_gradients():
+    policy = TRIAL.build_policy()
+    one, calls = sampler(policy), counted(policy.network)
+    fragment = one.collect()
+    assert len(calls) == 1
+    one.collect()
+    assert len(calls) == 1
+    updates = Learner(policy, TRIAL.objective, TRIAL.optimiser).update([fragment])
+    assert float(updates["learner/gradient_norm"]) > 0
+    assert len(calls) > 1
+    before = len(calls)
+    one.collect()
+    assert len(calls) == before + 1
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_sama_acts_with_the_weights_that_it_has_now(change):
+    policy = TRIAL.build_policy()
+    one = sampler(policy)
+    one.collect()
+    change(policy)
+    again = sampler(never_acted(policy), one.snapshot())
+    assert_equal_fragments(one.collect(), again.collect())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_outside_of_a_collector_the_weights_are_looked_at_every_time(change):
+    policy = TRIAL.build_policy()
+    world = TRIAL.make_world(num_worlds=2, first_world=0)
+    obs = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
+    inputs = obs, {}, torch.ones(2, 1, dtype=torch.bool)
+    with torch.inference_mode():
+        before = policy(*inputs).values
+    change(policy)
+    with torch.inference_mode():
+        after = policy(*inputs).values
+        assert not torch.equal(after, before)
+        torch.testing.assert_close(after, never_acted(policy)(*inputs).values, rtol=0, atol=0)
+
+
+def test_a_runner_acts_with_the_weights_that_rllib_sends():
+    runner, learner = FragmentEnvRunner(config=config_of(TRIAL)), config_of(TRIAL).build_learner(env=None, spaces=None)
+    learner.build()
+    runner.sample(num_timesteps=1)
+    through_rllib = learner.module["default_policy"].unwrapped()
+    with torch.no_grad():
+        torch._foreach_add_(list(through_rllib.policy.parameters()), 0.1)
+    runner.set_state({"rl_module": {"default_policy": through_rllib.get_state()}, "weights_seq_no": 1})
+    wanted = sampler(never_acted(through_rllib.policy), runner.snapshot())
+    wanted.version = 1
+    assert_equal_fragments(runner.sample(num_timesteps=1)[0], wanted.collect())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now(change):
+    experiment = find_experiment("rtfm_txt2pi")
+    config = experiment.presets["smoke"]
+    method = experiment.methods(config)[0]
+    trial = experiment.plan(config, method, 0)
+    world = trial.make_world(num_worlds=2, first_world=0)
+    obs, state = world.reset(0), {"method": method, "seed": 0, "progress": vars(Progress())}
+
+    def values(policy):
+        policy.act(obs)
+        return policy.thought.values
+
+    one, other = (LoadedPolicy(trial.build_policy(), experiment, config, state) for _ in range(2))
+    one.reset(0, world.texts)
+    other.reset(0, world.texts)
+    before = values(one)
+    change(one.policy)
+    other.policy.load_state_dict(one.policy.state_dict())
+    after = values(one)
+    assert not torch.equal(after, before)
+    torch.testing.assert_close(after, values(other), rtol=0, atol=0)
+
+
+# ------------------------------------------------------------------------------------------------ the collector
+
+
+def test_the_policys_device_is_looked_up_once_a_fragment(monkeypatch):
+    one, calls = collector(num_worlds=2, length=10), []
+    parameters = one.policy.parameters
+    monkeypatch.setattr(one.policy, "parameters", lambda *args, **kwargs: calls.append(None) or parameters(), False)
+    one.collect()
+    assert len(calls) == 1

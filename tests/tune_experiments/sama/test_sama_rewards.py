@@ -1,0 +1,186 @@
+"""Rewards that a model wrote: their processes end with whoever owns them, and results say which were done without."""
+
+import dataclasses
+
+import pytest
+
+from rl_models.chat.asker import Asker
+from rl_models.planners.calling import Caller
+from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.replies import CodeReply
+from rl_models.planners.rewards import DesignedReward
+from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
+from rl_models.rllib.workers import Workers
+from rl_models.training.collector import Collector
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner
+from tests.rl_models.planners.processes import sandboxes
+from tests.rl_models.rllib.small import config_of
+from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.sama import trials
+from tune_experiments.sama.commands import builtin_rewards, domain_of
+from tune_experiments.sama.planning import offline_planner
+from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.tables import of_training, tables
+from tune_experiments.sama.trials import make_rounds, with_lessons
+from tune_experiments.sama_ablations import PRESETS
+
+LAYOUT, METHOD = "cramped_room", "code-cramped_room"
+CONFIG = dataclasses.replace(
+    PRESETS["smoke"],
+    methods=("code",),
+    workers=Workers(worlds_per_runner=4, fragment_length=10),
+    budget_env_steps=80,
+    validations=1,
+    checkpoints=1,
+    round_steps=5,
+    max_episode_steps=10,
+    test_episodes=1,
+)
+DOMAIN = domain_of(LAYOUT)
+ONION, SOUP, DISH = (
+    "bring an onion from the onion store to pot 0",
+    "bring a soup to the hatch",
+    "take a dish from the dish store",
+)
+FAILING = "def reward(previous, current):\n    return 1 // 0\n"
+
+
+class Careless(OfflineBackend):
+    """Writes code that is refused for two sub-goals, and honest code for the others."""
+
+    def _code(self, ask):
+        if ask.subgoal in (ONION, SOUP):
+            return CodeReply(code="import os\n" + self._domain.code(ask.subgoal))
+        return super()._code(ask)
+
+
+def careless_planner(config, layout, seed):
+    return Planner(Caller(Asker(Careless(DOMAIN), 1), "careless"), DOMAIN)
+
+
+def rewards(*written):
+    """The domain's own tests, but for these."""
+    by_text = {one.subgoal: one for one in written}
+    return [by_text.get(one.subgoal, one) for one in builtin_rewards(LAYOUT)]
+
+
+def refused(text):
+    """The built-in test where a model's was refused."""
+    (own,) = (one for one in builtin_rewards(LAYOUT) if one.subgoal == text)
+    return dataclasses.replace(own, fell_back=True)
+
+
+def code(text, source=None):
+    return DesignedReward(text, "code", source or DOMAIN.code(text))
+
+
+def told(*texts):
+    """Rounds from one state in which the chefs are told this."""
+    ((state, _), *_) = prepare_lessons(offline_planner(LAYOUT), LAYOUT, 1, "builtin", 0).pairs
+    return [(state, texts)]
+
+
+def stay(world, steps):
+    """Chefs who do nothing; the metrics of the last episode that has ended, [B] each."""
+    for _ in range(steps):
+        info = world.step(world.state["agent_cells"])[-1]
+    return info["episode"]
+
+
+def plan_with(designed):
+    return with_lessons(trials.plan(CONFIG, METHOD, 0), DOMAIN.manual, told(ONION, DISH), designed)
+
+
+# ------------------------------------------------------------------------------------------ what fell back is counted
+
+
+def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models():
+    """The onion's was refused before; the dish's fails when it is asked first; nobody asks for the soup's."""
+    designed = rewards(refused(ONION), code(DISH, FAILING), code(SOUP))
+    with_soup = make_rounds(CONFIG, LAYOUT, 2, pairs=told(ONION, SOUP), rewards=designed)
+    with_dish = make_rounds(CONFIG, LAYOUT, 2, pairs=told(ONION, DISH), rewards=designed)
+    for world, subgoals, share in ((with_soup, 1.0, 0.5), (with_dish, 2.0, 1.0)):
+        world.reset(0)
+        found = stay(world, CONFIG.round_steps)
+        assert found["rewards_fallen_back"].tolist() == [subgoals] * 2
+        assert found["queries_fallen_back"].tolist() == [share] * 2
+        assert stay(world, CONFIG.round_steps)["queries_fallen_back"].tolist() == [share] * 2
+        world.close()
+
+
+def test_without_a_model_nothing_is_said_of_its_rewards():
+    world = make_rounds(CONFIG, LAYOUT, 2, pairs=told(ONION, DISH), rewards=builtin_rewards(LAYOUT))
+    world.reset(0)
+    assert set(stay(world, CONFIG.round_steps)) == {"return", "length", "reached", "completed"}
+    assert of_training("sama-cramped_room", [{"episode/reached": 0.5}]) == {}
+
+
+# ------------------------------------------------------------------------------------------ processes
+
+
+def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replaces():
+    designed = rewards(refused(ONION), code(DISH))
+    runner = FragmentEnvRunner(config=config_of(plan_with(designed)))
+    first = sandboxes()
+    assert len(first) == 1
+    runner.sample(num_timesteps=1)
+    means = episode_means({"episode": {k: v.peek() for k, v in runner.get_metrics()["episode"].items()}})
+    assert (means["episode/rewards_fallen_back"], means["episode/queries_fallen_back"]) == (1.0, pytest.approx(0.5))
+    runner.make_env()
+    assert len(sandboxes()) == 1 and not sandboxes() & first
+    runner.stop()
+    assert sandboxes() == set()
+
+
+def test_a_local_algorithm_ends_the_processes_of_its_worlds():
+    plan = plan_with(rewards(code(DISH)))
+    policy = plan.build_policy()
+    learner = Learner(policy, plan.objective, plan.optimiser)
+    algorithm = LocalAlgorithm(Collector(plan.make_world(num_worlds=2, first_world=0), policy, 3), learner, 0)
+    assert len(sandboxes()) == 1
+    algorithm.close()
+    assert sandboxes() == set()
+
+
+class StoppedError(Exception):
+    """Comes in the middle of training."""
+
+
+def test_a_trial_leaves_no_process_and_its_results_say_what_fell_back(ray_session, tmp_path, monkeypatch):
+    """The first attempt dies in the middle of training, while its rewards' processes live."""
+    monkeypatch.setattr(trials, "planner_of", careless_planner)
+    experiment, seen = find_experiment("sama_ablations"), []
+    assert isinstance(experiment.plan(CONFIG, METHOD, 0), TrialPlan)
+
+    def fail(row):
+        seen.append(len(sandboxes()))
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        Trial(experiment, CONFIG, METHOD, 0, tmp_path).run(fail)
+    assert seen[0] > 0
+    assert sandboxes() == set()
+    Trial(experiment, CONFIG, METHOD, 0, tmp_path).run(lambda row: seen.append(len(sandboxes())))
+    assert seen[1] == seen[0]
+    assert sandboxes() == set()
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert all(row["episode/rewards_fallen_back"] == 2 for row in rows)
+    assert all(0 < row["episode/queries_fallen_back"] < 1 for row in rows)
+    assert not any("fallen" in name for row in rows for name in row if name.startswith("valid/"))
+    results = outcome_of(tmp_path)
+    found = {line.metric: line for line in results if line.split == "train"}
+    assert set(found) == {"rewards_fallen_back", "queries_fallen_back"}
+    assert {(line.method, line.world, line.seed) for line in found.values()} == {(METHOD, LAYOUT, 0)}
+    assert found["rewards_fallen_back"].value == 2
+    shares = [row["episode/queries_fallen_back"] for row in rows]
+    assert found["queries_fallen_back"].value == pytest.approx(sum(shares) / len(shares))
+    (table,) = tables(results, "C")
+    share = 100 * found["queries_fallen_back"].value
+    assert f"built-in ones stood in for the model's in 2 sub-goals, {share:.1f} % of the queries" in table.caption
+    assert not any("train" in label for label, _ in table.rows)
