@@ -56,8 +56,8 @@ verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table
 check test slow bench: export OMP_NUM_THREADS = 1
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-check: lint type ## style, types and every test that starts neither Ray nor a process (minutes)
-	$(PYTEST) -m "not (ray or processes or cluster or browser or slow)" $(ARGS)
+check: lint type ## style, types and the tests without Ray, processes and long learning (3 minutes)
+	$(PYTEST) -m "not (ray or processes or cluster or browser or learns or slow)" $(ARGS)
 
 test: lint type ## style, types and every test but the slow ones
 	$(PYTEST) -m "not slow" $(ARGS)

@@ -245,6 +245,7 @@ def test_a_file_of_starts_that_has_gone_is_told_after_training(command, tmp_path
 # ---------------------------------------------------------------------------------------------------------------- --out
 
 
+@pytest.mark.processes
 def test_the_folder_of_another_experiment_is_refused(script, tmp_path):
     RunFolder.open(tmp_path / "out", {}, "matrix_game").close()
     assert "belongs to experiment matrix_game, not furnmove_sync" in script()

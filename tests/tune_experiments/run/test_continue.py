@@ -15,6 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from rl_models.training.checkpoint import load_checkpoint
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[3]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
 SETTINGS = {
@@ -111,7 +113,6 @@ def runs(tmp_path_factory):
     return unbroken, broken
 
 
-@pytest.mark.processes
 def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):
     unbroken, broken = (rows_of(folder / "trials/sync_13_cordial-seed0/metrics.jsonl") for folder in runs)
     assert [row["env_steps"] for row in broken] == [160 * number for number in range(1, ROWS + 1)]
