@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"this cluster has {', '.join(wrong)}; build its image from cluster/Dockerfile, "
             f"or submit with --install, or with --any-versions if you accept other numbers"
         )
-    from tune_experiments.experiment.experiment import find_experiment  # only now: it needs what was looked for
+    from tune_experiments.experiment.finding import find_experiment  # only now: it needs what was looked for
     from tune_experiments.run.main import main as run
 
     print(f"{name} on {platform.node()}, Python {platform.python_version()}", flush=True)

@@ -6,8 +6,10 @@ This file must not know any experiment.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,21 +34,32 @@ def pinned_packages(root: Path = ROOT) -> dict[str, str]:
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 
-def runtime_environment(variables: Mapping[str, str], installs: bool) -> dict[str, Any]:
+def runtime_environment(variables: Mapping[str, str], installs: bool, module: str = "cluster") -> dict[str, Any]:
     """The job's environment: this checkout without junk (.gitignore and .rayignore name it), and fixed variables.
 
     Args:
         variables: of the job and all of its workers, beside those that every job has.
         installs: build a virtual environment of the pinned versions on each node, for images that are not ours.
+        module: of the experiment; one that lies outside the checkout is uploaded with its whole package.
     """
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}
+    if (outside := _outside(module)) is not None:
+        environment["py_modules"] = [str(outside)]
     if installs:
         # Ray refuses to have itself replaced inside a job.
         pins = pinned_packages()
         wanted = [f"{name}=={pins[name]}" for name in (*PINNED, *_PINNED_TOO) if name != "ray"]
         environment["pip"] = {"packages": wanted}
     return environment
+
+
+def _outside(module: str) -> Path | None:
+    """The folder or file of a module's outermost package, unless it is in the checkout."""
+    package = sys.modules.get(module.split(".")[0]) or importlib.import_module(module.split(".")[0])
+    places = [Path(place) for place in getattr(package, "__path__", [])] or [Path(str(package.__file__))]
+    place = places[0].resolve()
+    return None if place.is_relative_to(ROOT) else place
 
 
 class Jobs:

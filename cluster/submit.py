@@ -2,6 +2,7 @@
 
     python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
     python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
+    python -m cluster.submit package.module:NAME --storage /shared/runs        an experiment from outside goes along
     python -m cluster.submit list | logs JOB | stop JOB
 
 The experiment's flags are read here first, so a mistake is told before anything is uploaded. Results land in --out, or
@@ -20,9 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.jobs import Jobs, runtime_environment
+from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.experiment import Experiment, find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.run.remote_sync import uri_of
 
 COMMANDS = ("list", "logs", "stop")
@@ -39,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     jobs = Jobs(words.address, words.token_file, _remark)
     job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     entrypoint = shlex.join(["python", "-m", "cluster.entry", *(["--any-versions"] * words.any_versions)])
-    entrypoint = f"{entrypoint} {shlex.join([experiment.name, *flags])}"
-    jobs.submit(job, entrypoint, runtime_environment(_passed_on(words.env), words.install))
+    entrypoint = f"{entrypoint} {shlex.join([experiment.entry_point, *flags])}"
+    jobs.submit(job, entrypoint, runtime_environment(_passed_on(words.env), words.install, experiment.module))
     print(f"job {job}\nresults land in {out}", flush=True)
     if words.no_wait:
         print(f"follow it: python -m cluster.submit logs {job}", flush=True)
@@ -55,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help="name of a script in tune_experiments/")
+    said = "name of a script in tune_experiments/, or package.module:NAME"
+    parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help=said)
     parser.add_argument("--address", help="http://HOST:PORT of the head's dashboard (RAY_API_SERVER_ADDRESS)")
     parser.add_argument("--token-file", type=Path, help="file with the cluster's token (else RAY_AUTH_TOKEN)")
     parser.add_argument(
@@ -86,7 +89,7 @@ def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-def _flags(experiment: Experiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str]:
+def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str]:
     """The experiment's flags with a place for its results that outlives the job, and that place.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Worlds by id. A new world adds one line to `WORLDS`.
+"""Worlds by id, or by `package.module:Class` from anywhere. A new world of this package adds one line to `WORLDS`.
 
 Ids read `family-vN`; N rises whenever a trained agent would see anything different.
 """
@@ -24,19 +24,36 @@ WORLDS = {
 
 
 def register(world_id: str, entry_point: str) -> None:
-    """Add a world of your own: `entry_point` reads `package.module:Class`."""
+    """Add an id for a world of your own: `entry_point` reads `package.module:Class`."""
     WORLDS[world_id] = entry_point
 
 
 def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
-    """Build `num_worlds` worlds of a registered kind.
+    """Build `num_worlds` worlds of a kind.
+
+    Args:
+        world_id: a registered id, or `package.module:Class` of a world from anywhere, whose module is imported.
+        num_worlds: B.
+        arguments: of the world.
 
     Raises:
-        ValueError: unknown id; the sentence names the nearest known one.
+        ValueError: an unknown id (the sentence names the nearest known one), or an entry point that is no world.
     """
-    if world_id not in WORLDS:
+    if ":" not in world_id and world_id not in WORLDS:
         near = difflib.get_close_matches(world_id, WORLDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known ids: {', '.join(sorted(WORLDS))}"
         raise ValueError(f"no world is called {world_id!r}; {hint}")
-    module, name = WORLDS[world_id].split(":")
-    return getattr(importlib.import_module(module), name)(num_worlds=num_worlds, **arguments)
+    return _world_class(WORLDS.get(world_id, world_id))(num_worlds=num_worlds, **arguments)
+
+
+def _world_class(entry_point: str) -> type[World]:
+    module, _, name = entry_point.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except (ModuleNotFoundError, ValueError, TypeError) as error:  # the last two: no name of a module
+        raise ValueError(
+            f"{entry_point!r} cannot be imported ({error}); write package.module:Class of an installed package"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, World)):
+        raise ValueError(f"{entry_point!r} is no world, a subclass of rl_envs.World; correct module or class")
+    return found

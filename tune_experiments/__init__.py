@@ -1,7 +1,14 @@
-"""Experiments: one file each, named after what it reproduces. `load_policy(checkpoint)` is what comes after them."""
+"""Experiments: one file each, named after what it reproduces; importing this package alone loads none of them.
+
+from tune_experiments import furnmove_sync, load_policy
+
+run = furnmove_sync.EXPERIMENT.run(preset="smoke", out="runs/try")
+team = load_policy("runs/try")
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +16,13 @@ if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
 
 
-def load_policy(path: str | Path) -> LoadedPolicy:
-    """A trained team without Ray: `load_policy("runs/NAME/trials/marginal-seed0")`; see `common/policies.py`."""
-    from tune_experiments.play import loading as policies
+def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:
+    """A trained team without Ray: `load_policy("runs/NAME/trials/marginal-seed0")`; see `play/loading.py`.
 
-    return policies.load_policy(path)
+    Args:
+        path: a checkpoint, a trial folder or a run folder.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
+    """
+    from tune_experiments.play import loading
+
+    return loading.load_policy(path, allow)

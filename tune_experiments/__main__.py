@@ -1,6 +1,10 @@
-"""What comes after training: `python -m tune_experiments evaluate|play|render|export|doctor|table|compare PATH`.
+"""Experiments by name, and what comes after training.
 
-PATH is a run folder, a trial folder or a checkpoint (`table`, `compare`: run folders). No Ray is started.
+    python -m tune_experiments EXPERIMENT [flags]      as its script; furnmove_sync, or package.module:NAME from outside
+    python -m tune_experiments evaluate|play|render|export|doctor|table|compare PATH
+
+PATH is a run folder, a trial folder or a checkpoint (`table`, `compare`: run folders). No Ray is started for these. A
+run of an experiment from outside is opened only with --allow MODULE, for opening it runs that module's code.
 """
 
 from __future__ import annotations
@@ -19,40 +23,45 @@ import tyro
 from rich.console import Console
 
 from rl_models.algorithms.objective import Impala
-from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.experiment import find_experiment, trial_name
+from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.play.loading import find_checkpoint, load_policy
-from tune_experiments.play.recording import SEED, play_aloud, play_decentralised, record_episode
+from tune_experiments.play.recording import SEED, play_aloud, play_decentralised
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison
 from tune_experiments.results.comparison_report import write_comparison
 from tune_experiments.run.doctor import diagnose, report
-from tune_experiments.run.final_evaluation import results_of, tests_of
-from tune_experiments.run.main import show_results
+from tune_experiments.run.final_evaluation import evaluations_of, results_of
+from tune_experiments.run.launch import show_results
+from tune_experiments.run.main import main as run_experiment
 from tune_experiments.run.remote_sync import uri_of
-from tune_experiments.run.run_folder import read_config
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.trial_log import METRICS_FILE, read_metrics
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")
-USAGE = f"write python -m tune_experiments {'|'.join(COMMANDS)} PATH"
+USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMMANDS)} PATH"
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Opened:
+    """A trained team."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint."""
+    allow: tuple[str, ...] = ()
+    """Modules outside Concord that may be imported if the checkpoint names them."""
+
+
+@dataclass(frozen=True)
+class Evaluate(Opened):
     """Play the experiment's test episodes with a trained team and print its row of the table."""
 
-    path: Where
-    """Run folder, trial folder or checkpoint."""
-
 
 @dataclass(frozen=True)
-class Play:
+class Play(Opened):
     """Play one episode and print what everybody does."""
 
-    path: Where
-    """Run folder, trial folder or checkpoint."""
     seed: int = SEED
     """Which episode."""
     decentralised: bool = False
@@ -60,11 +69,9 @@ class Play:
 
 
 @dataclass(frozen=True)
-class Render:
-    """Film one episode, a solved one if there is any among sixteen."""
+class Render(Opened):
+    """Write a video of one episode, a solved one if there is any among sixteen."""
 
-    path: Where
-    """Run folder, trial folder or checkpoint."""
     seed: int = SEED
     """Which episodes to choose from."""
     out: Path | None = None
@@ -72,29 +79,26 @@ class Render:
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(Opened):
     """Write a team's adapters of a language model as folders that peft reads."""
 
-    path: Where
-    """Run folder, trial folder or checkpoint."""
     out: Path | None = None
     """A new folder; by default it lies beside the checkpoints."""
 
 
 @dataclass(frozen=True)
-class Doctor:
+class Doctor(Opened):
     """Say what holds a trial up, and how many runners, worlds and learners to try instead."""
-
-    path: Where
-    """Run folder, trial folder or checkpoint."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Make table and pictures again from what lies in a run folder."""
+    """Make tables and figures again from what lies in a run folder."""
 
     path: Where
     """Run folder."""
+    allow: tuple[str, ...] = ()
+    """Modules outside Concord that may be imported if the run folder names them."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,14 @@ Command: TypeAlias = Evaluate | Play | Render | Export | Doctor | Table | Compar
 
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
-    loaded = load_policy(command.path)
+    loaded = load_policy(command.path, command.allow)
     experiment, course = loaded.experiment, loaded.course
     stage = f", stage {course.label}" if course.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
     rows = []
-    for after, test in tests_of(experiment, loaded.config, course).items():
-        for world, episodes in test(loaded.policy).items():
+    found = evaluations_of(experiment, loaded.config, loaded.method, course, loaded.trial_folder)
+    for after, evaluation in found.items():
+        for world, episodes in evaluation(loaded.policy).items():
             rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
     for table in loaded.experiment.tables(rows):
         console.print(table.for_terminal())
@@ -124,8 +129,8 @@ def evaluate(command: Evaluate, console: Console) -> None:
 
 def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
-    checkpoint = find_checkpoint(command.path)
-    loaded = load_policy(checkpoint)
+    checkpoint = find_checkpoint(command.path, command.allow)
+    loaded = load_policy(checkpoint, command.allow)
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else play_aloud(loaded, command.seed)
     with contextlib.closing(lines):
@@ -135,8 +140,8 @@ def play(command: Play, console: Console) -> None:
 
 def render(command: Render, console: Console) -> None:
     """Write an episode as a GIF."""
-    checkpoint = find_checkpoint(command.path)
-    loaded = load_policy(checkpoint)
+    checkpoint = find_checkpoint(command.path, command.allow)
+    loaded = load_policy(checkpoint, command.allow)
     default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
     out = command.out or default
     if out.suffix.lower() != ".gif":
@@ -144,7 +149,7 @@ def render(command: Render, console: Console) -> None:
     if command.out is not None and out.exists():
         raise UserError(f"{out} is there already: name a new file with --out")
     try:
-        frames = (loaded.experiment.film or record_episode)(loaded, command.seed)
+        frames = loaded.experiment.video(loaded, command.seed)
     except NotImplementedError as error:
         raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
     try:
@@ -156,11 +161,9 @@ def render(command: Render, console: Console) -> None:
 
 def export(command: Export, console: Console) -> None:
     """Write what another library reads."""
-    checkpoint = find_checkpoint(command.path)
-    loaded = load_policy(checkpoint)
+    checkpoint = find_checkpoint(command.path, command.allow)
+    loaded = load_policy(checkpoint, command.allow)
     out = command.out or checkpoint.parent.parent / "adapters"
-    if loaded.experiment.export is None:
-        raise UserError(f"{loaded.experiment.name} trains no adapters; its teams are opened with load_policy")
     if out.exists():
         raise UserError(f"{out} is there already: name a new folder with --out")
     try:
@@ -173,8 +176,8 @@ def export(command: Export, console: Console) -> None:
 
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
-    checkpoint = find_checkpoint(command.path)
-    plan = load_policy(checkpoint).course.plan
+    checkpoint = find_checkpoint(command.path, command.allow)
+    plan = load_policy(checkpoint, command.allow).course.plan
     rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
     found = diagnose(rows, plan.workers, takes_turns=not isinstance(plan.objective, Impala))
     for line in report(found, plan.workers):
@@ -183,9 +186,7 @@ def doctor(command: Doctor, console: Console) -> None:
 
 def table(command: Table, console: Console) -> None:
     """Print and write the tables of a run folder again."""
-    name, data = read_config(command.path)
-    experiment = find_experiment(name)
-    config = config_from_json(experiment.config_class, data)
+    experiment, config = find_stored(*read_config(command.path), command.allow, command.path / CONFIG_FILE)
     if not (command.path / "results.jsonl").exists():
         raise UserError(f"{command.path} has no results yet; the experiment's command with this --out continues it")
     show_results(experiment, config, command.path, console)
@@ -226,11 +227,13 @@ def _check_paths(command: Command) -> None:
 
 
 @exits_with_one_sentence
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command and do it."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command and do it, or run the experiment that the first word names."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
-        raise UserError(f"unknown command {words[0]!r}; {USAGE}")
+        if ":" not in words[0] and words[0] not in known_experiments():
+            raise UserError(f"unknown command {words[0]!r}; {USAGE}")
+        return run_experiment(find_experiment(words[0]), words[1:])
     command = _read(words)
     _check_paths(command)
     torch.set_num_threads(1)
@@ -244,6 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Compare: compare,
     }
     doers[type(command)](command, Console(soft_wrap=True))
+    return 0
 
 
 if __name__ == "__main__":

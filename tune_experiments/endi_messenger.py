@@ -19,18 +19,29 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
 
 from rl_models.networks.txt2pi import SilgConfig
-from tune_experiments.endi import messenger_figures
+from rl_models.policy import TeamPolicy
+from tune_experiments.endi import episode_video
+from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
-from tune_experiments.endi.messenger_tables import departures, tables
-from tune_experiments.endi.messenger_trials import plan, test
-from tune_experiments.experiment.experiment import Experiment
-from tune_experiments.messenger.config import make_world
+from tune_experiments.endi.messenger_tables import deviations, tables
+from tune_experiments.endi.messenger_trials import evaluate, plan
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.messenger.experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 
-CAPTION = "Two-agent MESSENGER: win rates of EnDi and its backbone"
 LAPTOP = EndiMessengerConfig()
 SMOKE = dataclasses.replace(
     smoke(LAPTOP),
@@ -50,27 +61,46 @@ PAPER_NUMBERS = {
 }
 """Stage -> row -> column -> win rate, those that the paper's text gives."""
 
-EXPERIMENT = Experiment(
-    name="endi_messenger",
-    caption=CAPTION,
-    presets=PRESETS,
-    methods=lambda config: config.methods,
-    plan=plan,
-    test=lambda config, policy: test(config, config.last_stage, policy),
-    departures=lambda config: departures(config, REFERENCE),
-    tables=lambda results: tables(results, CAPTION, PAPER_NUMBERS),
-    draw=messenger_figures.draw,
-    film=messenger_figures.film,
-    make_test_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="test"),
-    make_valid_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="val"),
-    is_greedy=True,
-    draws_noise=lambda config: config.division.draws_masks,
-    columns={
-        "win rate": "episode/win_rate",
-        "validation": "valid/win_rate",
-        "overlap": "division/overlap",
-    },
-)
+
+class EndiMessenger(MessengerExperiment):
+    """EnDi with its regularisers and ablations, and its backbone without a divider."""
+
+    name = "endi_messenger"
+    caption = "Two-agent MESSENGER: win rates of EnDi and its backbone"
+    presets = PRESETS
+    columns = {"win rate": "episode/win_rate", "validation": "valid/win_rate", "overlap": "division/overlap"}
+
+    def plan(self, config: EndiMessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
+        """The stages, each by PPO."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: EndiMessengerConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Games of training, new games, and the same with permuted roles."""
+        return evaluate(config, config.last_stage, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """Win rates, a table a stage; then how entities were divided."""
+        return tables(results, self.caption, PAPER_NUMBERS)
+
+    def deviations(self, config: EndiMessengerConfig) -> Sequence[str]:
+        """Against the release's constants."""
+        return deviations(config, REFERENCE)
+
+    def draws_noise(self, config: EndiMessengerConfig) -> bool:
+        """Whether an evaluated team draws its masks."""
+        return config.division.draws_masks
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, divisions among them, and an episode of each row with its manual."""
+        more = {"loss/grounding": "contrastive grounding loss"}
+        return draw_all(run_folder, trials, self.video, more, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """An episode with everybody's entities."""
+        return episode_video.video(loaded, episode_video.MESSENGER, seed)
+
+
+EXPERIMENT = EndiMessenger()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -20,7 +20,7 @@ import sys
 from rl_models.rllib.workers import Workers
 from tune_experiments.endi.qmix_config import PAPER_QMIX
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig
-from tune_experiments.endi.rtfm_experiments import team_experiment
+from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, NetworkSettings
 from tune_experiments.run.main import main
 
@@ -69,12 +69,17 @@ PAPER_NUMBERS = {
 }
 """Stage -> row -> column -> win rate: those of the paper's table 2, and QMIX's of its text."""
 
-EXPERIMENT = team_experiment(
-    name="endi_rtfm",
-    caption="Multi-agent RTFM: win rates of EnDi and its backbone",
-    presets=PRESETS,
-    paper=PAPER_NUMBERS,
-)
+
+class EndiRtfm(EndiRtfmExperiment):
+    """EnDi with its regularisers and ablations, its backbone, and QMIX."""
+
+    name = "endi_rtfm"
+    caption = "Multi-agent RTFM: win rates of EnDi and its backbone"
+    presets = PRESETS
+    paper = PAPER_NUMBERS
+
+
+EXPERIMENT = EndiRtfm()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

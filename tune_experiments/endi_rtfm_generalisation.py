@@ -15,7 +15,7 @@ import dataclasses
 import sys
 
 from tune_experiments.endi.rtfm_config import RowName
-from tune_experiments.endi.rtfm_experiments import team_experiment
+from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.endi_rtfm import PAPER_NUMBERS
 from tune_experiments.endi_rtfm import PRESETS as OF_CURRICULUM
 from tune_experiments.run.main import main
@@ -26,12 +26,17 @@ PRESETS = {
     name: dataclasses.replace(OF_CURRICULUM[name], stages=STAGES, methods=ROWS) for name in ("laptop", "paper")
 } | {"smoke": dataclasses.replace(OF_CURRICULUM["smoke"], methods=("endi_sup",))}
 
-EXPERIMENT = team_experiment(
-    name="endi_rtfm_generalisation",
-    caption="Multi-agent RTFM: win rates of EnDi's ablations on what training never showed",
-    presets=PRESETS,
-    paper=PAPER_NUMBERS,
-)
+
+class EndiRtfmGeneralisation(EndiRtfmExperiment):
+    """EnDi(dis), and what it is without agent modelling and without a regulariser."""
+
+    name = "endi_rtfm_generalisation"
+    caption = "Multi-agent RTFM: win rates of EnDi's ablations on what training never showed"
+    presets = PRESETS
+    paper = PAPER_NUMBERS
+
+
+EXPERIMENT = EndiRtfmGeneralisation()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -14,7 +14,7 @@ import dataclasses
 import sys
 
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, RowName
-from tune_experiments.endi.rtfm_experiments import team_experiment
+from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.endi_rtfm import PRESETS as OF_TWO_AGENTS
 from tune_experiments.run.main import main
 
@@ -29,12 +29,15 @@ PRESETS = {name: with_three_agents(OF_TWO_AGENTS[name], "txt2pi", "endi_dis") fo
 PRESETS["smoke"] = with_three_agents(OF_TWO_AGENTS["smoke"], "endi_dis")
 
 
-EXPERIMENT = team_experiment(
-    name="endi_three_agents",
-    caption="Three agents in the first stage of RTFM",
-    presets=PRESETS,
-    paper={},
-)
+class EndiThreeAgents(EndiRtfmExperiment):
+    """EnDi(dis) and its backbone, each of three agents."""
+
+    name = "endi_three_agents"
+    caption = "Three agents in the first stage of RTFM"
+    presets = PRESETS
+
+
+EXPERIMENT = EndiThreeAgents()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import sys
 
-from tune_experiments.cordial_sync.gridworld import gridworld_experiment
+from tune_experiments.cordial_sync.gridworld import GridworldExperiment
 from tune_experiments.run.main import main
 
-EXPERIMENT = gridworld_experiment(
-    name="furnmove_cordial",
-    caption="Gridworld-FurnMove: with and without CORDIAL",
-    methods=("marginal", "marginal_cordial", "sync_13", "sync_13_cordial", "central", "central_cordial"),
-    smoke_methods=("marginal_cordial",),
-)
+
+class FurnmoveCordial(GridworldExperiment):
+    """Three kinds of teams, each with an entropy bonus and with CORDIAL."""
+
+    name = "furnmove_cordial"
+    caption = "Gridworld-FurnMove: with and without CORDIAL"
+    rows = ("marginal", "marginal_cordial", "sync_13", "sync_13_cordial", "central", "central_cordial")
+    smoke_rows = ("marginal_cordial",)
+
+
+EXPERIMENT = FurnmoveCordial()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -13,15 +13,20 @@ from __future__ import annotations
 
 import sys
 
-from tune_experiments.cordial_sync.gridworld import gridworld_experiment
+from tune_experiments.cordial_sync.gridworld import GridworldExperiment
 from tune_experiments.run.main import main
 
-EXPERIMENT = gridworld_experiment(
-    name="furnmove_methods",
-    caption="Gridworld-FurnMove: what a team can express, two agents",
-    methods=("no_communication", "marginal", "sync_13_cordial", "central_cordial"),
-    smoke_methods=("no_communication", "central_cordial"),
-)
+
+class FurnmoveMethods(GridworldExperiment):
+    """From the least to the most that a team can express."""
+
+    name = "furnmove_methods"
+    caption = "Gridworld-FurnMove: what a team can express, two agents"
+    rows = ("no_communication", "marginal", "sync_13_cordial", "central_cordial")
+    smoke_rows = ("no_communication", "central_cordial")
+
+
+EXPERIMENT = FurnmoveMethods()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import sys
 
-from tune_experiments.cordial_sync.gridworld import gridworld_experiment
+from tune_experiments.cordial_sync.gridworld import GridworldExperiment
 from tune_experiments.run.main import main
 
-EXPERIMENT = gridworld_experiment(
-    name="furnmove_mixture_size",
-    caption="Gridworld-FurnMove: components of SYNC's mixture",
-    methods=("marginal", "sync_2_cordial", "sync_4_cordial", "sync_13_cordial"),
-    smoke_methods=("sync_2_cordial",),
-)
+
+class FurnmoveMixtureSize(GridworldExperiment):
+    """Mixtures of 1, 2, 4 and 13 components."""
+
+    name = "furnmove_mixture_size"
+    caption = "Gridworld-FurnMove: components of SYNC's mixture"
+    rows = ("marginal", "sync_2_cordial", "sync_4_cordial", "sync_13_cordial")
+    smoke_rows = ("sync_2_cordial",)
+
+
+EXPERIMENT = FurnmoveMixtureSize()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

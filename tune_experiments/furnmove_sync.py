@@ -8,21 +8,26 @@ Two agents carry a television through living rooms that they have never seen. `s
 mixture of 13 product policies whose component both agents draw from a shared random stream, and is trained with
 CORDIAL in place of an entropy bonus. `marginal` samples each agent's action on its own and gets an entropy bonus. Both
 talk, and see the same rooms for the same number of env steps. Expect SYNC ahead in success and far lower in invalid
-probability. The table with every method is `furnmove_methods.py`; settings are in `common/furnmove/`.
+probability. The table with every method is `furnmove_methods.py`; settings are in `cordial_sync/config.py`.
 """
 
 from __future__ import annotations
 
 import sys
 
-from tune_experiments.cordial_sync.gridworld import gridworld_experiment
+from tune_experiments.cordial_sync.gridworld import GridworldExperiment
 from tune_experiments.run.main import main
 
-EXPERIMENT = gridworld_experiment(
-    name="furnmove_sync",
-    caption="Gridworld-FurnMove: two agents carry a television through rooms that they have never seen",
-    methods=("sync_13_cordial", "marginal"),
-)
+
+class FurnmoveSync(GridworldExperiment):
+    """SYNC with CORDIAL, and marginal policies."""
+
+    name = "furnmove_sync"
+    caption = "Gridworld-FurnMove: two agents carry a television through rooms that they have never seen"
+    rows = ("sync_13_cordial", "marginal")
+
+
+EXPERIMENT = FurnmoveSync()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

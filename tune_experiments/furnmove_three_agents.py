@@ -10,17 +10,22 @@ from __future__ import annotations
 
 import sys
 
-from tune_experiments.cordial_sync.gridworld import gridworld_experiment
+from tune_experiments.cordial_sync.gridworld import GridworldExperiment
 from tune_experiments.run.main import main
 
-EXPERIMENT = gridworld_experiment(
-    name="furnmove_three_agents",
-    caption="Gridworld-FurnMove: three agents",
-    methods=("marginal", "sync_13_cordial", "central_cordial"),
-    num_agents=3,
-    smoke_methods=("sync_13_cordial", "central_cordial"),
-    paper={"marginal": {"success": 0.0}, "sync_13_cordial": {"success": 0.578}},
-)
+
+class FurnmoveThreeAgents(GridworldExperiment):
+    """Three kinds of teams, each of three agents."""
+
+    name = "furnmove_three_agents"
+    caption = "Gridworld-FurnMove: three agents"
+    rows = ("marginal", "sync_13_cordial", "central_cordial")
+    num_agents = 3
+    smoke_rows = ("sync_13_cordial", "central_cordial")
+    paper = {"marginal": {"success": 0.0}, "sync_13_cordial": {"success": 0.578}}
+
+
+EXPERIMENT = FurnmoveThreeAgents()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

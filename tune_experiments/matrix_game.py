@@ -29,7 +29,7 @@ import dataclasses
 import functools
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -50,7 +50,8 @@ from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some
-from tune_experiments.experiment.experiment import Episodes, Experiment, TrialPlan
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results import plots
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -177,27 +178,8 @@ def exact_values(policy: TeamPolicy) -> Episodes:
     return metrics | {"_joint_policy": joint}
 
 
-def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The exact worst case over the adversary's three replies."""
-    return {GAME: exact_values(policy)}
-
-
-def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
-    """The values that the paper derives, next to those that were learned."""
-    paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
-    return [make_table(results, EXPERIMENT.caption, METRICS, paper)]
-
-
-def departures(config: Config) -> list[str]:
-    """What this configuration changes."""
-    notes = ["the paper derives the best policies with symbolic algebra; here teams learn them from sampled rewards"]
-    if config.budget_env_steps < LAPTOP.budget_env_steps:
-        notes.append(f"{config.budget_env_steps:,} env steps are too few to learn the game")
-    return notes
-
-
-def draw(out: Path, trials: dict[str, dict[int, Path]]) -> Sequence[Path]:
-    """Curves, and every trial's joint policy: seeds may find different ones of three equally good policies."""
+def draw(out: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+    """Curves, and every trial's joint policy."""
     written, policies = [], {}
     for method, seeds in trials.items():
         for seed, folder in seeds.items():
@@ -239,26 +221,52 @@ def _think(policy: TeamPolicy) -> MixtureOfMarginals:
     return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool)).policy
 
 
-def _test_world(config: Config, num_worlds: int) -> World:
-    """For play: the adversary cannot see a policy here, and draws its actions evenly."""
-    return make("matrix_game-v0", num_worlds, game=GAME)
+class MatrixGameExperiment(Experiment):
+    """A mixture of three products by a shared random stream, and agents each on its own."""
+
+    name = "matrix_game"
+    caption = "Rock-paper-scissors by two agents against an adversary who sees their policy"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    seeds = (0, 1, 2)
+    split = "exact"
+    columns = {"reward": "episode/outcome", "value against adversary": "valid/value_against_adversary"}
+
+    def methods(self, config: Config) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """Policy gradient against an adversary who is told the joint policy."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """The exact worst case over the adversary's three replies."""
+        return {GAME: exact_values(policy)}
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """The values that the paper derives, next to those that were learned."""
+        paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
+        return [make_table(results, self.caption, METRICS, paper)]
+
+    def deviations(self, config: Config) -> list[str]:
+        """What this configuration changes."""
+        notes = [
+            "the paper derives the best policies with symbolic algebra; here teams learn them from sampled rewards"
+        ]
+        if config.budget_env_steps < LAPTOP.budget_env_steps:
+            notes.append(f"{config.budget_env_steps:,} env steps are too few to learn the game")
+        return notes
+
+    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+        """Curves, and every trial's joint policy: seeds may find different ones of three equally good policies."""
+        return draw(run_folder, trials)
+
+    def test_world(self, config: Config, num_worlds: int) -> World:
+        """For play: the adversary cannot see a policy here, and draws its actions evenly."""
+        return make("matrix_game-v0", num_worlds, game=GAME)
 
 
-EXPERIMENT = Experiment(
-    name="matrix_game",
-    caption="Rock-paper-scissors by two agents against an adversary who sees their policy",
-    presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
-    methods=lambda config: config.methods,
-    plan=plan,
-    test=test,
-    departures=departures,
-    tables=tables,
-    draw=draw,
-    make_test_world=_test_world,
-    seeds=(0, 1, 2),
-    split="exact",
-    columns={"reward": "episode/outcome", "value against adversary": "valid/value_against_adversary"},
-)
+EXPERIMENT = MatrixGameExperiment()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -18,19 +18,30 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
+
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import figures
-from tune_experiments.messenger.config import LearnerSettings, MessengerConfig, make_world
-from tune_experiments.messenger.deviations import departures
-from tune_experiments.messenger.evaluation import test
+from tune_experiments.messenger.config import LearnerSettings, MessengerConfig
+from tune_experiments.messenger.deviations import deviations
+from tune_experiments.messenger.evaluation import evaluate
+from tune_experiments.messenger.experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
 from tune_experiments.messenger.tables import tables
 from tune_experiments.messenger.trials import plan
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 
-CAPTION = "MESSENGER: win rates of EMMA and a baseline that does not read"
 LAPTOP = MessengerConfig()
 STAGES = dataclasses.replace(
     LAPTOP,
@@ -59,22 +70,41 @@ PRESETS = {
     "paper": paper(REFERENCE),
 }
 
-EXPERIMENT = Experiment(
-    name="messenger_emma",
-    caption=CAPTION,
-    presets=PRESETS,
-    methods=lambda config: config.methods,
-    plan=plan,
-    test=lambda config, policy: test(config, config.last_stage, policy),
-    departures=lambda config: departures(config, REFERENCE),
-    tables=lambda results: tables(results, CAPTION),
-    draw=figures.draw,
-    film=figures.film,
-    make_test_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="test"),
-    make_valid_world=lambda config, num_worlds: make_world(config, config.last_stage, num_worlds, split="val"),
-    is_greedy=True,
-    columns={"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"},
-)
+
+class MessengerEmma(MessengerExperiment):
+    """A baseline that does not read, EMMA, and EMMA with a contrastive grounding loss."""
+
+    name = "messenger_emma"
+    caption = "MESSENGER: win rates of EMMA and a baseline that does not read"
+    presets = PRESETS
+    columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
+
+    def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
+        """The stages, each by PPO."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Games of training, new games, and the same with permuted roles."""
+        return evaluate(config, config.last_stage, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """Win rates, a table a stage."""
+        return tables(results, self.caption)
+
+    def deviations(self, config: MessengerConfig) -> Sequence[str]:
+        """Against the release's constants."""
+        return deviations(config, REFERENCE)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, attention, and an episode of each row."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """An episode with its manual and who looks at which sentence."""
+        return figures.video(loaded, seed)
+
+
+EXPERIMENT = MessengerEmma()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

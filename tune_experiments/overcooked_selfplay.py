@@ -21,20 +21,32 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
+
+from rl_envs.overcooked.world import Overcooked
 from rl_models.networks.grid_cnn import GridCnnConfig
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.overcooked import figures
 from tune_experiments.overcooked.config import LearnerSettings, OvercookedConfig, ShapingSettings, make_world
-from tune_experiments.overcooked.deviations import departures
-from tune_experiments.overcooked.evaluation import test
+from tune_experiments.overcooked.deviations import deviations
+from tune_experiments.overcooked.evaluation import evaluate
 from tune_experiments.overcooked.search_space import search_space
 from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import plan
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
+from tune_experiments.search.search import SearchSpace
 
-CAPTION = "Overcooked, self-play"
 LAPTOP = OvercookedConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
@@ -72,22 +84,57 @@ PAPER = dataclasses.replace(
 """600 updates of 12,000 env steps, in minibatches of 2,000; the middle of the published ranges."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
-EXPERIMENT = Experiment(
-    name="overcooked_selfplay",
-    caption=CAPTION,
-    presets=PRESETS,
-    methods=lambda config: config.methods,
-    plan=plan,
-    test=test,
-    departures=lambda config: departures(config, PAPER),
-    tables=lambda results: tables(results, CAPTION),
-    draw=figures.draw,
-    film=figures.film,
-    make_test_world=make_world,
-    make_valid_world=make_world,
-    search_space=search_space,
-    columns={"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"},
-)
+
+class OvercookedSelfplay(Experiment):
+    """Self-play with and without shaping, and fictitious co-play."""
+
+    name = "overcooked_selfplay"
+    caption = "Overcooked, self-play"
+    presets = PRESETS
+    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
+
+    def methods(self, config: OvercookedConfig) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def plan(self, config: OvercookedConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """PPO on one chef's network."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Whole episodes without shaping, beside random play."""
+        return evaluate(config, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption)
+
+    def deviations(self, config: OvercookedConfig) -> Sequence[str]:
+        """Against the published constants."""
+        return deviations(config, PAPER)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each row."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The beginning of an episode."""
+        return figures.video(loaded, seed)
+
+    def test_world(self, config: OvercookedConfig, num_worlds: int) -> Overcooked:
+        """The run's kitchen."""
+        return make_world(config, num_worlds)
+
+    def valid_world(self, config: OvercookedConfig, num_worlds: int) -> Overcooked:
+        """The same."""
+        return make_world(config, num_worlds)
+
+    def search_space(self) -> SearchSpace:
+        """Constants of PPO, for population based training above all."""
+        return search_space()
+
+
+EXPERIMENT = OvercookedSelfplay()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -28,8 +28,7 @@ from tune_experiments.rtfm.config import (
     CurriculumConfig,
     NetworkSettings,
 )
-from tune_experiments.rtfm.reading_experiments import reading_experiment
-from tune_experiments.rtfm.tables import transfer_table
+from tune_experiments.rtfm.reading_experiments import ReadingInStages
 from tune_experiments.run.main import main
 
 LAPTOP = CurriculumConfig(network=NetworkSettings(channels=(16, 16, 16)), test_sizes=(6, 10))
@@ -61,7 +60,6 @@ PAPER = dataclasses.replace(
     checkpoint_every_env_steps=1_000_000,
 )
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
-CAPTION = "RTFM: win rates in the full game by where a team comes from"
 TABLE_2 = {
     "random": {
         "simplest": 0.84,
@@ -87,14 +85,18 @@ TABLE_2 = {
 }
 """Win rates of the paper on training assignments, by where a team comes from and what it was trained on next."""
 
-EXPERIMENT = reading_experiment(
-    name="rtfm_curriculum",
-    caption=CAPTION,
-    presets=PRESETS,
-    paper={row: {"train_6x6": rates["full"]} for row, rates in TABLE_2.items()},
-    plan=stages.plan,
-    more_tables=lambda results: [transfer_table(results, CAPTION, TABLE_2)],
-)
+
+class RtfmCurriculum(ReadingInStages):
+    """Ways to the full game."""
+
+    name = "rtfm_curriculum"
+    caption = "RTFM: win rates in the full game by where a team comes from"
+    presets = PRESETS
+    paper = {row: {"train_6x6": rates["full"]} for row, rates in TABLE_2.items()}
+    transfers = TABLE_2
+
+
+EXPERIMENT = RtfmCurriculum()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

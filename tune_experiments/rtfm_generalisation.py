@@ -14,9 +14,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.rtfm import stages
-from tune_experiments.rtfm.reading_experiments import reading_experiment
-from tune_experiments.rtfm.tables import transfer_table
+from tune_experiments.rtfm.reading_experiments import ReadingInStages
 from tune_experiments.rtfm_curriculum import PRESETS, TABLE_2
 from tune_experiments.run.main import main
 
@@ -29,15 +27,18 @@ TABLE_3 = {
     "trained_on_10x10": {"train_10x10": 0.61, "eval_10x10": 0.43},
 }
 
-CAPTION = "RTFM: win rates in the full game on training assignments and on unseen ones"
-EXPERIMENT = reading_experiment(
-    name="rtfm_generalisation",
-    caption=CAPTION,
-    presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
-    paper=TABLE_3,
-    plan=stages.plan,
-    more_tables=lambda results: [transfer_table(results, CAPTION, TABLE_2)],
-)
+
+class RtfmGeneralisation(ReadingInStages):
+    """The whole curriculum, whose last stage is in one of two rooms."""
+
+    name = "rtfm_generalisation"
+    caption = "RTFM: win rates in the full game on training assignments and on unseen ones"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    paper = TABLE_3
+    transfers = TABLE_2
+
+
+EXPERIMENT = RtfmGeneralisation()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

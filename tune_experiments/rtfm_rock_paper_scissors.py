@@ -25,8 +25,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
+from typing import Any
 
 from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm import transfer
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
@@ -36,7 +40,7 @@ from tune_experiments.rtfm.config import (
     LettersTask,
     NetworkSettings,
 )
-from tune_experiments.rtfm.reading_experiments import departures, reading_experiment
+from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 from tune_experiments.run.main import main
 
 LAPTOP = LettersConfig()
@@ -67,24 +71,29 @@ PAPER = LettersConfig(
 )
 
 
-def _departures(config: LettersConfig) -> list[str]:
-    """What all experiments that read tell, and the row that is not the paper's."""
-    supervision = (
-        f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
-        "training that says which word of the document answers; the paper has none"
-    )
-    return [*departures(config, PAPER), *([supervision] if transfer.SUPERVISED in config.methods else [])]
+class RtfmRockPaperScissors(ReadingExperiment):
+    """Readers, baselines, and a row whose attention is supervised; teams that know seen games, and new ones."""
+
+    name = "rtfm_rock_paper_scissors"
+    caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+
+    def plan(
+        self, config: LettersConfig, method: Any, seed: int, trial_folder: Path | None = None
+    ) -> TrialPlan | Curriculum:
+        """One game, or a known one and then another."""
+        return transfer.plan(config, method, seed)
+
+    def deviations(self, config: LettersConfig) -> list[str]:
+        """What all experiments that read tell, and the row that is not the paper's."""
+        supervision = (
+            f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
+            "training that says which word of the document answers; the paper has none"
+        )
+        return [*super().deviations(config), *([supervision] if transfer.SUPERVISED in config.methods else [])]
 
 
-EXPERIMENT = dataclasses.replace(
-    reading_experiment(
-        name="rtfm_rock_paper_scissors",
-        caption="Rock-paper-scissors: win rates in games that were trained on and in unseen ones",
-        presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
-        plan=transfer.plan,
-    ),
-    departures=_departures,
-)
+EXPERIMENT = RtfmRockPaperScissors()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -25,7 +25,7 @@ from tune_experiments.rtfm.config import (
     RtfmConfig,
     RtfmTask,
 )
-from tune_experiments.rtfm.reading_experiments import reading_experiment
+from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 from tune_experiments.run.main import main
 
 LAPTOP = RtfmConfig(
@@ -65,15 +65,20 @@ TABLE_1 = {
 }
 """Win rates of the paper on training assignments, on unseen ones, and on unseen ones in a larger room."""
 
-EXPERIMENT = reading_experiment(
-    name="rtfm_txt2pi",
-    caption="Simplest RTFM: win rates of txt2pi, its ablations and two baselines",
-    presets={"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER},
-    paper={
+
+class RtfmTxt2Pi(ReadingExperiment):
+    """txt2pi, its ablations and two baselines."""
+
+    name = "rtfm_txt2pi"
+    caption = "Simplest RTFM: win rates of txt2pi, its ablations and two baselines"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    paper = {
         method: dict(zip(("train_6x6", "eval_6x6", "eval_10x10"), rates, strict=True))
         for method, rates in TABLE_1.items()
-    },
-)
+    }
+
+
+EXPERIMENT = RtfmTxt2Pi()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -16,45 +16,39 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
 
-from tune_experiments.experiment.experiment import Experiment
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.plan import Episodes
 from tune_experiments.run.main import main
-from tune_experiments.sama import figures
-from tune_experiments.sama.conditions import test
+from tune_experiments.sama.conditions import evaluate
 from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.deviations import departures
-from tune_experiments.sama.endpoint import shared_endpoint
-from tune_experiments.sama.fine_tuning import plan
-from tune_experiments.sama.manuals import placed
-from tune_experiments.sama.tables import of_training, tables
-from tune_experiments.sama.trials import check, make_test_rounds, methods_of
+from tune_experiments.sama.experiment import SamaExperiment
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
-CAPTION = "SAMA in Overcooked, ablations"
 PRESETS: dict[str, SamaConfig] = {
     "smoke": dataclasses.replace(PLAIN["smoke"], methods=("sama", "code"), test_episodes=1),
     "laptop": dataclasses.replace(PLAIN["laptop"], methods=("sama",)),
     "paper": dataclasses.replace(PLAIN["paper"], methods=("sama", "predicate")),
 }
 
-EXPERIMENT = Experiment(
-    name="sama_ablations",
-    caption=CAPTION,
-    presets=PRESETS,
-    methods=methods_of,
-    check=check,
-    placed=placed,
-    shared=shared_endpoint,
-    plan=plan,
-    test=test,
-    departures=lambda config: departures(config, PRESETS["paper"]),
-    tables=lambda results: tables(results, CAPTION),
-    of_training=of_training,
-    draw=figures.draw,
-    film=figures.film,
-    make_test_world=make_test_rounds,
-    columns={"completed": "valid/completed", "reached": "episode/reached"},
-)
+
+class SamaAblations(SamaExperiment):
+    """Trained teams under every condition of the planner, and rows with other rewards."""
+
+    name = "sama_ablations"
+    caption = "SAMA in Overcooked, ablations"
+    presets = PRESETS
+    columns = {"completed": "valid/completed", "reached": "episode/reached"}
+
+    def evaluate_trial(
+        self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
+    ) -> dict[str, Episodes]:
+        """Whole episodes under each condition."""
+        return evaluate(config, method, policy, trial_folder)
+
+
+EXPERIMENT = SamaAblations()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

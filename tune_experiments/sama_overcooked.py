@@ -24,19 +24,10 @@ import sys
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.run.main import main
-from tune_experiments.sama import figures
 from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.deviations import departures
-from tune_experiments.sama.endpoint import shared_endpoint
-from tune_experiments.sama.evaluation import test
-from tune_experiments.sama.fine_tuning import plan
-from tune_experiments.sama.manuals import placed
-from tune_experiments.sama.tables import of_training, tables
-from tune_experiments.sama.trials import check, make_test_rounds, methods_of
+from tune_experiments.sama.experiment import SamaExperiment
 
-CAPTION = "SAMA in Overcooked"
 LAPTOP = SamaConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
@@ -83,24 +74,17 @@ PAPER = dataclasses.replace(
 """What the paper says; its learning rate is printed as 5 x 10^5."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
-EXPERIMENT = Experiment(
-    name="sama_overcooked",
-    caption=CAPTION,
-    presets=PRESETS,
-    methods=methods_of,
-    check=check,
-    placed=placed,
-    shared=shared_endpoint,
-    plan=plan,
-    test=test,
-    departures=lambda config: departures(config, PAPER),
-    tables=lambda results: tables(results, CAPTION),
-    of_training=of_training,
-    draw=figures.draw,
-    film=figures.film,
-    make_test_world=make_test_rounds,
-    columns={"completed": "valid/completed", "reached": "episode/reached", "soups": "episode/soups"},
-)
+
+class SamaOvercooked(SamaExperiment):
+    """SAMA, the same without being told anything, and two rows that learn the game itself."""
+
+    name = "sama_overcooked"
+    caption = "SAMA in Overcooked"
+    presets = PRESETS
+    columns = {"completed": "valid/completed", "reached": "episode/reached", "soups": "episode/soups"}
+
+
+EXPERIMENT = SamaOvercooked()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

@@ -21,12 +21,25 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
+
+from rl_envs.salad.world import Salad
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.networks.vector import VectorConfig
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 from tune_experiments.verco import figures
 from tune_experiments.verco.config import (
@@ -35,15 +48,13 @@ from tune_experiments.verco.config import (
     LessonSettings,
     VercoConfig,
     make_world,
-    placed,
 )
-from tune_experiments.verco.deviations import departures
-from tune_experiments.verco.evaluation import test
+from tune_experiments.verco.deviations import deviations
+from tune_experiments.verco.evaluation import evaluate
 from tune_experiments.verco.kept_model import export, keep_model
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import check, plan
 
-CAPTION = "Verco in the salad kitchen"
 LAPTOP = VercoConfig()
 _TINY = SmallModelSettings(layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, batch_tokens=320)
 SMOKE = dataclasses.replace(
@@ -103,25 +114,73 @@ PAPER = dataclasses.replace(
 method weighs half of the squared value error with 0.5."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
-EXPERIMENT = Experiment(
-    name="verco_salad",
-    caption=CAPTION,
-    presets=PRESETS,
-    methods=lambda config: config.methods,
-    plan=plan,
-    test=test,
-    departures=lambda config: departures(config, PAPER),
-    tables=lambda results: tables(results, CAPTION),
-    draw=figures.draw,
-    film=figures.film,
-    check=check,
-    placed=placed,
-    prepare=keep_model,
-    export=export,
-    make_test_world=make_world,
-    make_valid_world=make_world,
-    columns={"success": "episode/success", "return": "valid/return", "served": "valid/success"},
-)
+
+class VercoSalad(Experiment):
+    """Teams that write and teams that do not, on one language model; teams that see numbers; a chat model."""
+
+    name = "verco_salad"
+    caption = "Verco in the salad kitchen"
+    presets = PRESETS
+    columns = {"success": "episode/success", "return": "valid/return", "served": "valid/success"}
+
+    def methods(self, config: VercoConfig) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def plan(
+        self, config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None
+    ) -> TrialPlan | Curriculum:
+        """Lessons for the message adapter where there is one, then PPO on actions."""
+        return plan(config, method, seed, trial_folder)
+
+    def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Whole episodes, beside ablations of messages and baselines that do not learn."""
+        return evaluate(config, policy)
+
+    def evaluate_trial(
+        self, config: VercoConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
+    ) -> dict[str, Episodes]:
+        """The same with what the trial's chat model has cost."""
+        return evaluate(config, policy, trial_folder)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption)
+
+    def deviations(self, config: VercoConfig) -> Sequence[str]:
+        """Against the published constants."""
+        return deviations(config, PAPER)
+
+    def check(self, config: VercoConfig) -> None:
+        """See that a chat model can be asked where one is."""
+        check(config)
+
+    def prepare(self, config: VercoConfig, method: str, trial_folder: Path) -> None:
+        """Keep the small language model beside the checkpoints."""
+        keep_model(config, method, trial_folder)
+
+    def export(self, loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
+        """The adapters, as peft reads them."""
+        return export(loaded, folder)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each row with what was said."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """An episode with messages."""
+        return figures.video(loaded, seed)
+
+    def test_world(self, config: VercoConfig, num_worlds: int) -> Salad:
+        """The run's kitchen."""
+        return make_world(config, num_worlds)
+
+    def valid_world(self, config: VercoConfig, num_worlds: int) -> Salad:
+        """The same."""
+        return make_world(config, num_worlds)
+
+
+EXPERIMENT = VercoSalad()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))

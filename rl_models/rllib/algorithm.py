@@ -4,55 +4,24 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from rl_models.algorithms.objective import Objective
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import episode_means, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
-from rl_models.rllib.workers import Workers
+from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 
 Tensors = dict[str, dict[str, Any]]
 
 
-class Plan(Protocol):
-    """What is trained, and how; a trial's plan has these attributes."""
-
-    @property
-    def make_world(self) -> Callable[..., Any]:
-        """`(num_worlds, first_world) -> world`."""
-
-    @property
-    def build_policy(self) -> Callable[[], TeamPolicy]:
-        """The team with its initial weights."""
-
-    @property
-    def objective(self) -> Objective:
-        """What is minimised."""
-
-    @property
-    def optimiser(self) -> OptimiserSettings:
-        """With which optimiser."""
-
-    @property
-    def workers(self) -> Workers:
-        """On how many processes."""
-
-    @property
-    def seed(self) -> int:
-        """Of worlds, action sampling and shuffles."""
-
-
 class TeamAlgorithm:
     """PPO or IMPALA of RLlib with our runner, module and learner."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TrainingPlan) -> None:
         """Build everything; remote runners and learners start here."""
         logging.getLogger("ray.rllib").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", category=DeprecationWarning)

@@ -1,8 +1,14 @@
-"""How the work is spread over processes. Apart from the rest of `rllib/` so that reading it does not import Ray."""
+"""What is trained, and on how many processes. Apart from the rest of `rllib/`: to read it imports no Ray."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +58,22 @@ class Workers:
     def gpus(self) -> float:
         """GPUs that a trial occupies."""
         return self.gpus_per_learner * max(self.learners, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+    """What an algorithm needs to train a team.
+
+    Attributes:
+        make_world: `(num_worlds, first_world) -> World`, for training.
+        build_policy: the team with its initial weights.
+        objective, optimiser, workers: how it learns, and on how many processes.
+        seed: of worlds and action sampling.
+    """
+
+    make_world: Callable[..., Any]
+    build_policy: Callable[[], TeamPolicy]
+    objective: Objective
+    optimiser: OptimiserSettings
+    workers: Workers
+    seed: int

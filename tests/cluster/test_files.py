@@ -16,7 +16,7 @@ import yaml
 
 from tests.cluster.kuberay_schema import SCHEMAS
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBERAY = ROOT / "cluster" / "kuberay"

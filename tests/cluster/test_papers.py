@@ -8,7 +8,7 @@ import pytest
 from cluster.testing import stranger
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.papers import EXPERIMENTS, as_table, outcome_of
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""What the experiments on A Cordial Sync's gridworld share: `gridworld.gridworld_experiment` makes each of them."""
+"""What the experiments on A Cordial Sync's gridworld share: each subclasses `gridworld.GridworldExperiment`."""

@@ -25,7 +25,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import Episodes
+from tune_experiments.experiment.plan import Episodes
 
 EVALUATION_SEED = 229
 """Of every evaluation: with the starts it fixes all chance that the policy draws from."""
@@ -33,18 +33,18 @@ _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 """A room of a named stream, as a file of starts can have them."""
 
 
-def test(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers."""
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
-    return {f"furnmove-{world}": evaluate(config, test_starts(config), policy)}
+    return {f"furnmove-{world}": play_from(config, test_starts(config), policy)}
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
     """A point of the dashed curves."""
-    return evaluate(config, valid_starts(config), policy)
+    return play_from(config, valid_starts(config), policy)
 
 
-def evaluate(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
+def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
     """Play one episode from each start and keep the paper's metrics.
 
     Args:

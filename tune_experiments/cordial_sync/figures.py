@@ -40,9 +40,9 @@ HUES = {
 """Colour without CORDIAL, with it, and marker of both: told apart in hue, lightness and shape."""
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_joint_policies(out, trials), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    return [*_draw_curves(out, trials), *_draw_joint_policies(out, trials), *_draw_episodes(out, trials, allow)]
 
 
 def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
@@ -75,9 +75,9 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
         yield plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, path, remark)
 
 
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
     """Of each method's first seed."""
-    for method, policy in trained_teams(trials):
+    for method, policy in trained_teams(trials, allow):
         yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
         yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
 

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 from rl_envs import World, make
 from rl_models.networks.tbone import TboneConfig
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync import figures
+from tune_experiments.cordial_sync import evaluation, figures
 from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings, LearnerSettings
-from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test, test_starts, valid_starts, world_from
+from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.cordial_sync.search_space import search_space
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.results.trial_figures import Trials
+from tune_experiments.search.search import SearchSpace
 
 _AUTHORS_LEARNER = LearnerSettings(
     algorithm="impala",
@@ -61,45 +66,79 @@ _COMPARED = {
 """Settings of which a run says where they differ from the paper's, and what there is to add."""
 
 
-def gridworld_experiment(
-    name: str,
-    caption: str,
-    methods: tuple[MethodName, ...],
-    num_agents: int = 2,
-    smoke_methods: tuple[MethodName, ...] = (),
-    paper: PaperNumbers | None = None,
-) -> Experiment:
-    """Make an experiment.
+class GridworldExperiment(Experiment):
+    """One table on Gridworld-FurnMove.
 
-    Args:
-        name: its file's name.
-        caption: what its table shows.
-        methods: rows of the table.
+    Attributes:
+        rows: methods of the table.
+        smoke_rows: methods in the preset `smoke`; all of them if none is named.
         num_agents: N.
-        smoke_methods: rows in the preset `smoke`; all of them if none is named.
         paper: method -> metric -> what the paper's text prints.
     """
-    laptop = Config(methods, num_agents)
-    smoke = dataclasses.replace(_smoke(laptop), methods=smoke_methods or methods)
-    presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": _paper(laptop)}
 
-    def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
-        return [make_table(results, caption, paper=paper)]
+    rows: tuple[MethodName, ...]
+    smoke_rows: tuple[MethodName, ...] = ()
+    num_agents: int = 2
+    paper: PaperNumbers | None = None
+    columns = {
+        "return": "episode/return",
+        "success": "episode/success",
+        "invalid": "policy/invalid_probability",
+    }
 
-    return Experiment(
-        name=name,
-        caption=caption,
-        presets=presets,
-        methods=lambda config: config.methods,
-        plan=plan,
-        test=test,
-        departures=_departures,
-        tables=tables,
-        draw=figures.draw,
-        make_test_world=_test_world,
-        make_valid_world=_valid_world,
-        search_space=search_space,
-    )
+    def __init__(self) -> None:
+        laptop = Config(self.rows, self.num_agents)
+        smoke = dataclasses.replace(_smoke(laptop), methods=self.smoke_rows or self.rows)
+        self.presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": _paper(laptop)}
+
+    def methods(self, config: Config) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """PPO or IMPALA in rooms of training."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Fixed starts in rooms that no method has seen."""
+        return evaluation.evaluate(config, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """The paper's six metrics."""
+        return [make_table(results, self.caption, paper=self.paper)]
+
+    def deviations(self, config: Config) -> list[str]:
+        """What a configuration shrinks or changes."""
+        paper = _paper(Config(config.methods, config.num_agents))
+        notes = [
+            "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target",
+            f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
+        ]
+        told = differences(config, paper, {path: path for path in _COMPARED})
+        notes += [f"{sentence}{_COMPARED[path]}" for path, sentence in told.items()]
+        if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
+            notes.append(
+                f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5"
+            )
+        return [*notes, _updates(config)]
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, joint policies and an episode of each method."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def test_world(self, config: Config, num_worlds: int) -> World:
+        """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
+        steps, rooms = config.max_episode_steps, test_starts(config).rooms
+        return make("furnmove-v0", num_worlds, num_agents=config.num_agents, rooms=rooms, max_episode_steps=steps)
+
+    def valid_world(self, config: Config, num_worlds: int) -> World:
+        """Worlds at the starts of validation, whose rooms serve nothing else."""
+        check_rooms_apart(config)
+        return world_from(config, valid_starts(config), num_worlds)
+
+    def search_space(self) -> SearchSpace:
+        """What the paper leaves open or gives two readings of."""
+        return search_space()
 
 
 def _smoke(laptop: Config) -> Config:
@@ -158,20 +197,6 @@ def _paper(laptop: Config) -> Config:
     )
 
 
-def _departures(config: Config) -> list[str]:
-    """What a configuration shrinks or changes."""
-    paper = _paper(Config(config.methods, config.num_agents))
-    notes = [
-        "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target",
-        f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
-    ]
-    told = differences(config, paper, {path: path for path in _COMPARED})
-    notes += [f"{sentence}{_COMPARED[path]}" for path, sentence in told.items()]
-    if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
-        notes.append(f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5")
-    return [*notes, _updates(config)]
-
-
 def _updates(config: Config) -> str:
     """How often the optimiser steps, which the authors' asynchronous workers do far more often."""
     workers, learner = config.workers, config.learner
@@ -182,14 +207,3 @@ def _updates(config: Config) -> str:
         f"the optimiser steps {steps:,} times, {passes} for each batch of {batch:,} env steps; "
         "the authors' workers step it after every 50 env steps of one world"
     )
-
-
-def _test_world(config: Config, num_worlds: int) -> World:
-    """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
-    steps, rooms = config.max_episode_steps, test_starts(config).rooms
-    return make("furnmove-v0", num_worlds, num_agents=config.num_agents, rooms=rooms, max_episode_steps=steps)
-
-
-def _valid_world(config: Config, num_worlds: int) -> World:
-    check_rooms_apart(config)
-    return world_from(config, valid_starts(config), num_worlds)

@@ -17,7 +17,7 @@ from rl_envs.core.render import PAPER, caption_strip
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.render import draw, legend_strip
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
-from tune_experiments.experiment.experiment import trial_name
+from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_states
 

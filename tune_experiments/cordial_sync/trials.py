@@ -16,7 +16,7 @@ from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, centr
 from tune_experiments.cordial_sync.config import Config, FamilySettings
 from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate
 from tune_experiments.cordial_sync.methods import Method, method_of
-from tune_experiments.experiment.experiment import TrialPlan
+from tune_experiments.experiment.plan import TrialPlan
 
 
 def plan(config: Config, name: str, seed: int) -> TrialPlan:

@@ -84,7 +84,7 @@ def evaluation_of(settings: DivisionSettings, way: type[Way], world: Any, policy
     return way(world, policy, probe=probe, draws_noise=settings.draws_masks, **options)
 
 
-def division_departures(settings: DivisionSettings) -> list[str]:
+def division_deviations(settings: DivisionSettings) -> list[str]:
     """What a run's settings change, one sentence each."""
     notes = ["masks are of entities and their noise is replayed in all passes; the release masks cells and draws anew"]
     if not settings.draws_masks:

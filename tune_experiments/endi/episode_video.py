@@ -62,7 +62,7 @@ RTFM = Look(
 )
 
 
-def film(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
+def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)

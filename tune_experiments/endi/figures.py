@@ -1,8 +1,8 @@
-"""Curves of a run of EnDi (figures 7 and 8) with how its masks develop, and a film of an episode of each row."""
+"""Curves of a run of EnDi (figures 7 and 8) with how its masks develop, and a video of an episode of each row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +26,18 @@ _FRAME_SECONDS = 0.8
 def draw_all(
     out: Path,
     trials: Trials,
-    film: Callable[[LoadedPolicy], Sequence[np.ndarray]],
+    video: Callable[[LoadedPolicy], Sequence[np.ndarray]],
     more_curves: Mapping[str, str],
+    allow: Sequence[str] = (),
 ) -> list[Path]:
-    """Everything of which there is something yet; returns what was written."""
-    return [*draw_curves(out, trials, {**CURVES, **more_curves}, BINS), *_draw_episodes(out, trials, film)]
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    curves = draw_curves(out, trials, {**CURVES, **more_curves}, BINS)
+    return [*curves, *_draw_episodes(out, trained_teams(trials, allow), video)]
 
 
-def _draw_episodes(out: Path, trials: Trials, film: Callable[[LoadedPolicy], Sequence[np.ndarray]]) -> Iterator[Path]:
+def _draw_episodes(
+    out: Path, teams: Iterable[tuple[str, LoadedPolicy]], video: Callable[[LoadedPolicy], Sequence[np.ndarray]]
+) -> Iterator[Path]:
     """Of each row's first seed."""
-    for method, policy in trained_teams(trials):
-        yield write_gif(film(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+    for method, policy in teams:
+        yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)

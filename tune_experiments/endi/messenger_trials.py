@@ -37,7 +37,7 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
         attention=ATTENTION if method != "silg" else (),
         is_joint=False,
         chosen_by="win_rate" if config.weights == "validated" else None,
-        test=test,
+        evaluate=evaluate,
         validate=validate,
     )
     return plan_of(config, row, seed)
@@ -80,9 +80,9 @@ def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, .
     return found
 
 
-def test(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
     """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
-    return evaluation.test(config, stage, policy, _way(config))
+    return evaluation.evaluate(config, stage, policy, _way(config))
 
 
 def validate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> Episodes:

@@ -1,4 +1,4 @@
-"""What teams in RTFM are tested with: training assignments, unseen ones, new words, larger rooms, wrong documents.
+"""What teams in RTFM are evaluated on: training assignments, unseen ones, new words, larger rooms, wrong documents.
 
 Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, whoever reads
 falls.
@@ -30,7 +30,7 @@ def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
     return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
 
 
-def test(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
     """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
     found = {f"stage_{stage}_{name}": _play(config, stage, policy, name) for name in columns(config)}
     return found | {f"stage_{stage}_{RANDOM}train": dict(random_play(config, stage))}

@@ -20,7 +20,7 @@ from rl_models.teams.endi_team import DividedReadingTeamConfig, divided_reading_
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tune_experiments.endi.division import is_divided, losses_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
-from tune_experiments.endi.rtfm_evaluation import test, validate
+from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.endi.rtfm_qmix import QMIX, qmix_stage
 from tune_experiments.experiment.curriculum import Curriculum, Stage
 from tune_experiments.experiment.plan import TrialPlan
@@ -41,7 +41,7 @@ def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
     return Stage(
         name=f"s{stage}",
         plan=qmix_stage(config, seed, plan) if method == QMIX else plan,
-        test=None if is_last else functools.partial(test, config, stage),
+        evaluate=None if is_last else functools.partial(evaluate, config, stage),
     )
 
 

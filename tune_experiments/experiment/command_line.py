@@ -24,7 +24,7 @@ import tyro
 from tune_experiments.experiment.config_json import config_from_json, config_to_json, describe_type
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["RunOptions", "config_from_json", "config_to_json", "parse"]
+__all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "parse"]
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
@@ -85,11 +85,16 @@ def parse(
         if exit_request.code == 0:  # --help
             raise
         raise _explanation(default, arguments) or UserError(" ".join(captured.getvalue().split())) from None
-    _check(parsed.options)
+    check_options(parsed.options)
     return parsed.config, parsed.options
 
 
-def _check(options: RunOptions) -> None:
+def check_options(options: RunOptions) -> None:
+    """Refuse options that no run can have.
+
+    Raises:
+        UserError: which, and what it must be.
+    """
     if not options.seeds or len(set(options.seeds)) < len(options.seeds):
         raise UserError(f"--seeds needs one or more different whole numbers, not {list(options.seeds)}")
     if options.search is not None and options.search < 1:

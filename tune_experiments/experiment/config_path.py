@@ -6,10 +6,18 @@ This file must not know about any experiment.
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["flag_of", "flags_between", "replaced", "value_at"]
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.errors import UserError
+
+__all__ = ["flag_of", "flags_between", "replaced", "value_at", "with_overrides"]
+
+
+Config = TypeVar("Config")
 
 
 def value_at(config: Any, path: str) -> Any:
@@ -28,6 +36,40 @@ def replaced(config: Any, path: str, value: Any) -> Any:
     name, _, rest = path.partition(".")
     inner = replaced(getattr(config, name), rest, value) if rest else value
     return dataclasses.replace(config, **{name: inner})
+
+
+def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
+    """The configuration with other values, each checked against its field's type.
+
+    Args:
+        config: a (nested) frozen dataclass.
+        overrides: dotted path -> value.
+
+    Raises:
+        UserError: no such field (with the nearest one), or a value that it cannot have.
+    """
+    data = config_to_json(config)
+    for path, value in overrides.items():
+        if not _has(config, path):
+            known = [leaf for leaf, _ in _leaves(config)]
+            near = difflib.get_close_matches(path, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise UserError(f"the configuration has no field {path}; {hint}")
+        *groups, name = path.split(".")
+        inner = functools.reduce(lambda part, group: part[group], groups, data)
+        inner[name] = config_to_json(value) if dataclasses.is_dataclass(value) else _plain(value)
+    return config_from_json(type(config), data) if overrides else config
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
+
+
+def _has(config: Any, path: str) -> bool:
+    name, _, rest = path.partition(".")
+    if not dataclasses.is_dataclass(config) or name not in {field.name for field in dataclasses.fields(config)}:
+        return False
+    return not rest or _has(getattr(config, name), rest)
 
 
 def flag_of(path: str) -> str:

@@ -10,7 +10,7 @@ An experiment's plan may be a `Curriculum` in place of one `TrialPlan`:
 A stage ends when its promotion rule is met, or with its plan's budget. Budgets, schedules and intervals count the
 stage's own env steps; the log counts all of them. The next stage begins with the weights (by name and shape), and with
 new worlds, a new recurrent state and, unless it says otherwise, a new optimiser. This file holds what is declared;
-`course.py` where a trial stands in it.
+`run/curriculum_state.py` where a trial stands in it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Promotion:
         over: how many values; of fewer there is no mean yet.
         at_least_env_steps: the stage takes these, however well it goes.
         otherwise: what happens when the budget is spent before: `go_on` to the next stage, or `stop` training; the team
-            is then tested by its stage's own test if it has one, else by the experiment's.
+            is then evaluated as its stage says if it does, else as the experiment does.
     """
 
     metric: str
@@ -84,8 +84,8 @@ class Stage:
         grown: patterns of names of tables (embeddings) that may have more rows than in the stage before: those that
             were there are handed over, the new ones begin as built. Row i must mean in both stages the same.
         keeps_optimiser: whether the optimiser's state of parameters handed over whole is handed over too.
-        test: worlds that the stage's last policy is tested on after training: world name -> Episodes. The experiment's
-            test is the last stage's; teams of a stage with other observations could not take it.
+        evaluate: the stage's last policy after training: world name -> Episodes. The experiment's `evaluate` is of the
+            last stage; teams of a stage with other observations could not take it.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Stage:
     frozen: tuple[str, ...] = ()
     grown: tuple[str, ...] = ()
     keeps_optimiser: bool = False
-    test: Callable[[TeamPolicy], dict[str, Episodes]] | None = None
+    evaluate: Callable[[TeamPolicy], dict[str, Episodes]] | None = None
 
     def plan_at(self, index: int) -> TrialPlan:
         """The plan as it is trained when `index` stages come before: with frozen parameters, and seeds of its own."""

@@ -1,132 +1,112 @@
-"""What an experiment is: presets, methods, how a trial is put together, how it is judged, what is drawn.
+"""`Experiment`: what an experiment file subclasses, and `run`, which does from Python what the script does.
 
-An experiment file fills in one `Experiment` and ends with `sys.exit(main(EXPERIMENT))`. Everything that crosses a
-process boundary is a name and JSON: a worker imports the experiment's module again and builds its own objects.
+    class MyTable(Experiment):
+        name, caption, presets = "my_table", "What my table shows", {"smoke": ..., "laptop": ...}
+
+        def methods(self, config): ...
+        def plan(self, config, method, seed, trial_folder): ...
+        def evaluate(self, config, method, policy): ...
+        def tables(self, results): ...
+
+    EXPERIMENT = MyTable()
+
+    if __name__ == "__main__":
+        sys.exit(main(EXPERIMENT))
+
+The four methods and all hooks are described in `base_experiment.py`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.config_json import config_from_json
-from tune_experiments.experiment.curriculum import Curriculum
+import numpy as np
+
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.command_line import RunOptions, check_options
+from tune_experiments.experiment.config_path import with_overrides
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
-from tune_experiments.search.search import SearchSpace
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, record_episode
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.trial_figures import draw_curves, trained_teams
+from tune_experiments.run.callbacks import Callback
+from tune_experiments.run.finished_run import Run
+from tune_experiments.run.launch import launch
+
+__all__ = ["Experiment"]
+
+_OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_seed")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """One table of a paper.
+class Experiment(BaseExperiment):
+    """One table of a paper; see `BaseExperiment` for what to write and what to override."""
 
-    Attributes:
-        name: the file's name, `tune_experiments/NAME.py`.
-        caption: what the table shows, for people.
-        presets: name -> configuration.
-        methods: rows of the table for a configuration.
-        plan: `(config, method, seed) -> TrialPlan`, or a curriculum of several.
-        test: `(config, policy) -> world name -> Episodes`: the final evaluation.
-        departures: what a configuration shrinks or changes against the paper, one sentence each.
-        tables: `(results) -> tables`, from results.jsonl alone.
-        of_training: `(method, rows of the log) -> world name -> metric -> value`: what training itself leaves in
-            results.jsonl, under split "train".
-        draw: `(run folder, method -> seed -> trial folder)`: pictures and videos; returns what it wrote.
-        make_test_world: `(config, num_worlds) -> World` for play and render.
-        make_valid_world: the same for validation, where those worlds can be wrong: looked at before a run starts.
-        film: `(loaded team, seed) -> frames` of an episode, for render; the world's own pictures by default.
-        seeds: trained when the command line names none.
-        split: of the test results; "exact" where `test` computes numbers and plays no episode.
-        is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
-        draws_noise: `(config) -> bool`: whether networks that draw something themselves, as EnDi's draw masks, do so
-            after training, or take what is likeliest.
-        columns: what the live line of a trial shows, heading -> key of the log.
-        check: `(config)`, refuses before a run starts what it alone needs and has not got, such as an endpoint's key.
-        placed: `(config, trial folder) -> config` in which paths of what a trial writes beside its checkpoints are
-            whole; what is stored stays as it was.
-        prepare: `(config, method, trial folder)`: leaves beside a trial's checkpoints what its team cannot do without
-            elsewhere; called whenever the trial begins or goes on.
-        export: `(loaded team, folder) -> what it wrote`: the team in another library's format, if there is any.
-        shared: `(config) -> context` that is open while trials train, in the process that leads the run: what they have
-            in common, such as one endpoint.
-        search_space: makes what `--search` varies; a function, because its domains are Ray Tune's and Ray is imported
-            only where it is used.
-    """
+    def run(
+        self,
+        preset: str | None = None,
+        *,
+        out: str | Path | None = None,
+        seeds: Sequence[int] | None = None,
+        config: Any = None,
+        callbacks: Sequence[Callback] = (),
+        **overrides: Any,
+    ) -> Run:
+        """Train every method with every seed, evaluate it, and leave tables, figures and videos: the script, in Python.
 
-    name: str
-    caption: str
-    presets: Mapping[str, Any]
-    methods: Callable[[Any], Sequence[str]]
-    plan: Callable[[Any, str, int], TrialPlan | Curriculum]
-    test: Callable[[Any, TeamPolicy], dict[str, Episodes]]
-    departures: Callable[[Any], Sequence[str]]
-    tables: Callable[[Sequence[Result]], Sequence[PaperTable]]
-    draw: Callable[[Path, dict[str, dict[int, Path]]], Sequence[Path]]
-    make_test_world: Callable[[Any, int], Any]
-    of_training: Callable[[str, Sequence[Mapping[str, float]]], dict[str, dict[str, float]]] = lambda method, rows: {}
-    make_valid_world: Callable[[Any, int], Any] | None = None
-    film: Callable[[Any, int], Sequence[Any]] | None = None
-    seeds: tuple[int, ...] = (0,)
-    split: str = "test"
-    is_greedy: bool = False
-    draws_noise: Callable[[Any], bool] = lambda config: True
-    check: Callable[[Any], None] = lambda config: None
-    placed: Callable[[Any, Path], Any] = lambda config, folder: config
-    prepare: Callable[[Any, str, Path], None] = lambda config, method, folder: None
-    export: Callable[[Any, Path], Sequence[Path]] | None = None
-    shared: Callable[[Any], contextlib.AbstractContextManager[None]] = lambda config: contextlib.nullcontext()
-    search_space: Callable[[], SearchSpace] | None = None
-    columns: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "return": "episode/return",
-            "success": "episode/success",
-            "invalid": "policy/invalid_probability",
-        }
-    )
+        Run again with the same `out` it continues, from whatever ended it.
 
-    @property
-    def config_class(self) -> type[Any]:
-        """Type of the configurations."""
-        return type(next(iter(self.presets.values())))
+        Args:
+            preset: name of a preset; by default `laptop`.
+            out: folder, or URI of an object store, for all that the run writes; by default `runs/NAME_PRESET`.
+            seeds: one run of training each; by default the experiment's.
+            config: the whole configuration, in place of a preset's.
+            callbacks: are told of validations, checkpoints and the end, in this process; they are never stored.
+            overrides: fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
+                options of a search, named as on the command line (`search=12, search_by="asha"`).
 
+        Returns:
+            results, tables, paths and trained teams.
 
-def find_experiment(name: str) -> Experiment:
-    """The experiment of `tune_experiments/NAME.py`.
+        Raises:
+            UserError: what is wrong, where, and how to mend it; also where a trial failed for good.
+        """
+        chosen = preset or ("custom" if config is not None else self.default_preset)
+        if preset is not None and preset not in self.presets:
+            raise UserError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
+        searching = {name: overrides.pop(name) for name in _OPTIONS if name in overrides}
+        start = self.presets[chosen] if config is None else config
+        options = RunOptions(
+            preset=chosen,
+            out=None if out is None else Path(out),
+            seeds=self.seeds if seeds is None else tuple(seeds),
+            **searching,
+        )
+        check_options(options)
+        run = launch(self, with_overrides(start, overrides), options, callbacks)
+        if run.failures:
+            failed = "; ".join(f"{name} failed: {reason}" for name, reason in run.failures.items())
+            raise UserError(f"{failed}; the same call continues what is left in {run.out}")
+        return run
 
-    Raises:
-        UserError: there is none; only files of this folder are ever imported.
-    """
-    folder = Path(__file__).parent.parent
-    known = sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
-    if name not in known:
-        raise UserError(f"no experiment is called {name!r}; there are {', '.join(known)}")
-    experiment: Experiment = importlib.import_module(f"tune_experiments.{name}").EXPERIMENT
-    return experiment
+    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+        """Learning curves of what the live line shows, and an episode of each method where its world can be drawn."""
+        curves = {key: heading for heading, key in self.columns.items()}
+        return [*draw_curves(run_folder, trials, curves, bins=40), *self._videos(run_folder, trials)]
 
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """Frames of an episode, [H, W, 3] uint8 each: the world's own pictures."""
+        return record_episode(loaded, seed)
 
-def read_configuration(experiment: Experiment, data: Any) -> Any:
-    """A configuration from its JSON."""
-    return config_from_json(experiment.config_class, data)
-
-
-def trial_name(method: str, seed: int) -> str:
-    """Name of a trial and of its folder."""
-    return f"{method}-seed{seed}"
-
-
-def trial_folders(experiment: Experiment, config: Any, out: Path) -> dict[str, dict[int, Path]]:
-    """Method -> seed -> folder, of the trials that lie in a run folder."""
-    found: dict[str, dict[int, Path]] = {}
-    for method in experiment.methods(config):
-        for folder in sorted((out / "trials").glob(f"{method}-seed*")):
-            seed = folder.name.removeprefix(f"{method}-seed")
-            if seed.isdigit():
-                found.setdefault(method, {})[int(seed)] = folder
-    return found
+    def _videos(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+        """One of each method's first seed."""
+        written = []
+        for method, team in trained_teams(trials, (self.module,)):
+            try:
+                frames = self.video(team)
+            except NotImplementedError:  # a world without pictures
+                return []
+            written.append(write_gif(frames, run_folder / f"videos/{method}.gif"))
+        return written

@@ -8,24 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from rl_models.algorithms.objective import Impala, Objective
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.objective import Impala
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.workers import Workers
+from rl_models.rllib.workers import TrainingPlan
 
 Episodes = dict[str, np.ndarray]
 """Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialPlan:
-    """One training run, ready to be built.
+class TrialPlan(TrainingPlan):
+    """One training run, ready to be built: what is trained, for how long, and what is measured and kept meanwhile.
 
     Attributes:
-        make_world: `(num_worlds, first_world) -> World`, for training.
-        build_policy: the team with its initial weights.
-        objective, optimiser, workers: how it learns, and on how many processes.
-        seed: of worlds, action sampling and shuffles of minibatches.
         budget_env_steps: when training ends.
         validate_every_env_steps, checkpoint_every_env_steps: how often.
         kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
@@ -34,12 +29,6 @@ class TrialPlan:
         make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
     """
 
-    make_world: Callable[..., Any]
-    build_policy: Callable[[], TeamPolicy]
-    objective: Objective
-    optimiser: OptimiserSettings
-    workers: Workers
-    seed: int
     budget_env_steps: int
     validate_every_env_steps: int
     checkpoint_every_env_steps: int

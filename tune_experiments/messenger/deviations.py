@@ -32,7 +32,7 @@ _COMPARED = {
 }
 
 
-def departures(config: MessengerRunConfig, reference: MessengerRunConfig) -> list[str]:
+def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> list[str]:
     """Compare with the preset that has the release's constants."""
     notes = [
         "the convolution sees three moments of a cell as channels, as the paper says; the release's sees three cells",

@@ -17,7 +17,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 
 
-def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
     return [render.draw(scene, caption=caption) for scene, caption in watch_reading(policy, seed)]
 

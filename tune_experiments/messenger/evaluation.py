@@ -53,7 +53,9 @@ Way = Callable[[World, TeamPolicy], Evaluation]
 """How a team is tested: what plays it in some worlds."""
 
 
-def test(config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Way = WithRandomMoves) -> dict[str, Episodes]:
+def evaluate(
+    config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Way = WithRandomMoves
+) -> dict[str, Episodes]:
     """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
     found = {f"stage_{stage}_{name}": _play(config, stage, policy, name, way) for name in _columns(stage)}
     chance = random_play(config, stage, config.test_episodes)

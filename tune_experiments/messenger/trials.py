@@ -25,7 +25,7 @@ from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum, Stage
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.messenger.config import GROUNDED, LearnerSettings, MessengerRunConfig, make_world
-from tune_experiments.messenger.evaluation import test, validate
+from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
 """What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own."""
@@ -42,7 +42,7 @@ class Row:
         attention: patterns of the parameters that find a sentence, for runs that freeze them after the first stage.
         is_joint: one ratio for the whole team, or one an agent.
         chosen_by: metric of the validation by which weights are chosen; None tests the last.
-        test, validate: `(config, stage, policy)`, what is tested after a stage and within it.
+        evaluate, validate: `(config, stage, policy)`, after a stage and within it.
     """
 
     build_policy: Callable[[], TeamPolicy]
@@ -50,7 +50,7 @@ class Row:
     attention: tuple[str, ...] = ()
     is_joint: bool = True
     chosen_by: str | None = "win_rate"
-    test: Callable[[Any, int, TeamPolicy], dict[str, Episodes]] = test
+    evaluate: Callable[[Any, int, TeamPolicy], dict[str, Episodes]] = evaluate
     validate: Callable[[Any, int, TeamPolicy], Episodes] = validate
 
 
@@ -79,7 +79,7 @@ def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage
         name=f"stage_{stage}",
         plan=_plan_of_stage(config, row, seed, stage),
         frozen=row.attention if config.freezes_attention and not is_first else (),
-        test=None if is_last else functools.partial(row.test, config, stage),
+        evaluate=None if is_last else functools.partial(row.evaluate, config, stage),
     )
 
 

@@ -15,12 +15,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import (
-    Experiment,
-    find_experiment,
-    read_configuration,
-    trial_folders,
-)
+from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import episodes_of
@@ -28,7 +23,7 @@ from tune_experiments.overcooked.mixed_team import MixedTeam
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.rows import Result
-from tune_experiments.run.run_folder import read_config
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
@@ -116,8 +111,7 @@ def trials_of(run: Path) -> list[tuple[str, int, Path]]:
     name, data = read_config(run)
     if name != TEAMS_OF:
         raise UserError(f"{run} is a run of {name}, and only teams of {TEAMS_OF} act apart; name a run of that")
-    experiment: Experiment = find_experiment(name)
-    trials = trial_folders(experiment, read_configuration(experiment, data), run)
+    trials = trial_folders(*find_stored(name, data, (), run / CONFIG_FILE), run)
     return [(method, seed, folder) for method, seeds in trials.items() for seed, folder in sorted(seeds.items())]
 
 

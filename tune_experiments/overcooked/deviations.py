@@ -23,7 +23,7 @@ _COMPARED = {
 }
 
 
-def departures(config: OvercookedConfig, published: OvercookedConfig) -> list[str]:
+def deviations(config: OvercookedConfig, published: OvercookedConfig) -> list[str]:
     """Compare with the preset that has the published constants."""
     notes = ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
     notes += differences(config, published, _COMPARED, "published is").values()

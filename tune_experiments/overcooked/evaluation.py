@@ -18,7 +18,7 @@ EVALUATION_SEED = 400
 RANDOM = "random play in "
 
 
-def test(config: OvercookedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers: the team's, and those of uniform actions."""
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     played = {config.layout: policy, f"{RANDOM}{config.layout}": uniform}

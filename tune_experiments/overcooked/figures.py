@@ -19,21 +19,21 @@ CURVES = {
     "policy/entropy": "entropy (nats, both chefs)",
 }
 BINS = 40
-_FILMED_STEPS = 160
+_VIDEO_STEPS = 160
 """Of an episode: several soups, and a file that still loads."""
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials, allow)]
 
 
-def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """The beginning of an episode, [H, W, 3] uint8 a step."""
-    return record_episode(policy, seed)[: _FILMED_STEPS + 1]
+    return record_episode(policy, seed)[: _VIDEO_STEPS + 1]
 
 
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
     """Of each row's first seed."""
-    for method, policy in trained_teams(trials):
-        yield write_gif(film(policy), out / f"videos/{method}.gif")
+    for method, policy in trained_teams(trials, allow):
+        yield write_gif(video(policy), out / f"videos/{method}.gif")

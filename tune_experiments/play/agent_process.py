@@ -36,6 +36,7 @@ class Role:
         agent: which of the N.
         seed, world: of the episode; they fix the stream of uniforms that all agents share.
         patience_seconds: how long to wait for another agent's message.
+        allow: modules from outside that the checkpoint may name.
     """
 
     checkpoint: Path
@@ -43,6 +44,7 @@ class Role:
     seed: int
     world: int
     patience_seconds: float
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) 
 
 @torch.inference_mode()
 def _act_until_the_end(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    mind = AgentMind(load_policy(role.checkpoint).policy, role.agent)
+    mind = AgentMind(load_policy(role.checkpoint, role.allow).policy, role.agent)
     talk = Talk(role.agent, others, role.patience_seconds)
     chance = Chance(role.seed, role.world, 1)
     no_reset = torch.zeros(1, dtype=torch.bool)  # a new mind remembers nothing

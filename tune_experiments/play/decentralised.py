@@ -132,6 +132,7 @@ def separate_agents(
     seed: int,
     world: int,
     patience_seconds: float = PATIENCE_SECONDS,
+    allow: tuple[str, ...] = (),
 ) -> Iterator[SeparateAgents]:
     """N processes that play one episode, and are gone when the block is left.
 
@@ -142,6 +143,7 @@ def separate_agents(
         seed: of the run of worlds.
         world: number of the world in that run.
         patience_seconds: how long anybody waits for anybody.
+        allow: modules from outside that the checkpoint may name.
     """
     team = SeparateAgents(observation_keys, patience_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
@@ -150,7 +152,7 @@ def separate_agents(
     try:
         with _interrupts_wait():
             for agent in range(num_agents):
-                team.start(Role(checkpoint, agent, seed, world, patience_seconds), pipes[agent])
+                team.start(Role(checkpoint, agent, seed, world, patience_seconds, allow), pipes[agent])
         yield team
     finally:
         team.end()

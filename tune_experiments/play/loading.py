@@ -3,14 +3,15 @@
 Teams that read are told where the texts are that observations point at, `reset(seed, texts=world.texts)`, or are given
 the texts' tokens in place of row numbers, as the views' observations have them.
 
-A checkpoint is safetensors and JSON and names its experiment; only experiments of this package are ever imported, so
-opening a stranger's checkpoint runs nothing of theirs.
+A checkpoint is safetensors and JSON and names its experiment. One from outside this package is imported only if the
+caller names its module, `load_policy(path, allow=["package.module"])`, so opening a stranger's checkpoint runs nothing
+of theirs.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
 from rl_models.training.text_cache import TextEncodings
+from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import Experiment, find_experiment, read_configuration, trial_folders
+from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.run.curriculum_state import course_behind
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
@@ -44,17 +46,28 @@ class LoadedPolicy:
         env_steps: how long it was trained.
         course: where among the stages of its training it stands; one stage where there are none.
         is_greedy: whether it takes the likeliest actions, as in its experiment's test, or samples.
+        trial_folder: of its trial; None where it was not loaded from one.
+        allow: modules from outside that it was loaded with.
         draws_noise: whether a network that draws something itself draws, as in the test, or takes what is likeliest.
         thought: everything that it thought at the last `act`, maps of its attention among it.
     """
 
-    def __init__(self, policy: TeamPolicy, experiment: Experiment, config: Any, state: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        policy: TeamPolicy,
+        experiment: BaseExperiment,
+        config: Any,
+        state: dict[str, Any],
+        trial_folder: Path | None = None,
+        allow: Sequence[str] = (),
+    ) -> None:
         self.policy = policy.eval()
         self.experiment, self.config = experiment, config
+        self.trial_folder, self.allow = trial_folder, tuple(allow)
         self.method: str = state["method"]
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
-        self.course = course_behind(experiment.plan(config, self.method, self.seed), state)
+        self.course = course_behind(experiment.plan(config, self.method, self.seed, trial_folder), state)
         self.is_greedy = experiment.is_greedy
         self.draws_noise = experiment.draws_noise(config)
         self.thought: TeamOutput | None = None
@@ -67,7 +80,7 @@ class LoadedPolicy:
     def make_world(self, num_worlds: int) -> Any:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
         if self.course.is_in_last_stage:
-            return self.experiment.make_test_world(self.config, num_worlds)
+            return self.experiment.test_world(self.config, num_worlds)
         return self.course.plan.make_world(num_worlds=num_worlds, first_world=0)
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
@@ -143,22 +156,28 @@ class LoadedPolicy:
         return tensors | self._texts.of(obs)
 
 
-def load_policy(path: str | Path) -> LoadedPolicy:
+def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:
     """A trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run (the first row of its table).
 
+    Args:
+        path: of one of these.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
+
     Raises:
-        UserError: nothing there, or a checkpoint that is damaged or not ours; the sentence says which.
+        UserError: nothing there, a checkpoint that is damaged, not ours or of another version, or one that names a
+            module that is not allowed; the sentence says which.
     """
-    checkpoint_path = find_checkpoint(Path(path))
+    checkpoint_path = find_checkpoint(Path(path), allow)
     try:
         checkpoint = load_checkpoint(checkpoint_path)
         state = checkpoint.state
-        experiment = find_experiment(state["experiment"])
-        config = experiment.placed(read_configuration(experiment, state["config"]), checkpoint_path.parent.parent)
-        course = course_behind(experiment.plan(config, state["method"], int(state["seed"])), state)
-        policy = course.plan.build_policy()
+        check_version(state.get("written_by", {"schema_version": 1}), checkpoint_path)
+        experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
+        trial_folder = checkpoint_path.parent.parent
+        plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
+        policy = course_behind(plan, state).plan.build_policy()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
-        return LoadedPolicy(policy, experiment, config, state)
+        return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -168,15 +187,15 @@ def load_policy(path: str | Path) -> LoadedPolicy:
         ) from error
 
 
-def find_checkpoint(path: Path) -> Path:
-    """The checkpoint that a path stands for.
+def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
+    """The checkpoint that a path stands for; `allow` as for `load_policy`.
 
     Raises:
         UserError: there is none.
     """
     if path.name.startswith("checkpoint_"):
         return path
-    for folder in [path, *_trials_of(path)]:
+    for folder in [path, *_trials_of(path, allow)]:
         checkpoint = chosen_checkpoint(folder)
         if checkpoint is not None:
             return checkpoint
@@ -185,13 +204,12 @@ def find_checkpoint(path: Path) -> Path:
     )
 
 
-def _trials_of(run: Path) -> list[Path]:
+def _trials_of(run: Path, allow: Sequence[str]) -> list[Path]:
     """Trial folders of a run in the order of its table: the first method's first."""
     if not (run / CONFIG_FILE).exists():
         return []
-    name, data = read_config(run)
-    experiment = find_experiment(name)
-    trials = trial_folders(experiment, read_configuration(experiment, data), run)
+    experiment, config = find_stored(*read_config(run), allow, run / CONFIG_FILE)
+    trials = trial_folders(experiment, config, run)
     return [folder for seeds in trials.values() for _, folder in sorted(seeds.items())]
 
 

@@ -22,7 +22,7 @@ _SOLVED = {"success", "win_rate"}
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """Frames of a solved episode (of 16, the one of middle length; else the first), uint8 [H, W, 3] each."""
-    return list(_film(policy, seed, chosen_episode(policy, seed)))
+    return list(_frames(policy, seed, chosen_episode(policy, seed)))
 
 
 def play_aloud(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
@@ -51,7 +51,8 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     world = policy.make_world(1)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
-    with separate_agents(checkpoint, mind.num_agents, mind.observation_keys, seed, index) as team:
+    keys, allow = mind.observation_keys, policy.allow
+    with separate_agents(checkpoint, mind.num_agents, keys, seed, index, allow=allow) as team:
         yield f"{mind.num_agents} processes, one an agent; in a step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
@@ -111,7 +112,7 @@ def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.n
     return length, solved
 
 
-def _film(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
+def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
     """The start and every step's end, drawn before the next episode begins."""
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)

@@ -1,11 +1,11 @@
-"""What the pictures of all experiments begin with: curves of the trials' logs, and the trained team of each row.
+"""What the figures of all experiments begin with: curves of the trials' logs, and the trained team of each row.
 
 This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ Trials: TypeAlias = Mapping[str, Mapping[int, Path]]
 
 
 def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Path]:
-    """The learning curves of all rows in one picture, once there is a log.
+    """The learning curves of all rows in one figure, once there is a log.
 
     Args:
         out: folder of the run.
@@ -31,8 +31,13 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
         yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
 
 
-def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:
-    """Each method with the team of its first seed, of those that have a checkpoint yet."""
+def trained_teams(trials: Trials, allow: Sequence[str] = ()) -> Iterator[tuple[str, LoadedPolicy]]:
+    """Each method with the team of its first seed, of those that have a checkpoint yet.
+
+    Args:
+        trials: whose teams.
+        allow: the experiment's own module, which is to be trusted where it is from outside.
+    """
     for method, seeds in trials.items():
         if (checkpoint := chosen_checkpoint(next(iter(seeds.values())))) is not None:
-            yield method, load_policy(checkpoint)
+            yield method, load_policy(checkpoint, allow)

@@ -28,7 +28,7 @@ REFERENCES = ("random_moves", "without_reading", "optimum")
 """Rows beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
 
 
-def test(config: RunConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: RunConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references."""
     count, own = config.test_episodes, config.task.size
     found = {}

@@ -23,19 +23,19 @@ BINS = 40
 _FRAME_SECONDS = 0.6
 
 
-def film(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
+def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     """Frames of one episode with what the network attends to."""
     return frames_of(watch_reading(policy, seed))
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials, allow)]
 
 
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
     """Of each method's first seed: one episode, and where its network attends if it does."""
-    for method, policy in trained_teams(trials):
+    for method, policy in trained_teams(trials, allow):
         moments = watch_reading(policy)
         yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if moments[0].attention:

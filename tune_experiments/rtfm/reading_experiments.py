@@ -1,20 +1,28 @@
-"""An experiment on RTFM or rock-paper-scissors from its presets: what is tested, drawn and told is the same for all."""
+"""What the experiments on RTFM and rock-paper-scissors have in common: all but presets, captions and plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rl_envs import World
+from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.experiment import Experiment
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm import figures
+from tune_experiments.results.trial_figures import Trials
+from tune_experiments.rtfm import figures, stages
 from tune_experiments.rtfm.config import RunConfig, make_world
-from tune_experiments.rtfm.evaluation import test
-from tune_experiments.rtfm.tables import of_last_games, win_rate_table
+from tune_experiments.rtfm.evaluation import evaluate
+from tune_experiments.rtfm.tables import of_last_games, transfer_table, win_rate_table
 from tune_experiments.rtfm.trials import plan
 
 COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
@@ -42,49 +50,72 @@ _COMPARED = {
 }
 
 
-def reading_experiment(
-    name: str,
-    caption: str,
-    presets: Mapping[str, RunConfig],
-    paper: PaperNumbers | None = None,
-    plan: Callable[[Any, Any, int], TrialPlan | Curriculum] = plan,
-    more_tables: Callable[[Sequence[Result]], Sequence[PaperTable]] = lambda results: (),
-) -> Experiment:
-    """Make an experiment.
+class ReadingExperiment(Experiment):
+    """One table on RTFM or rock-paper-scissors.
 
-    Args:
-        name: its file's name.
-        caption: what its table shows.
-        presets: configurations by name; departures are told from the one called `paper`.
+    Attributes:
         paper: method -> column of the table -> what the paper prints.
-        plan: how a row is trained; each row is a network by default.
-        more_tables: what else is made of a run's results.
     """
 
-    def tables(results: Sequence[Result]) -> Sequence[PaperTable]:
+    paper: PaperNumbers | None = None
+    is_greedy = True
+    columns = COLUMNS
+
+    def methods(self, config: Any) -> Sequence[str]:
+        """As configured."""
+        rows: Sequence[str] = config.methods
+        return rows
+
+    def plan(self, config: Any, method: Any, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+        """Each row is a network, trained on one game."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: RunConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
+        return evaluate(config, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """Win rates of finished ways."""
         ends = of_last_games(results)
         is_of_a_simpler_game = bool(results) and not ends
-        first = [] if is_of_a_simpler_game else [win_rate_table(ends, caption, paper)]
-        return [*first, *more_tables(results)]
+        return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
 
-    return Experiment(
-        name=name,
-        caption=caption,
-        presets=presets,
-        methods=lambda config: config.methods,
-        plan=plan,
-        test=test,
-        departures=lambda config: departures(config, presets["paper"]),
-        tables=tables,
-        draw=figures.draw,
-        film=figures.film,
-        make_test_world=lambda config, num_worlds: make_world(config.task, num_worlds, split="eval"),
-        is_greedy=True,
-        columns=COLUMNS,
-    )
+    def deviations(self, config: Any) -> list[str]:
+        """Against the preset `paper`."""
+        return deviations(config, self.presets["paper"])
+
+    def test_world(self, config: RunConfig, num_worlds: int) -> World:
+        """Unseen assignments."""
+        return make_world(config.task, num_worlds, split="eval")
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, attention and an episode of each method."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """An episode with what the network attends to."""
+        return figures.video(loaded, seed)
 
 
-def departures(config: RunConfig, paper: RunConfig) -> list[str]:
+class ReadingInStages(ReadingExperiment):
+    """One table on the full game, to which teams come by way of simpler ones.
+
+    Attributes:
+        transfers: row -> game -> the win rate that the paper prints.
+    """
+
+    transfers: PaperNumbers
+
+    def plan(self, config: Any, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
+        """Each row is a way through games."""
+        return stages.plan(config, method, seed)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """Win rates of finished ways, and those with which all stages ended."""
+        return [*super().tables(results), transfer_table(results, self.caption, self.transfers)]
+
+
+def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
     """What a configuration changes, and what all of them do otherwise."""
     notes = ["training and unseen assignments are split by our own key: the released split changes with every start"]
     if (rate := config.learner.learning_rate) != RATE_OF_TEXT:

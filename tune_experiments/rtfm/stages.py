@@ -76,16 +76,16 @@ def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: in
     if name.startswith("full") and not is_first:
         changes["learner"] = dataclasses.replace(config.learner, learning_rate=config.last_learning_rate)
     own = dataclasses.replace(config, **changes)
-    is_tested_later = name == "full"
+    is_evaluated_later = name == "full"
     return Stage(
         name=name,
         plan=plan_one(own, "txt2pi", seed),
         promotion=Promotion("valid/win_rate", config.promote_at, over=2) if config.promote_at else None,
-        test=None if is_tested_later else functools.partial(_test, own),
+        evaluate=None if is_evaluated_later else functools.partial(_evaluate, own),
     )
 
 
-def _test(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def _evaluate(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """A column for what the stage's team does in the stage's own game."""
     world = make_world(config.task, config.test_episodes)
     return {column("train", config.task.size): play(world, policy)}

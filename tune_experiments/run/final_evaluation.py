@@ -1,42 +1,55 @@
-"""What a trained team is tested with, and the file in which a finished trial leaves its numbers.
+"""How a trained team is evaluated, and the file in which a finished trial leaves its numbers.
 
-A trial at its end and `python -m tune_experiments evaluate` test by the same rule: a team of the last stage takes the
-experiment's test, one of an earlier stage its stage's own, so that a stage may be of another game.
+A trial at its end and `python -m tune_experiments evaluate` have the same rule: a team of the last stage takes the
+experiment's evaluation, one of an earlier stage its stage's own, so that a stage may be of another game.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import Course
 from tune_experiments.run.files import read_json, write_json
 
-__all__ = ["Test", "after_stage", "outcome_of", "results_of", "results_of_training", "tests_of", "write_outcome"]
+__all__ = [
+    "Evaluate",
+    "after_stage",
+    "evaluations_of",
+    "outcome_of",
+    "results_of",
+    "results_of_training",
+    "write_outcome",
+]
 
 OUTCOME = "outcome.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
-Test = Callable[[TeamPolicy], dict[str, Episodes]]
+Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
-def tests_of(experiment: Experiment, config: Any, course: Course) -> dict[str, Test]:
-    """The tests of a team by what they add to the names of their worlds.
+def evaluations_of(
+    experiment: BaseExperiment, config: Any, method: str, course: Course, trial_folder: Path | None
+) -> dict[str, Evaluate]:
+    """How a team is evaluated, by what each evaluation adds to the names of its worlds.
 
-    A team of the last stage takes the experiment's test, beside its stage's own if there is one. One of an earlier
-    stage takes its stage's own, or the experiment's under a name that tells: nobody shall take this for the whole
-    curriculum's result.
+    A team of the last stage takes the experiment's evaluation, beside its stage's own if there is one. One of an
+    earlier stage takes its stage's own, or the experiment's under a name that tells: nobody shall take this for the
+    whole curriculum's result.
     """
-    stage, whole = course.stage, functools.partial(experiment.test, config)
-    own = {after_stage(stage.name): stage.test} if stage.test is not None else {}
+    stage = course.stage
+
+    def whole(policy: TeamPolicy) -> dict[str, Episodes]:
+        return experiment.evaluate_trial(config, method, policy, trial_folder)
+
+    own = {after_stage(stage.name): stage.evaluate} if stage.evaluate is not None else {}
     if course.is_in_last_stage:
         return own | {"": whole}
     return own or {after_stage(stage.name): whole}
@@ -48,7 +61,7 @@ def after_stage(name: str) -> str:
 
 
 def results_of(
-    experiment: Experiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
+    experiment: BaseExperiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
     rows = []
@@ -76,7 +89,7 @@ def results_of(
 
 
 def results_of_training(
-    experiment: Experiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
+    experiment: BaseExperiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
 ) -> list[Result]:
     """Rows of results.jsonl for what the log of a trial tells, without intervals; most experiments have none."""
     return [

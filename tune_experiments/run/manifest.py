@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_session"]
+__all__ = ["concord_version", "describe_session"]
 
 PACKAGES = ("ray", "torch", "numpy", "gymnasium", "pettingzoo", "transformers", "peft", "safetensors", "scipy")
 
@@ -38,6 +38,11 @@ def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
             "gpus": _gpus(),
         },
     }
+
+
+def concord_version() -> str:
+    """The installed version of this program."""
+    return _version("concord-marl") or "unknown"
 
 
 def _version(package: str) -> str | None:

@@ -1,6 +1,6 @@
 """The folder of one run: created or continued, owned by one process at a time, never mixed with another run.
 
-    DIR/config.json      schema_version, experiment, config
+    DIR/config.json      schema_version, concord_version, experiment, config
     DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
@@ -23,12 +23,15 @@ from typing import Any
 from tune_experiments.experiment.config_json import first_differences
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.run.files import read_json, write_json
-from tune_experiments.run.manifest import describe_session
+from tune_experiments.run.manifest import concord_version, describe_session
 
-__all__ = ["RunFolder", "check_config", "read_config", "refuse_foreign"]
+__all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "read_config", "refuse_foreign"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of a run's files and of the names in its configuration. 1: to commit 657fe97, before experiments became classes."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
+WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
+"""What config.json and each checkpoint say of the program."""
 
 
 @dataclass
@@ -53,7 +56,7 @@ class RunFolder:
         Args:
             out: The folder.
             config_json: What `config_to_json` gave.
-            experiment: Name of the script.
+            experiment: Its entry point: name of the script, or `package.module:NAME`.
             seeds: For the manifest alone; more seeds may be added to a run.
 
         Raises:
@@ -118,7 +121,7 @@ class RunFolder:
 
 
 def read_config(out: Path) -> tuple[str, dict[str, Any]]:
-    """The experiment's name and the JSON of its configuration.
+    """The experiment's entry point and the JSON of its configuration.
 
     Raises:
         UserError: no run folder, or a damaged one.
@@ -128,13 +131,29 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
         raise UserError(f"{out} is no run folder, for it has no {CONFIG_FILE}; give the --out of a run")
     document = read_json(path)
     experiment, config = document.get("experiment"), document.get("config")
-    if document.get("schema_version") != SCHEMA_VERSION:
-        raise UserError(
-            f"{path} has schema version {document.get('schema_version')!r}, not {SCHEMA_VERSION}; use another --out"
-        )
+    check_version(document, path)
     if not isinstance(experiment, str) or not isinstance(config, dict):
         raise UserError(f"{path} names no experiment and configuration; use another --out")
     return experiment, config
+
+
+def check_version(written_by: Mapping[str, Any], path: Path) -> None:
+    """Refuse what another version has written, in names that this one does not have.
+
+    Args:
+        written_by: `WRITTEN_BY` of the program that wrote it, without its second half where that was an old one.
+        path: of the file, or of the checkpoint.
+
+    Raises:
+        UserError: which version wrote it.
+    """
+    schema = written_by.get("schema_version")
+    if schema != SCHEMA_VERSION:
+        version = written_by.get("concord_version", "0.1.0, commit 657fe97 or earlier" if schema == 1 else "unknown")
+        raise UserError(
+            f"{path} was written by Concord {version} (schema version {schema!r}), and this version reads "
+            f"{SCHEMA_VERSION}: open it with that version, or train anew with another --out"
+        )
 
 
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
@@ -176,7 +195,7 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
         check_config(out, config_json, experiment)
         return True
     refuse_foreign(out, (path.name for path in out.iterdir()))
-    write_json(out / CONFIG_FILE, {"schema_version": SCHEMA_VERSION, "experiment": experiment, "config": config_json})
+    write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
     return False
 
 

@@ -18,19 +18,20 @@ import torch
 
 from rl_models.schedule import Progress
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import Course
 from tune_experiments.run.final_evaluation import (
-    Test,
+    Evaluate,
     after_stage,
+    evaluations_of,
     results_of,
     results_of_training,
-    tests_of,
     write_outcome,
 )
+from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import Report, StageTraining
 from tune_experiments.run.trial_log import METRICS_FILE, TrialLog, read_metrics
 from tune_experiments.run.weight_transfer import hand_over_stage
@@ -44,19 +45,18 @@ class Trial:
     Args:
         experiment, config, method, seed: what to train.
         folder: where it continues from and writes to.
-        is_tested: whether it ends with a test; a search must not choose by tests and does without.
+        is_tested: whether it ends with the final evaluation; a search must not choose by it and does without.
     """
 
     def __init__(
-        self, experiment: Experiment, config: Any, method: str, seed: int, folder: Path, is_tested: bool = True
+        self, experiment: BaseExperiment, config: Any, method: str, seed: int, folder: Path, is_tested: bool = True
     ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
         self.folder, self.is_tested = folder, is_tested
-        self._placed = experiment.placed(config, folder)
-        self.course = Course(experiment.plan(self._placed, method, seed))
+        self.course = Course(experiment.plan(config, method, seed, folder))
 
     def run(self, report: Report, until_env_steps: int | None = None) -> None:
-        """Train to the end of the last stage, then test where that is asked for.
+        """Train to the end of the last stage, then evaluate where that is asked for.
 
         Args:
             report: gets every row of the log, and what the live line shows and says beside it.
@@ -74,7 +74,7 @@ class Trial:
                 if until_env_steps is not None and self.course.total().env_steps >= until_env_steps:
                     return
                 self._train_stage(log, report, until_env_steps)
-        write_outcome(self.folder, self._test() if self.is_tested else [])
+        write_outcome(self.folder, self._evaluate() if self.is_tested else [])
 
     def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None) -> None:
         if self.course.stage_is_over:
@@ -104,14 +104,15 @@ class Trial:
     def _identity(self) -> dict[str, Any]:
         """What every checkpoint says of this trial."""
         return {
-            "experiment": self.experiment.name,
+            "written_by": WRITTEN_BY,
+            "experiment": self.experiment.entry_point,
             "config": config_to_json(self.config),
             "method": self.method,
             "seed": self.seed,
         }
 
-    def _test(self) -> list[Result]:
-        """Test what checkpoints hold, so that `evaluate` finds the same numbers: stages that want it, then the last.
+    def _evaluate(self) -> list[Result]:
+        """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last.
 
         Before them stands what training itself has left.
         """
@@ -119,18 +120,18 @@ class Trial:
         results = results_of_training(self.experiment, self.method, self.seed, rows, self.course.total().env_steps)
         for index, end in enumerate(course.ended):
             stage = course.stages[index]
-            if stage.test is not None:
-                results += self._test_of(end.left, stage.plan_at(index), {after_stage(end.name): stage.test})
-        tests = tests_of(self.experiment, self._placed, course)
-        return results + self._test_of(course.end().left, course.plan, tests)
+            if stage.evaluate is not None:
+                results += self._results_of(end.left, stage.plan_at(index), {after_stage(end.name): stage.evaluate})
+        whole = evaluations_of(self.experiment, self.config, self.method, course, self.folder)
+        return results + self._results_of(course.end().left, course.plan, whole)
 
-    def _test_of(self, env_steps: int, plan: TrialPlan, tests: dict[str, Test]) -> list[Result]:
+    def _results_of(self, env_steps: int, plan: TrialPlan, evaluations: dict[str, Evaluate]) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
         policy = plan.build_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
-        for after, test in tests.items():
-            for world, episodes in test(policy).items():
+        for after, evaluate in evaluations.items():
+            for world, episodes in evaluate(policy).items():
                 results += results_of(self.experiment, self.method, self.seed, world + after, episodes, env_steps)
                 arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
                 if arrays:

@@ -1,12 +1,13 @@
-"""Passes what Tune's trials report to the live display."""
+"""Passes what Tune's trials report to the live display, and lets callbacks see what they write."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ray.tune import Callback
+from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
+from tune_experiments.run.callbacks import TrialWatch
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.waiting import Waiting, room_in_cluster
 
@@ -14,16 +15,21 @@ from tune_experiments.run.waiting import Waiting, room_in_cluster
 class _Display(Callback):  # type: ignore[misc]
     """Rows to progress lines, by trial name."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress, watch: TrialWatch | None) -> None:
+        self._progress, self._watch = progress, watch
         self._waiting = Waiting(lambda trial, said: progress.update(trial, {"said": said}), room_in_cluster)
 
     def __reduce__(self) -> Any:
-        # Tune pickles its callbacks into its bookkeeping; the live display stays with this process.
+        # Tune pickles its callbacks into its bookkeeping; display and user's callbacks stay with this process.
         return (Callback, ())
 
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
-        """See who waits; Tune holds no more trials than may run at once, so whoever is pending could run."""
+        """See who waits, and what trials have written.
+
+        Tune holds no more trials than may run at once, so whoever is pending could run.
+        """
+        if self._watch is not None:
+            self._watch.look()
         pending = [trial for trial in trials if trial.status == Trial.PENDING]
         groups = {trial.config["request"]["name"]: trial.placement_group_factory for trial in pending}
         self._waiting.look({name: group.required_resources for name, group in groups.items()})
@@ -46,6 +52,29 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.finish(trial.config["request"]["name"], "failed")
 
 
-def display(progress: Progress) -> Callback:
-    """The callback for `RunConfig`."""
-    return _Display(progress)
+class _StopOnFailure(Stopper):  # type: ignore[misc]
+    """Ends the session when a callback of the user's has raised an error."""
+
+    def __init__(self, watch: TrialWatch) -> None:
+        self._watch = watch
+
+    def __reduce__(self) -> Any:
+        return (Stopper, ())  # as for the display
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        """No trial is ended by what it reports."""
+        return False
+
+    def stop_all(self) -> bool:
+        """Whether to end all of them."""
+        return self._watch.failure is not None
+
+
+def display(progress: Progress, watch: TrialWatch | None = None) -> Callback:
+    """The callback for `RunConfig`, which also lets `watch` look at the trials' folders."""
+    return _Display(progress, watch)
+
+
+def stop_on_failure(watch: TrialWatch) -> Stopper:
+    """What ends a session whose callbacks fail."""
+    return _StopOnFailure(watch)

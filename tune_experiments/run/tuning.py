@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.experiment import Experiment, find_experiment, read_configuration
+from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.callbacks import TrialWatch
 from tune_experiments.run.paced_report import PacedReport
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder
@@ -25,8 +27,8 @@ from tune_experiments.run.wandb_log import WandbMirror
 from tune_experiments.search.scheduler import Agenda, as_searcher
 
 Request = dict[str, Any]
-"""`name`, `experiment`, `config` (JSON), `method`, `seed`, `folder` and `is_tested` of one trial; `run_id` of its run,
-and `uri` of its copy."""
+"""Of one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`, `is_tested`, the
+`run_id` of its run, and the `uri` of its copy."""
 
 _RESTARTS = 3
 
@@ -34,7 +36,7 @@ _RESTARTS = 3
 def request_for(
     experiment: str, config: Any, method: str, seed: int, run: RunFolder, name: str, is_tested: bool = True
 ) -> Request:
-    """The request for a trial of this configuration; its folder in that of the run is made."""
+    """The request for a trial of an experiment, named by its entry point; its folder in that of the run is made."""
     return {
         "name": name,
         "experiment": experiment,
@@ -47,10 +49,10 @@ def request_for(
     }
 
 
-def plan_of(experiment: Experiment, request: Request) -> TrialPlan | Curriculum:
+def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
     """The trial's plan, by its own configuration: methods may differ in their processes, and a search may vary them."""
     config = read_configuration(experiment, request["config"])
-    return experiment.plan(config, request["method"], request["seed"])
+    return experiment.plan(config, request["method"], request["seed"], Path(request["folder"]))
 
 
 def _places(parameters: dict[str, Any]) -> Any:
@@ -107,6 +109,7 @@ def run_trials(
     columns: Mapping[str, str],
     uri: str | None = None,
     agenda: Agenda | None = None,
+    watch: TrialWatch | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
 
@@ -118,6 +121,7 @@ def run_trials(
         columns: what a trial's live line shows, heading -> key of its log.
         uri: of the run, where an object store keeps it; trials then work in temporary folders.
         agenda: hands out the requests instead, one at a time, as it sees fit.
+        watch: tells callbacks what trials write.
 
     Returns:
         trial name -> what went wrong, for those that failed.
@@ -130,7 +134,7 @@ def run_trials(
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     from ray import tune
 
-    from tune_experiments.run.tune_display import display
+    from tune_experiments.run.tune_display import display, stop_on_failure
 
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
@@ -149,13 +153,16 @@ def run_trials(
             run_config=tune.RunConfig(
                 name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
                 storage_path=str((out / "tune").resolve()),
-                callbacks=[display(progress)],
+                callbacks=[display(progress, watch)],
+                stop=None if watch is None else stop_on_failure(watch),
                 failure_config=tune.FailureConfig(max_failures=_RESTARTS),
                 verbose=0,
             ),
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
+    if watch is not None and watch.failure is not None:
+        raise watch.failure
     return {result.config["request"]["name"]: _reason(result.error) for result in results if result.error}
 
 

@@ -7,6 +7,7 @@ prompts alone are tested with language models only.
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
@@ -14,8 +15,7 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama import evaluation
 from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
 from tune_experiments.sama.tables import CONDITION
-from tune_experiments.sama.teams import KitchenTeam
-from tune_experiments.sama.trials import UNPLANNED
+from tune_experiments.sama.trials import UNPLANNED, parts_of
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 _MANY_SHOTS = 3
@@ -37,18 +37,22 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
     return found
 
 
-def test(config: SamaConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(
+    config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
+) -> dict[str, Episodes]:
     """The numbers of the table, by kitchen and condition.
 
     Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
     """
-    assert isinstance(policy, KitchenTeam)
-    if policy.row in UNPLANNED:
-        return evaluation.test(config, policy)
+    row, layout = parts_of(method)
+    if row in UNPLANNED:
+        return evaluation.evaluate(config, method, policy)
     tested = conditions(config)
-    names = list(tested) if policy.row == "sama" else list(tested)[:2]
+    names = list(tested) if row == "sama" else list(tested)[:2]
     return {
-        f"{policy.layout}{CONDITION}{name}": evaluation.planned_episodes(tested[name], policy, config.test_episodes)
+        f"{layout}{CONDITION}{name}": evaluation.planned_episodes(
+            tested[name], method, policy, config.test_episodes, trial_folder
+        )
         for name in names
     }
 

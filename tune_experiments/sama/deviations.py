@@ -18,7 +18,7 @@ _COMPARED = {
 }
 
 
-def departures(config: SamaConfig, published: SamaConfig) -> list[str]:
+def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
     """Compare with the preset that has the paper's constants."""
     notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
     return [*notes, *differences(config, published, _COMPARED).values()]

@@ -1,4 +1,4 @@
-"""What a run leaves to look at: curves, a film of an episode of each method, and the planner's transcripts."""
+"""What a run leaves to look at: curves, a video of an episode of each method, and the planner's transcripts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from tune_experiments.results.trial_figures import Trials, draw_curves, trained_
 from tune_experiments.run.files import read_arrays, write_atomically
 from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes
 from tune_experiments.sama.kitchens import CommandedKitchen
-from tune_experiments.sama.teams import KitchenTeam
-from tune_experiments.sama.trials import UNPLANNED
+from tune_experiments.sama.trials import UNPLANNED, parts_of
 
 CURVES = {
     "valid/completed": "rounds with both sub-goals reached",
@@ -27,36 +26,36 @@ CURVES = {
     "policy/entropy": "entropy (nats, both chefs)",
 }
 BINS = 40
-_FILMED_STEPS = 160
+_VIDEO_STEPS = 160
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS), *_write_transcripts(out, trials), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    curves = draw_curves(out, trials, CURVES, BINS)
+    return [*curves, *_write_transcripts(out, trials), *_draw_episodes(out, trials, allow)]
 
 
-def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
-    team = policy.policy
-    assert isinstance(team, KitchenTeam)
-    if team.row in UNPLANNED:
-        return _film_unplanned(policy, UNPLANNED[team.row].make_world(OvercookedConfig(layout=team.layout)), seed)
+    row, layout = parts_of(policy.method)
+    if row in UNPLANNED:
+        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(layout=layout)), seed)
     frames: list[np.ndarray] = []
 
     def watch(world: CommandedKitchen) -> None:
-        if len(frames) <= _FILMED_STEPS:
+        if len(frames) <= _VIDEO_STEPS:
             frames.append(world.render(0))
 
-    planned_episodes(policy.config, team, 1, watch)
+    planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
     return frames
 
 
-def _film_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
+def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
     """Such a team plays the game itself, so the run's rounds are no world for it."""
     obs = world.reset(seed)
     policy.reset(seed, world.texts)
     frames = [world.render(0)]
-    for _ in range(_FILMED_STEPS):
+    for _ in range(_VIDEO_STEPS):
         obs = world.step(policy.act(obs))[0]
         frames.append(world.render(0))
     return frames
@@ -76,7 +75,7 @@ def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
                     yield written
 
 
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
     """Of each method's first seed."""
-    for method, policy in trained_teams(trials):
-        yield write_gif(film(policy), out / f"videos/{method}.gif")
+    for method, policy in trained_teams(trials, allow):
+        yield write_gif(video(policy), out / f"videos/{method}.gif")

@@ -13,6 +13,7 @@ import functools
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,12 @@ from rl_models.planners.subgoal_data import Pair, SubgoalData
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum, Stage
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.sama import trials
 from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.evaluation import play_under, test
+from tune_experiments.sama.evaluation import evaluate, play_under
 from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.preparation import prepare_lessons
-from tune_experiments.sama.teams import KitchenTeam
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""
@@ -37,25 +37,30 @@ _MET, _PAIRS = "met", "pairs"
 Tensors = dict[str, dict[str, Any]]
 
 
-def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan | Curriculum:
-    """One method with one seed, with its rounds of fine-tuning where there are any.
+def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    """One method with one seed, with its rounds of fine-tuning where there are any; arguments of `Experiment.plan`.
 
     Raises:
         UserError: no method is called so.
     """
-    first = trials.plan(config, method, seed)
-    row, layout = trials.parts_of(method)
+    first = trials.plan(config, method, seed, trial_folder)
+    row, _ = trials.parts_of(method)
     if not config.fine_tuning.rounds or row in trials.UNPLANNED:
         return first
     config = trials.of_row(config, row)
     again = dataclasses.replace(
-        trials.plan(settings_of(config), method, seed),
-        make_algorithm=functools.partial(FineTuning, config, layout, seed),
+        trials.plan(settings_of(config), method, seed, trial_folder),
+        make_algorithm=functools.partial(FineTuning, config, method, seed, trial_folder),
     )
     met = (
         Stage(name=f"met_{number + 1}", plan=again, keeps_optimiser=True) for number in range(config.fine_tuning.rounds)
     )
-    return Curriculum((Stage(name="made_up", plan=first, test=functools.partial(test, config)), *met))
+    evaluation = functools.partial(_evaluate, config, method, trial_folder)
+    return Curriculum((Stage(name="made_up", plan=first, evaluate=evaluation), *met))
+
+
+def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> dict[str, Episodes]:
+    return evaluate(config, method, policy, trial_folder)
 
 
 def settings_of(config: SamaConfig) -> SamaConfig:
@@ -71,16 +76,21 @@ def settings_of(config: SamaConfig) -> SamaConfig:
     return dataclasses.replace(config, learner=learned, checkpoints=math.ceil(share * config.checkpoints), **shares)
 
 
-def met_pairs(config: SamaConfig, team: KitchenTeam, seed: int) -> list[Pair]:
+def met_pairs(
+    config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
+) -> list[Pair]:
     """States of play under the planner with what the chefs were told in them.
 
     Args:
         config: planner, limits and episodes.
+        method: row and kitchen.
         team: who plays.
         seed: of the play.
+        trial_folder: which keeps the manual that was written for the trial.
     """
     met = SubgoalData()
-    play_under(loop_of(config, team.layout, seed, met), config, team, config.fine_tuning.episodes, seed=seed)
+    loop = loop_of(config, trials.parts_of(method)[1], seed, trial_folder, met)
+    play_under(loop, config, method, team, config.fine_tuning.episodes, seed=seed)
     return met.take_out()
 
 
@@ -92,16 +102,18 @@ def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
 class FineTuning:
     """RLlib's algorithm behind its own calls; its worlds are known only with the weights that it takes over."""
 
-    def __init__(self, config: SamaConfig, layout: str, seed: int, plan: TrialPlan) -> None:
+    def __init__(self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None, plan: TrialPlan) -> None:
         """Wait for `restore`.
 
         Args:
             config: of the run.
-            layout: the kitchen.
+            method: row and kitchen.
             seed: of the trial, which made-up states belong to.
+            trial_folder: which keeps the manual that was written for the trial.
             plan: of this stage.
         """
-        self._config, self._layout, self._seed, self._plan = config, layout, seed, plan
+        self._config, self._method, self._seed, self._plan = config, method, seed, plan
+        self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder
         self._met: list[Pair] = []
         self._algorithm: Any = None
 
@@ -112,7 +124,7 @@ class FineTuning:
         self._met = _read(tensors[_MET][_PAIRS]) if _MET in tensors else self._meet(tensors["weights"])
         config, layout = self._config, self._layout
         # What a model was asked before, it is not asked again.
-        planner = planner_of(config, layout, self._seed)
+        planner = planner_of(config, layout, self._seed, self._trial_folder)
         made = prepare_lessons(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
         self._algorithm = TeamAlgorithm(trials.with_lessons(self._plan, planner.manual, pairs, made.rewards))
@@ -145,9 +157,8 @@ class FineTuning:
 
     def _meet(self, weights: dict[str, Any]) -> list[Pair]:
         team = self._plan.build_policy().eval()
-        assert isinstance(team, KitchenTeam)
         team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
-        return met_pairs(self._config, team, MEETING_SEED + self._plan.seed)
+        return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
 
 
 def _written(pairs: Sequence[Pair]) -> Array:

@@ -7,7 +7,6 @@ folder, and whoever tests or shows the team reads it there: nobody is asked for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rl_models.planners.calling import Caller
@@ -21,18 +20,6 @@ from tune_experiments.sama.config import SamaConfig
 GAME = "Overcooked"
 FILE = "manual.txt"
 _LARGEST = 100_000
-
-
-@dataclass(frozen=True)
-class PlacedConfig(SamaConfig):
-    """Settings of a trial that has a folder."""
-
-    trial_folder: str = ""
-
-
-def placed(config: SamaConfig, folder: Path) -> SamaConfig:
-    """The settings with a trial's folder, in which its written manual lies."""
-    return PlacedConfig(**vars(config) | {"trial_folder": str(folder)}) if config.manual else config
 
 
 def paragraphs_of(config: SamaConfig) -> list[str]:
@@ -50,13 +37,13 @@ def paragraphs_of(config: SamaConfig) -> list[str]:
     return found
 
 
-def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str]) -> None:
+def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str], trial_folder: Path | None) -> None:
     """Have the manual written where one is wanted that is not there yet.
 
     Raises:
         UserError: the paper does not tell how the game is played.
     """
-    path = _path(config)
+    path = _path(config, trial_folder)
     if path is None or path.exists():
         return
     try:
@@ -66,13 +53,13 @@ def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str]) -
     write_atomically(path, f"{text}\n")
 
 
-def manual_of(config: SamaConfig, layout: str) -> str:
+def manual_of(config: SamaConfig, layout: str, trial_folder: Path | None) -> str:
     """Rules and map of a kitchen; its own where there is no trial yet, as when weights are counted.
 
     Raises:
         UserError: the manual was to be written and is not there.
     """
-    domain, path = domain_of(layout), _path(config)
+    domain, path = domain_of(layout), _path(config, trial_folder)
     if path is None:
         return domain.manual
     try:
@@ -84,6 +71,6 @@ def manual_of(config: SamaConfig, layout: str) -> str:
         ) from error
 
 
-def _path(config: SamaConfig) -> Path | None:
+def _path(config: SamaConfig, trial_folder: Path | None) -> Path | None:
     """Of a trial's written manual."""
-    return Path(config.trial_folder) / FILE if isinstance(config, PlacedConfig) else None
+    return trial_folder / FILE if config.manual and trial_folder is not None else None

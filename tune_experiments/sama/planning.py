@@ -34,21 +34,22 @@ from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
 
 
-def planner_of(config: SamaConfig, layout: str, seed: int) -> Planner:
+def planner_of(config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None) -> Planner:
     """The planner that the settings name.
 
     Args:
         config: of the run.
         layout: the kitchen.
         seed: of what the noisy planner gets wrong.
+        trial_folder: which keeps the manual that is written for the trial.
 
     Raises:
         UserError: the endpoint or its record cannot be used.
     """
     domain = domain_of(layout)
     caller = _caller(config, domain, seed)
-    prepare_manual(config, caller, domain.objects)
-    manual = manual_of(config, layout)
+    prepare_manual(config, caller, domain.objects, trial_folder)
+    manual = manual_of(config, layout, trial_folder)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     translate = Translator(caller, domain, manual, game_code()) if config.translates_states else None
     return Planner(caller, domain, Briefing(manual, objects, config.shots), translate)
@@ -77,16 +78,19 @@ def offline_planner(layout: str) -> Planner:
     return Planner(Caller(Asker(OfflineBackend(domain), 1), MODEL), domain)
 
 
-def loop_of(config: SamaConfig, layout: str, seed: int, met: SubgoalData | None = None) -> PlanningLoop:
+def loop_of(
+    config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None, met: SubgoalData | None = None
+) -> PlanningLoop:
     """Rounds under the planner that the settings name.
 
     Args:
         config: of the run.
         layout: the kitchen.
         seed: of errors and random commands.
+        trial_folder: as for `planner_of`.
         met: gets the states in which plans are made.
     """
-    planner = planner_of(config, layout, seed)
+    planner = planner_of(config, layout, seed, trial_folder)
     commander = RandomCommander(planner.domain, config.random_share, seed) if config.random_share else None
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met)
 

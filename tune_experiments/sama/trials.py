@@ -10,6 +10,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from rl_models.planners.rewards import DesignedReward, RewardSource
@@ -26,7 +27,7 @@ from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.kitchens import SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planning import check_planner, offline_planner, planner_of
 from tune_experiments.sama.preparation import prepare_lessons
-from tune_experiments.sama.teams import KitchenTeam, commanded_team
+from tune_experiments.sama.teams import commanded_team
 
 SELF_PLAY, MAPPO, BLIND = "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
@@ -47,8 +48,8 @@ def parts_of(method: str) -> tuple[str, str]:
     return row, layout
 
 
-def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
-    """One method with one seed.
+def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+    """One method with one seed; `trial_folder` as for `Experiment.plan`.
 
     Raises:
         UserError: no method is called so.
@@ -62,10 +63,10 @@ def plan(config: SamaConfig, method: str, seed: int) -> TrialPlan:
     return dataclasses.replace(
         overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout, is_told=row != BLIND),
-        build_policy=functools.partial(commanded_team, config, row, layout, seed),
+        build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
         chosen_by="completed",
-        make_algorithm=functools.partial(_prepared_algorithm, config, layout),
+        make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
     )
 
 
@@ -106,11 +107,11 @@ def validate(config: SamaConfig, layout: str, is_told: bool, policy: TeamPolicy)
         return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
 
 
-def _prepared_algorithm(config: SamaConfig, layout: str, trial: TrialPlan) -> Any:
+def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Any:
     """Ask for states, sub-goals and rewards, then train on them."""
     from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
 
-    planner = planner_of(config, layout, trial.seed)
+    planner = planner_of(config, layout, trial.seed, trial_folder)
     lessons = prepare_lessons(planner, layout, config.states, config.reward_source, trial.seed)
     return TeamAlgorithm(with_lessons(trial, planner.manual, lessons.pairs, lessons.rewards))
 
@@ -155,18 +156,16 @@ def play_unplanned(
 
 def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
     settings = _as_overcooked(config, layout)
-    build = functools.partial(commanded_team, config, row, layout, seed, domain_of(layout).manual)
+    build: Callable[[], TeamPolicy] = functools.partial(
+        commanded_team, config, layout, seed, manual=domain_of(layout).manual
+    )
     if row == SELF_PLAY:
-        build = functools.partial(_self_play_team, settings, seed)
+        build = functools.partial(overcooked.self_play_team, settings, seed)
     return dataclasses.replace(
         overcooked.plan_of(settings, UNPLANNED[row], seed),
         build_policy=build,
         validate=functools.partial(play_unplanned, row, settings, settings.valid_episodes, config.is_greedy),
     )
-
-
-def _self_play_team(settings: OvercookedConfig, seed: int) -> KitchenTeam:
-    return KitchenTeam(overcooked.self_play_team(settings, seed), SELF_PLAY, settings.layout)
 
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:

@@ -151,7 +151,7 @@ def write_ranking(
 
 def command(script: str, ranked: Ranked) -> str:
     """What to type for a setting's full run."""
-    return shlex.join(["python", script, *ranked.flags])
+    return shlex.join(["python", *script.split(), *ranked.flags])
 
 
 def _length(document: dict[str, Any]) -> int:

@@ -13,10 +13,10 @@ from typing import Any
 
 from rich.console import Console
 
+from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_path import flags_between
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.ray_cluster import check_this_machine
@@ -56,13 +56,13 @@ class Search:
     by: str = "random"
 
 
-def draw_search(experiment: Experiment, config: Any, options: RunOptions) -> Search:
+def draw_search(experiment: BaseExperiment, config: Any, options: RunOptions) -> Search:
     """Draw the settings of every method.
 
     Raises:
         UserError: the experiment has no search space, or one that holds no so many settings.
     """
-    declared = experiment.search_space() if experiment.search_space is not None else None
+    declared = experiment.search_space()
     if options.search_over:
         space = space_over(options.search_over, config, declared)
     elif declared is not None:
@@ -77,7 +77,7 @@ def draw_search(experiment: Experiment, config: Any, options: RunOptions) -> Sea
     return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
 
 
-def check_processes(experiment: Experiment, search: Search, options: RunOptions) -> None:
+def check_processes(experiment: BaseExperiment, search: Search, options: RunOptions) -> None:
     """Count this machine's CPUs where the search will run here, for a search may vary the processes of a trial.
 
     Raises:
@@ -87,7 +87,7 @@ def check_processes(experiment: Experiment, search: Search, options: RunOptions)
     if varied and search.by == "pbt":
         raise UserError(f"--search-by pbt cannot vary {varied[0]}: heirs would go on with other processes; use random")
     for method, tried in search.settings.items():
-        for cpus in {experiment.plan(one.config, method, options.seeds[0]).workers.cpus for one in tried}:
+        for cpus in {experiment.plan(one.config, method, options.seeds[0], None).workers.cpus for one in tried}:
             check_this_machine(cpus)
 
 
@@ -97,18 +97,18 @@ def _settings(space: SearchSpace, config: Any, method: str, options: RunOptions)
     return draw_settings(space, config, method, options.search or 1, options.search_seed)
 
 
-def agenda_of(experiment: Experiment, search: Search, options: RunOptions, folder: RunFolder) -> Agendas | None:
+def agenda_of(experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder) -> Agendas | None:
     """Who decides what is trained; None if all settings are trained to their end."""
     if search.by in ("random", "grid"):
         return None
 
     def request_of(config: Any, method: str, number: int, seed: int, until: int | None) -> Request:
-        request = request_for(experiment.name, config, method, seed, folder, _name(method, number, seed), False)
+        request = request_for(experiment.entry_point, config, method, seed, folder, _name(method, number, seed), False)
         return request | {"until": until, "setting": number}
 
     agendas: list[Agenda] = []
     for method, settings in search.settings.items():
-        plan = experiment.plan(settings[0].config, method, options.seeds[0])
+        plan = experiment.plan(settings[0].config, method, options.seeds[0], None)
         budget = plan.budget_env_steps
         if search.by == "asha":
             rungs, objective = rungs_of(budget), search.space.objective
@@ -131,11 +131,15 @@ def agenda_of(experiment: Experiment, search: Search, options: RunOptions, folde
     return Agendas(agendas)
 
 
-def search_requests(experiment: Experiment, search: Search, options: RunOptions, folder: RunFolder) -> list[Request]:
+def search_requests(
+    experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder
+) -> list[Request]:
     """Trials without a test, every method's first settings first; claims the folder for the search."""
     claim_for_search(folder.path, search.settings, options.search_seed, search.space.objective, search.by)
     return [
-        request_for(experiment.name, setting.config, method, seed, folder, _name(method, setting.number, seed), False)
+        request_for(
+            experiment.entry_point, setting.config, method, seed, folder, _name(method, setting.number, seed), False
+        )
         for together in zip(*search.settings.values(), strict=True)
         for method, setting in zip(search.settings, together, strict=True)
         for seed in options.seeds
@@ -143,7 +147,7 @@ def search_requests(experiment: Experiment, search: Search, options: RunOptions,
 
 
 def show_ranking(
-    experiment: Experiment,
+    experiment: BaseExperiment,
     search: Search,
     options: RunOptions,
     folder: RunFolder,
@@ -152,7 +156,7 @@ def show_ranking(
 ) -> None:
     """Rank what has finished, write it down and say for each method which setting won."""
     objective = search.space.objective
-    script: str | None = f"tune_experiments/{experiment.name}.py"
+    script: str | None = _script(experiment)
     trials, remarks = folder.path / "trials", agenda.remarks() if agenda is not None else ()
     if search.by == "pbt" and agenda is not None:
         populations = [one for one in agenda.agendas if isinstance(one, Population)]
@@ -171,7 +175,13 @@ def show_ranking(
     console.print(f"wrote {folder.path / 'search.md'}", highlight=False)
 
 
-def _validated(experiment: Experiment, ranking: Mapping[str, Sequence[Ranked]], objective: str) -> list[Result]:
+def _script(experiment: BaseExperiment) -> str:
+    """What follows `python` in a command that trains it."""
+    name = experiment.entry_point
+    return f"-m tune_experiments {name}" if ":" in name else f"tune_experiments/{name}.py"
+
+
+def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked]], objective: str) -> list[Result]:
     """The scores as lines of results.jsonl, so that settings can be compared like methods."""
     group, _, metric = objective.rpartition("/")
     return [
@@ -215,24 +225,25 @@ def _members(populations: Sequence[Population], method: str, trials: Path, objec
 
 
 def _finished(
-    experiment: Experiment, method: str, tried: Sequence[Setting], options: RunOptions, trials: Path, objective: str
+    experiment: BaseExperiment, method: str, tried: Sequence[Setting], options: RunOptions, trials: Path, objective: str
 ) -> list[Ranked]:
     found = []
     for setting in tried:
         folders = {seed: trials / _name(method, setting.number, seed) for seed in options.seeds}
         if all(outcome_of(folder) is not None for folder in folders.values()):
             by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
-            found.append(Ranked(setting, by_seed, _flags(experiment.presets, setting.config, method, options)))
+            found.append(Ranked(setting, by_seed, _flags(experiment, setting.config, method, options)))
     return found
 
 
-def _flags(presets: Mapping[str, Any], config: Any, method: str, options: RunOptions) -> tuple[str, ...]:
+def _flags(experiment: BaseExperiment, config: Any, method: str, options: RunOptions) -> tuple[str, ...]:
     """Of a full run of one method, with seeds that did not take part in the choice."""
     if any(field.name == "methods" for field in dataclasses.fields(config)):
         config = dataclasses.replace(config, methods=(method,))
     seeds = range(max(options.seeds) + 1, max(options.seeds) + 1 + _SEEDS_OF_A_FULL_RUN)
-    changes = flags_between(presets[options.preset], config)
-    return "--preset", options.preset, *changes, "--seeds", *map(str, seeds), "--out", f"runs/{method}_of_search"
+    preset = options.preset if options.preset in experiment.presets else experiment.default_preset
+    changes = flags_between(experiment.presets[preset], config)
+    return "--preset", preset, *changes, "--seeds", *map(str, seeds), "--out", f"runs/{method}_of_search"
 
 
 def _name(method: str, number: int, seed: int) -> str:

@@ -190,10 +190,11 @@ class VercoConfig:
         """The same with the horizon of training."""
         return dataclasses.replace(self, max_episode_steps=self.training_episode_steps or self.max_episode_steps)
 
-    @property
-    def language_team(self) -> LanguageTeamSettings:
-        """The team's settings with the model of this run."""
-        return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=self.model))
+    def language_team(self, trial_folder: Path | None) -> LanguageTeamSettings:
+        """The team's settings with the model of this run: a small one is the trial's, where its folder can be seen."""
+        kept = trial_folder / LANGUAGE_MODEL if trial_folder is not None and not self.model else None
+        model = str(kept) if kept is not None and kept.is_dir() else self.model
+        return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=model))
 
 
 def _whole(path: str) -> str:
@@ -214,38 +215,6 @@ def _check_team(config: VercoConfig) -> None:
     width, heads = config.team.language.small.width, config.team.language.small.heads
     if width % (2 * heads):
         raise UserError(f"--{small}.width must be a multiple of twice --{small}.heads, {2 * heads}, not {width}")
-
-
-@dataclass(frozen=True)
-class PlacedConfig(VercoConfig):
-    """Settings of a trial that has a folder."""
-
-    trial_folder: str = ""
-
-    @property
-    def language_team(self) -> LanguageTeamSettings:
-        """The team's settings with the small model that the trial keeps, wherever that folder can be seen."""
-        team, kept = super().language_team, Path(self.trial_folder) / LANGUAGE_MODEL
-        if team.language.model or not kept.is_dir():
-            return team
-        return dataclasses.replace(team, language=dataclasses.replace(team.language, model=str(kept)))
-
-
-def placed(config: VercoConfig, folder: Path) -> VercoConfig:
-    """The same with a trial's folder: there its small model lies, and what is said to a chat model.
-
-    A replay reads the latter from the folder's namesake in another run.
-
-    Args:
-        config: of the run.
-        folder: of the trial.
-    """
-    chat, record = config.chat, folder / config.chat.record
-    if config.replay:
-        record = Path(config.replay) / "trials" / folder.name / chat.record
-        chat = dataclasses.replace(chat, backend="replay")
-    chat = dataclasses.replace(chat, record=str(record))
-    return PlacedConfig(**vars(config) | {"chat": chat, "trial_folder": str(folder)})
 
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:

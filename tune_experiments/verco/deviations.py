@@ -35,7 +35,7 @@ _COMPARED = {
 }
 
 
-def departures(config: VercoConfig, published: VercoConfig) -> list[str]:
+def deviations(config: VercoConfig, published: VercoConfig) -> list[str]:
     """Compare with the preset that has the base method's constants; the paper states none of its own."""
     notes = [
         "advantages are standardised over the decisions of an update, the base method's over 4 at a time; one norm "

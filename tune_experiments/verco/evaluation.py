@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.prompted import refusals, usage
+from tune_experiments.verco.prompted import chat_of, refusals, usage
 from tune_experiments.verco.taught import taught_world, writer_of
 
 EVALUATION_SEED = 500
@@ -37,14 +38,22 @@ _RECIPE = "recipe"
 Act = Callable[[Arrays], Array]
 
 
-def test(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn."""
+def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None = None) -> dict[str, Episodes]:
+    """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn.
+
+    Args:
+        config: of the run.
+        policy: the team.
+        trial_folder: where the record lies of what was asked of a chat model, whose cost is a number, too.
+    """
     own = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
     played = {config.task: own} | ablations | dict(_baselines(config))
     found = {world: by_order(episodes) for world, episodes in played.items()}
-    asked = usage(config.chat) | refusals(config)
-    found[config.task] |= {name: np.array([number]) for name, number in asked.items()}
+    if trial_folder is not None:
+        chat = chat_of(config, trial_folder)
+        asked = usage(chat) | refusals(chat, config.concurrency)
+        found[config.task] |= {name: np.array([number]) for name, number in asked.items()}
     return found
 
 

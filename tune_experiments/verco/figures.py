@@ -22,17 +22,17 @@ CURVES = {
 BINS = 25
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS, shows_quartiles=True), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    return [*draw_curves(out, trials, CURVES, BINS, shows_quartiles=True), *_draw_episodes(out, trials, allow)]
 
 
-def film(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """An episode with messages, [H, W, 3] uint8 a step."""
     return replay(policy, seed).frames()
 
 
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
     """Of each row's first seed."""
-    for method, policy in trained_teams(trials):
+    for method, policy in trained_teams(trials, allow):
         yield from write_replay(replay(policy), out / "videos", method)

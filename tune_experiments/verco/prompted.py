@@ -6,6 +6,7 @@ An action that the mask forbids or that is no action is rejected and asked for a
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Sequence
@@ -63,14 +64,26 @@ def check_endpoint(config: VercoConfig) -> None:
         )
 
 
+def chat_of(config: VercoConfig, trial_folder: Path | None) -> ChatSettings:
+    """How a trial reaches its chat model; what is said lies in its folder.
+
+    A replay reads it from the folder's namesake in another run.
+    """
+    chat, folder = config.chat, trial_folder or Path()
+    if config.replay:
+        folder = Path(config.replay) / "trials" / folder.name
+        chat = dataclasses.replace(chat, backend="replay")
+    return dataclasses.replace(chat, record=str(folder / chat.record))
+
+
 class EndpointTeacher:
     """Writes the messages of both cooks from what both see; scripted ones where the model says nothing of use."""
 
-    def __init__(self, config: VercoConfig) -> None:
+    def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         """Open the endpoint."""
-        self._narrator = Narrator(make_world(config))
-        self._asker, self._chat = asker(config.chat, config.concurrency), config.chat
-        self._teacher = ChatTeacher(self._asker, config.chat.model, AGENT_NAMES)
+        self._narrator, self._chat = Narrator(make_world(config)), chat_of(config, trial_folder)
+        self._asker = asker(self._chat, config.concurrency)
+        self._teacher = ChatTeacher(self._asker, self._chat.model, AGENT_NAMES)
         self._known: dict[str, tuple[str, ...]] = {}
 
     def messages(self, situations: Array, scripted: list[list[str]]) -> list[tuple[str, ...]]:
@@ -87,9 +100,9 @@ class EndpointTeacher:
         return {f"teacher/{name}": number for name, number in (counts | usage(self._chat)).items()}
 
 
-def endpoint_teacher(config: VercoConfig) -> EndpointTeacher:
+def endpoint_teacher(config: VercoConfig, trial_folder: Path | None) -> EndpointTeacher:
     """A chat model as the teacher."""
-    return EndpointTeacher(config)
+    return EndpointTeacher(config, trial_folder)
 
 
 @functools.lru_cache(2)
@@ -115,19 +128,20 @@ def usage(settings: ChatSettings) -> dict[str, float]:
     return usage_of(record).numbers(settings.prices) if record.is_file() else {}
 
 
-def refusals(config: VercoConfig) -> dict[str, float]:
+def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:
     """How often this process asked, rejected an answer, and got none of use, name -> number; empty if never."""
-    counts = asker(config.chat, config.concurrency).counts if Path(config.chat.record).is_file() else {}
+    counts = asker(chat, concurrency).counts if Path(chat.record).is_file() else {}
     return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
 
 
 class PromptedNetwork(nn.Module):
     """Every cook's situation goes to the chat model in words; its answer is the action."""
 
-    def __init__(self, config: VercoConfig) -> None:
+    def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         super().__init__()
         world = make_world(config)
-        self.num_agents, self.features, self._config = world.num_agents, 1, config
+        self.num_agents, self.features = world.num_agents, 1
+        self._chat, self._concurrency = chat_of(config, trial_folder), config.concurrency
         self._narrator = Narrator(world)
         self._known: dict[tuple[str, tuple[str, ...]], int] = {}
 
@@ -156,16 +170,15 @@ class PromptedNetwork(nn.Module):
         ]
         new = [question for question in dict.fromkeys(questions) if question not in self._known]
         if new:
-            chat = self._config.chat
-            player = ChatPlayer(asker(chat, self._config.concurrency), chat.model, _INSTRUCTION)
+            player = ChatPlayer(asker(self._chat, self._concurrency), self._chat.model, _INSTRUCTION)
             answers = player.choose([text for text, _ in new], [some for _, some in new], [0] * len(new))
             self._known |= {question: answer.values for question, answer in zip(new, answers, strict=True)}
         return [self._known[question] for question in questions]
 
 
-def prompted_team(config: VercoConfig, seed: int) -> TeamPolicy:
+def prompted_team(config: VercoConfig, seed: int, trial_folder: Path | None) -> TeamPolicy:
     """Two cooks who ask a chat model what to do."""
-    network = PromptedNetwork(config)
+    network = PromptedNetwork(config, trial_folder)
     return TeamPolicy(network, CandidateHead(len(make_world(config).macros)), LayeredValueHead(1))
 
 

@@ -6,6 +6,7 @@ a stage that was killed repeats the rounds before and comes to the same weights.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rl_models.llm.distillation import MessageDistillation
@@ -23,18 +24,19 @@ Tensors = dict[str, dict[str, Any]]
 class Lessons:
     """Supervised learning behind the calls of an algorithm."""
 
-    def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
+    def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
         """Build the team; nothing is learned yet.
 
         Args:
             config: of lessons and distillation.
+            trial_folder: where what is asked of a chat model is kept.
             plan: of this stage.
         """
         self._config, self._seed, self._policy = config, plan.seed, plan.build_policy()
         network = self._policy.network
         assert isinstance(network, LanguageNetwork)
         self._distillation = MessageDistillation(network.language, network.writer, config.distillation)
-        self._teacher = endpoint_teacher(config) if config.teacher == "endpoint" else None
+        self._teacher = endpoint_teacher(config, trial_folder) if config.teacher == "endpoint" else None
 
     def train(self) -> dict[str, float]:
         """One round; what it came to."""

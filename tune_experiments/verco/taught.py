@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,11 @@ def taught_world(config: VercoConfig, writer: Writer, num_worlds: int = 1, first
     return TaughtSalad(num_worlds, first_world, ids, **TASKS[config.task] | config.changes)
 
 
-def make_taught_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> TaughtSalad:
-    """The same for a run whose team is not at hand."""
-    return taught_world(config, writer_of(language_policy(config, 0)), num_worlds, first_world)
+def make_taught_world(
+    config: VercoConfig, trial_folder: Path | None, num_worlds: int = 1, first_world: int = 0
+) -> TaughtSalad:
+    """The same for a trial whose team is not at hand."""
+    return taught_world(config, writer_of(language_policy(config, 0, trial_folder)), num_worlds, first_world)
 
 
 def writer_of(policy: TeamPolicy) -> Writer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from pathlib import Path
 from typing import Literal
 
 from rl_envs.salad.narrator import Narrator
@@ -18,18 +19,21 @@ from tune_experiments.verco.supervised_data import corpus
 Heard = Literal["messages", "silence", "shuffled"]
 
 
-def language_policy(config: VercoConfig, seed: int, heard: Heard = "messages") -> TeamPolicy:
+def language_policy(
+    config: VercoConfig, seed: int, trial_folder: Path | None = None, heard: Heard = "messages"
+) -> TeamPolicy:
     """Two cooks on one language model.
 
     Args:
         config: of the run.
         seed: of the initial weights.
+        trial_folder: which keeps the small model.
         heard: what reaches the others, as in `MessageSettings`.
 
     Raises:
         UserError: the model cannot be had.
     """
-    team = config.language_team
+    team = config.language_team(trial_folder)
     messages = dataclasses.replace(team.messages, heard=heard)
     world = make_world(config)
     try:
@@ -45,7 +49,7 @@ def language_policy(config: VercoConfig, seed: int, heard: Heard = "messages") -
         raise UserError(str(error)) from error
 
 
-def symbolic_policy(config: VercoConfig, seed: int, rounds: int = 0) -> TeamPolicy:
+def symbolic_policy(config: VercoConfig, seed: int, trial_folder: Path | None = None, rounds: int = 0) -> TeamPolicy:
     """Two cooks that see numbers."""
     world = make_world(config)
     scale = world.tables["vector_scale"].tolist()

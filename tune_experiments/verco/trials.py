@@ -7,6 +7,8 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -23,7 +25,7 @@ from tune_experiments.verco.taught import make_taught_world
 from tune_experiments.verco.teams import language_policy, symbolic_policy
 
 COMMNET_ROUNDS = 2
-Build = Callable[[VercoConfig, int], TeamPolicy]
+Build = Callable[[VercoConfig, int, Path | None], TeamPolicy]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,7 @@ class Row:
     """What one row of a table has of its own.
 
     Attributes:
-        build_policy: `(config, seed)`, the team with its initial weights.
+        build_policy: `(config, seed, trial_folder)`, the team with its initial weights.
         has_lessons: its message adapter learns before its actions do.
         is_taught: in training it hears the scripted teacher.
         is_symbolic: it sees numbers and has their learning rate.
@@ -80,8 +82,8 @@ def check(config: VercoConfig) -> None:
         )
 
 
-def plan(config: VercoConfig, method: str, seed: int) -> TrialPlan | Curriculum:
-    """One of `ROWS` with one seed.
+def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    """One of `ROWS` with one seed; `trial_folder` as for `Experiment.plan`.
 
     Raises:
         UserError: no row is called so.
@@ -89,17 +91,21 @@ def plan(config: VercoConfig, method: str, seed: int) -> TrialPlan | Curriculum:
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
     row = ROWS[method]
-    cooking = _cooking(config, row, seed)
+    cooking = _cooking(config, row, seed, trial_folder)
     if not row.has_lessons:
         return cooking
-    return Curriculum((Stage(name="lessons", plan=_lessons(config, cooking)), Stage(name="cooking", plan=cooking)))
+    lessons = _lessons(config, cooking, trial_folder)
+    return Curriculum((Stage(name="lessons", plan=lessons), Stage(name="cooking", plan=cooking)))
 
 
-def _cooking(config: VercoConfig, row: Row, seed: int) -> TrialPlan:
+def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None) -> TrialPlan:
     """PPO on actions; of a team that writes, its message adapter stays as it is."""
+    worlds: Callable[..., Any] = functools.partial(make_world, config.training)
+    if row.is_taught:
+        worlds = functools.partial(make_taught_world, config.training, trial_folder)
     return TrialPlan(
-        make_world=functools.partial(make_taught_world if row.is_taught else make_world, config.training),
-        build_policy=functools.partial(row.build_policy, config, seed),
+        make_world=worlds,
+        build_policy=functools.partial(row.build_policy, config, seed, trial_folder),
         objective=_ppo(config),
         optimiser=_optimiser(config, row.is_symbolic),
         workers=config.workers,
@@ -112,14 +118,14 @@ def _cooking(config: VercoConfig, row: Row, seed: int) -> TrialPlan:
     )
 
 
-def _lessons(config: VercoConfig, cooking: TrialPlan) -> TrialPlan:
+def _lessons(config: VercoConfig, cooking: TrialPlan, trial_folder: Path | None) -> TrialPlan:
     env_steps = config.lessons.worlds * config.lessons.env_steps
     return dataclasses.replace(
         cooking,
         budget_env_steps=config.rounds * env_steps,
         validate_every_env_steps=config.rounds * env_steps,
         checkpoint_every_env_steps=env_steps,
-        make_algorithm=functools.partial(Lessons, config),
+        make_algorithm=functools.partial(Lessons, config, trial_folder),
     )
 
 

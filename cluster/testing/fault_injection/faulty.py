@@ -72,15 +72,27 @@ def make_world(plan: TrialPlan, fault: str, folder: Path, num_worlds: int, first
     return FaultyWorld(plan.make_world(num_worlds=num_worlds, first_world=first_world), fault, folder)
 
 
-def faulty_plan(fault: str, folder: Path, config: Any, method: str, seed: int) -> TrialPlan:
-    """FurnMove's plan with the fault in it."""
-    plan = furnmove_sync.EXPERIMENT.plan(config, method, seed)
-    assert isinstance(plan, TrialPlan)
-    plan = dataclasses.replace(plan, workers=Workers(runners=1, worlds_per_runner=16, fragment_length=10))
-    if fault == "nan_gradient":
-        losses: Any = (*plan.objective.extra_losses, NanOnce())
-        return dataclasses.replace(plan, objective=dataclasses.replace(plan.objective, extra_losses=losses))
-    return dataclasses.replace(plan, make_world=functools.partial(make_world, plan, fault, folder))
+class FaultyFurnmove(furnmove_sync.FurnmoveSync):
+    """FurnMove with a fault; its checkpoints are FurnMove's."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self._fault = fault
+
+    @property
+    def entry_point(self) -> str:
+        """That of the experiment without a fault."""
+        return furnmove_sync.EXPERIMENT.entry_point
+
+    def plan(self, config: Any, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """FurnMove's plan with the fault in it."""
+        assert trial_folder is not None
+        plan = super().plan(config, method, seed, trial_folder)
+        plan = dataclasses.replace(plan, workers=Workers(runners=1, worlds_per_runner=16, fragment_length=10))
+        if self._fault == "nan_gradient":
+            losses: Any = (*plan.objective.extra_losses, NanOnce())
+            return dataclasses.replace(plan, objective=dataclasses.replace(plan.objective, extra_losses=losses))
+        return dataclasses.replace(plan, make_world=functools.partial(make_world, plan, self._fault, trial_folder))
 
 
 def main(fault: str, folder: Path) -> None:
@@ -88,8 +100,7 @@ def main(fault: str, folder: Path) -> None:
     import ray
 
     ray.init(log_to_driver=False, logging_level="ERROR")
-    experiment = dataclasses.replace(furnmove_sync.EXPERIMENT, plan=functools.partial(faulty_plan, fault, folder))
-    Trial(experiment, CONFIG, METHOD, 0, folder, is_tested=False).run(lambda row: None)
+    Trial(FaultyFurnmove(fault), CONFIG, METHOD, 0, folder, is_tested=False).run(lambda row: None)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync.config import LearnerSettings
-from tune_experiments.cordial_sync.evaluation import evaluate, valid_starts
+from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.methods import METHODS, method_of
 from tune_experiments.cordial_sync.trials import plan
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 
 PRESETS = find_experiment("furnmove_methods").presets
 THREE = find_experiment("furnmove_three_agents").presets
@@ -127,12 +127,12 @@ def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
     batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
     assert config.budget_env_steps / batch >= 2_500
     assert episodes > config.cordial.decline_episodes, "beta reaches its floor though every episode lasts to the limit"
-    said = "\n".join(find_experiment("furnmove_methods").departures(config))
+    said = "\n".join(find_experiment("furnmove_methods").deviations(config))
     assert f"the optimiser steps {-(-config.budget_env_steps // batch):,}" in said
 
 
 def test_a_run_says_where_its_settings_and_its_test_differ_from_the_papers():
-    said = find_experiment("furnmove_methods").departures
+    said = find_experiment("furnmove_methods").deviations
     assert any("bootstrap_at_limit: yes, the paper has no" in note for note in said(PRESETS["laptop"]))
     for preset, algorithm in {"laptop": "PPO", "authors": "IMPALA", "paper": "IMPALA"}.items():
         assert f"{algorithm} stands in for the paper's A3C" in said(PRESETS[preset])
@@ -160,7 +160,7 @@ def test_starts_from_a_file_are_the_episodes_that_are_tested(tmp_path):
     config = dataclasses.replace(TINY, test_starts=str(tmp_path / "starts.json"))
     assert starts_of_the_test(config) == starts
     policy = plan(TINY, "sync_2", 0).build_policy()
-    by_rule, by_file = evaluate(TINY, starts, policy), evaluate(config, starts_of_the_test(config), policy)
+    by_rule, by_file = play_from(TINY, starts, policy), play_from(config, starts_of_the_test(config), policy)
     assert len(by_rule["success"]) == len(starts)
     for name, values in by_rule.items():
         np.testing.assert_array_equal(values, by_file[name])
@@ -169,7 +169,7 @@ def test_starts_from_a_file_are_the_episodes_that_are_tested(tmp_path):
 def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do(tmp_path):
     for agents in (2, 3):
         config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1)
-        played = evaluate(config, starts_of_the_test(config), plan(config, "central", 0).build_policy())
+        played = play_from(config, starts_of_the_test(config), plan(config, "central", 0).build_policy())
         assert {"md_spl", "success", "length", "final_distance", "invalid_probability", "tvd"} <= set(played)
         assert played["_joint_policy"].shape == (13, 13)
         np.testing.assert_allclose(played["_joint_policy"].sum(), 1, atol=1e-5)
@@ -179,15 +179,15 @@ def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do(tmp_path)
 def test_teams_of_one_to_four_are_tested_a_few_worlds_at_a_time(agents, monkeypatch):
     config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1, max_episode_steps=3)
     policy, starts = plan(config, "sync_2", 0).build_policy(), starts_of_the_test(config)
-    at_once = evaluate(config, starts, policy)
+    at_once = play_from(config, starts, policy)
     monkeypatch.setattr(coordination, "_MOST_PROBABILITIES", 2 * 13**agents)
-    for name, values in evaluate(config, starts, policy).items():
+    for name, values in play_from(config, starts, policy).items():
         np.testing.assert_allclose(values, at_once[name], atol=1e-6)
     assert ("_joint_policy" in at_once) == (agents > 1)
 
 
 def test_who_watches_a_team_sees_another_room_with_another_seed():
-    world = find_experiment("furnmove_sync").make_test_world(PRESETS["laptop"], 16)
+    world = find_experiment("furnmove_sync").test_world(PRESETS["laptop"], 16)
     seen = []
     for seed in (0, 1):
         world.reset(seed)

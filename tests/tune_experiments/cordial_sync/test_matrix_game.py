@@ -122,7 +122,7 @@ def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
     assert results["invalid_probability"].value < 0.05
     assert rows[-1]["valid/value_against_adversary"] == results["value_against_adversary"].value
     loaded = load_policy(tmp_path)
-    obs = EXPERIMENT.make_test_world(LAPTOP, 300).reset(0)
+    obs = EXPERIMENT.test_world(LAPTOP, 300).reset(0)
     actions = loaded.act(obs)
     assert (actions[:, 0] == actions[:, 1]).mean() > 0.95
     assert np.bincount(actions[:, 0], minlength=3).min() > 60
@@ -137,7 +137,7 @@ def test_the_table_has_the_papers_values_beside(tmp_path):
     assert [label for label, _ in table.rows] == ["sync", "sync, paper", "marginal", "marginal, paper"]
     assert table.rows[3][1][0].value == MARGINAL
     trials = {method: {0: tmp_path / method} for method in ("sync", "marginal")}
-    assert [path.name for path in EXPERIMENT.draw(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
+    assert [path.name for path in EXPERIMENT.figures(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
 
 
 # ------------------------------------------------------------------------------------------ stopping

@@ -36,7 +36,7 @@ def test_a_ring_lies_in_its_cell_one_agents_within_the_others():
 @WORLDS
 def test_a_film_has_a_frame_for_each_choice_and_one_for_the_end(experiment, look):
     policy = untrained(experiment, smoke(experiment), "endi_dis")
-    frames = experiment.film(policy, 226)
+    frames = experiment.video(policy, 226)
     assert len({frame.shape for frame in frames}) == 1
     assert len(frames) == len(record_episode(policy, 226))
 
@@ -53,7 +53,7 @@ def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, monkey
 
     monkeypatch.setattr(episode_video, "ringed", note)
     index = episode_video.chosen_episode(policy, 226)
-    episode_video.film(policy, look, 226)
+    episode_video.video(policy, look, 226)
     assert told
     for owners, thought in zip(told, thoughts, strict=True):
         assert len(owners) == int(thought[ENTITIES][index, 0, 0].sum())

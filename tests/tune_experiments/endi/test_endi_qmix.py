@@ -15,7 +15,7 @@ from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.endi.rtfm_evaluation import columns
 from tune_experiments.experiment.curriculum import stages_of
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial

@@ -15,11 +15,10 @@ from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tests.rl_models.text.small import save_bert
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.config import MessengerConfig, make_world
-from tune_experiments.messenger.deviations import departures
-from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, random_play, validate
-from tune_experiments.messenger.evaluation import test as evaluate
+from tune_experiments.messenger.deviations import deviations
+from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, evaluate, random_play, validate
 from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, tables
 from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
 from tune_experiments.results.rows import Result
@@ -163,9 +162,9 @@ def test_a_stage_is_tested_on_training_and_new_games_with_and_without_true_manua
 
 def test_every_stage_is_tested_once():
     stages = plan(SMOKE, "emma", 0).stages
-    assert [stage.test is not None for stage in stages] == [True, True, False]
+    assert [stage.evaluate is not None for stage in stages] == [True, True, False]
     policy = stages[2].plan.build_policy()
-    assert all(name.startswith("stage_3_") for name in EXPERIMENT.test(SMOKE, policy))
+    assert all(name.startswith("stage_3_") for name in EXPERIMENT.evaluate(SMOKE, "emma", policy))
 
 
 def test_random_play_wins_as_often_as_is_known():
@@ -204,14 +203,14 @@ def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
 
 
 def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
-    laptop = departures(PRESETS["laptop"], REFERENCE)
+    laptop = deviations(PRESETS["laptop"], REFERENCE)
     assert "row emma_grounding: a contrastive grounding loss of weight 1; the paper has none" in laptop
     for said in ("sentences are our own", "built-in word vectors", "learning rate: 0.001, the release has 5e-05"):
         assert any(said in note for note in laptop), said
     assert "stages: 1, the release has 1 2 3" in laptop
     assert not any("later stage" in note for note in laptop)
-    assert any("later stage: 128, the" in note for note in departures(SMOKE, REFERENCE))
-    paper = " ".join(departures(PRESETS["paper"], REFERENCE))
+    assert any("later stage: 128, the" in note for note in deviations(SMOKE, REFERENCE))
+    paper = " ".join(deviations(PRESETS["paper"], REFERENCE))
     assert "grounding" not in paper
     assert "word vectors" not in paper
     assert "minibatches of a pass: 16 16 16, the release has 1 1 1" in paper

@@ -11,9 +11,9 @@ from rl_envs.messenger.corpus import split_words
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENTITIES
 from rl_envs.messenger.words import ENTITY_WORDS
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.attention import draw_attention, entities_of_sentences, mean_attention
-from tune_experiments.messenger.episode_video import film, watch_reading
+from tune_experiments.messenger.episode_video import video, watch_reading
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 
@@ -81,7 +81,7 @@ def test_frames_are_of_one_size_and_attention_shows_in_them():
         render.draw(dataclasses.replace(scene, attention=attention), caption=caption)
         for attention in ((), scene.attention)
     )
-    frames = film(untrained("emma"))
+    frames = video(untrained("emma"))
     assert {frame.shape for frame in frames} == {plain.shape}
     np.testing.assert_array_equal(frames[0], shown)
     beside = slice(plain.shape[0], None)  # the grid is square, the manual stands to its right

@@ -13,7 +13,7 @@ from rl_models.training.checkpoint import save_checkpoint
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_selfplay import SMOKE
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.run_folder import WRITTEN_BY, RunFolder
 
 STAY, INTERACT = 4, 5
 
@@ -35,7 +35,11 @@ def write_run(out: Path, teams, rewards=None, config=SMOKE, experiment="overcook
         trial.mkdir(parents=True)
         for env_steps, team in checkpoints.items():
             state = {"experiment": experiment, "config": config_to_json(config), "method": method, "seed": seed}
-            state |= {"progress": vars(Progress(env_steps=env_steps)), "validated_at": env_steps}
+            state |= {
+                "written_by": WRITTEN_BY,
+                "progress": vars(Progress(env_steps=env_steps)),
+                "validated_at": env_steps,
+            }
             save_checkpoint(trial / "checkpoints", env_steps, {"weights": team.state_dict()}, state)
         rows = [
             {"env_steps": steps, "wall_time": 0.0, "valid/reward": value} for steps, value in (rewards or {}).items()

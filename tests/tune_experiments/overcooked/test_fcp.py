@@ -16,7 +16,7 @@ from rl_models.training.collector import Collector
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments import load_policy
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.population import halfway, load_population
 from tune_experiments.overcooked.trials import plan, self_play_team

@@ -6,7 +6,7 @@ import pytest
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 from tune_experiments.experiment.config_path import replaced, value_at
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.overcooked.search_space import search_space
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.overcooked_crossplay import main as crossplay

@@ -16,10 +16,9 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.overcooked.cooks import Cooks
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.overcooked.evaluation import episodes_of
-from tune_experiments.overcooked.evaluation import test as evaluate
+from tune_experiments.overcooked.evaluation import episodes_of, evaluate
 from tune_experiments.overcooked.tables import RANDOM_ROW, tables
 from tune_experiments.overcooked.trials import Row, plan, plan_of
 from tune_experiments.results.rows import Result
@@ -192,10 +191,10 @@ def test_the_table_has_a_row_for_each_method_and_one_for_random_play():
 
 
 def test_departures_say_what_is_not_as_published():
-    laptop = " ".join(EXPERIMENT.departures(LAPTOP))
+    laptop = " ".join(EXPERIMENT.deviations(LAPTOP))
     assert "dense layers: 64 64, published is 64 64 64" in laptop
     assert "env steps of an update: 1,600, published is 12,000" in laptop
-    assert len(EXPERIMENT.departures(PAPER)) == 1
+    assert len(EXPERIMENT.deviations(PAPER)) == 1
 
 
 @pytest.mark.parametrize(

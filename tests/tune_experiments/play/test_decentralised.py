@@ -20,10 +20,11 @@ from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.agent_process import Talk, Traffic
 from tune_experiments.play.decentralised import separate_agents
 from tune_experiments.play.recording import play_aloud, play_decentralised
+from tune_experiments.run.run_folder import WRITTEN_BY
 
 ROOT = Path(__file__).parents[3]
 SEED = 3
@@ -38,6 +39,7 @@ def save(folder, method="sync_13_cordial", experiment="furnmove_sync"):
         for parameter in policy.parameters():
             parameter.mul_(1.4)
     state = {
+        "written_by": WRITTEN_BY,
         "experiment": experiment,
         "config": config_to_json(config),
         "method": method,
@@ -57,7 +59,7 @@ def sync(tmp_path_factory):
 def stage(sync):
     """A world of one game with its first observations, and what starts the processes of its agents."""
     loaded = load_policy(sync)
-    world = loaded.experiment.make_test_world(loaded.config, 1)
+    world = loaded.experiment.test_world(loaded.config, 1)
 
     def start(checkpoint=sync, patience_seconds=120.0):
         return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, patience_seconds)

@@ -10,7 +10,7 @@ from rl_models.batch import think, to_batch
 from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.rtfm.transfer import SUPERVISED, plan
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
@@ -104,7 +104,7 @@ def test_a_reader_without_attention_cannot_be_supervised():
 
 def test_the_departure_is_printed_where_the_row_is_and_the_paper_preset_has_no_such_row():
     def is_told(config):
-        return any("attention supervision" in note for note in EXPERIMENT.departures(config))
+        return any("attention supervision" in note for note in EXPERIMENT.deviations(config))
 
     laptop, paper = EXPERIMENT.presets["laptop"], EXPERIMENT.presets["paper"]
     assert SUPERVISED in laptop.methods and is_told(laptop)

@@ -188,7 +188,7 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "save_checkpoint", fuse.around(stage_training.save_checkpoint))
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "hand_over_stage", fuse.around(trial.hand_over_stage))
-        patch.setattr(trial.Trial, "_test", fuse.around(trial.Trial._test))
+        patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
         patch.setattr(trial.Trial, "_test_of", fuse.around(trial.Trial._test_of))
         run(folder, report=fuse.burn)
 
@@ -319,7 +319,7 @@ def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path)
 )
 def test_training_that_stops_says_so_and_is_no_result_of_the_whole_curriculum(tmp_path, test, worlds):
     rule = Promotion("valid/sum", 1e9, otherwise="stop")
-    first = Stage(name="calm", plan=plan("calm"), promotion=rule, test=test)
+    first = Stage(name="calm", plan=plan("calm"), promotion=rule, evaluate=test)
     declared = Curriculum((first, Stage(name="windy", plan=plan("windy"))))
     rows = run(tmp_path, declared, game="windy")
     assert rows[-1]["said"].endswith("wanted 1e+09): training stops")
@@ -363,9 +363,9 @@ def test_a_handover_that_cannot_be_is_told_before_the_first_stage(changes, sente
 @pytest.fixture
 def known(monkeypatch):
     """The toy experiment under the name that its checkpoints say."""
-    made = dataclasses.replace(experiment(three_stages()), tables=_table)
-    for module in (policies, commands):
-        monkeypatch.setattr(module, "find_experiment", lambda name: made)
+    made = experiment(three_stages())
+    made.tables = _table
+    monkeypatch.setattr(policies, "find_stored", lambda name, data, *trust: (made, Config()))
     return made
 
 

@@ -12,13 +12,12 @@ from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
 from tune_experiments.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, make_world
-from tune_experiments.rtfm.evaluation import WithWrongDocuments, play, references
-from tune_experiments.rtfm.evaluation import test as evaluate
-from tune_experiments.rtfm.reading_experiments import departures
+from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
+from tune_experiments.rtfm.reading_experiments import deviations
 from tune_experiments.rtfm.stages import ROWS
 from tune_experiments.rtfm.stages import plan as plan_of_stages
 from tune_experiments.rtfm.tables import transfer_table, win_rate_table
@@ -96,13 +95,13 @@ def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, s
 def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken():
     paper = RTFM["paper"]
     assert any(
-        note.startswith("learning rate: 0.0007, the paper's text has 0.005") for note in departures(paper, paper)
+        note.startswith("learning rate: 0.0007, the paper's text has 0.005") for note in deviations(paper, paper)
     )
     text = dataclasses.replace(paper, learner=dataclasses.replace(paper.learner, learning_rate=0.005))
-    assert not any("learning rate" in note for note in departures(text, paper))
+    assert not any("learning rate" in note for note in deviations(text, paper))
     first_stage = "env steps of the first stage: 2,000,000, the paper has 100,000,000"
-    assert first_stage in departures(CURRICULUM["laptop"], CURRICULUM["paper"])
-    laptop = " ".join(departures(LETTERS["laptop"], LETTERS["paper"]))
+    assert first_stage in deviations(CURRICULUM["laptop"], CURRICULUM["paper"])
+    laptop = " ".join(deviations(LETTERS["laptop"], LETTERS["paper"]))
     for said in (
         "features before the heads: 64",
         "env steps of a transfer: 500,000",

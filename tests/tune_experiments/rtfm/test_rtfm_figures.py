@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from rl_envs.rtfm.words import TEAMS
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 from tune_experiments.rtfm.attention import draw_attention, watch_reading
@@ -105,8 +105,8 @@ def test_an_episode_is_watched_with_all_that_attends(method, rows):
 
 def test_render_films_what_is_attended_to():
     policy = untrained()
-    assert EXPERIMENT.film is not None
-    np.testing.assert_array_equal(EXPERIMENT.film(policy, 3), frames_of(watch_reading(policy, 3)))
+    assert EXPERIMENT.video is not None
+    np.testing.assert_array_equal(EXPERIMENT.video(policy, 3), frames_of(watch_reading(policy, 3)))
 
 
 def test_more_attention_is_darker():

@@ -111,7 +111,7 @@ def play(policy, game):
 
 
 def played_in(game):
-    """A stage's test."""
+    """A stage's own evaluation."""
     return functools.partial(_played_in, game)
 
 
@@ -124,14 +124,14 @@ def three_stages(**promotion):
     rule = Promotion(**({"metric": "valid/sum", "threshold": -1e9} | promotion))
     return Curriculum(
         (
-            Stage(name="calm", plan=plan("calm", cells=3), promotion=rule, test=played_in("calm")),
+            Stage(name="calm", plan=plan("calm", cells=3), promotion=rule, evaluate=played_in("calm")),
             Stage(
                 name="windy",
                 plan=plan("windy"),
                 grown=("network.cells.*",),
                 frozen=("network.mix.*",),
                 keeps_optimiser=True,
-                test=played_in("windy"),
+                evaluate=played_in("windy"),
             ),
             Stage(name="crowd", plan=plan("crowd")),
         )
@@ -143,17 +143,35 @@ class Config:
     """Nothing can be chosen."""
 
 
+class Walkers(Experiment):
+    """The experiment that trains what is declared; it is evaluated in `game`."""
+
+    name = entry_point = "walkers"
+    caption = "Walkers on a line"
+
+    def __init__(self, declared, game="crowd"):
+        self.presets = {"smoke": Config()}
+        self.declared, self.game = declared, game
+
+    def methods(self, config):
+        return ("walkers",)
+
+    def plan(self, config, method, seed, trial_folder=None):
+        return self.declared
+
+    def evaluate(self, config, method, policy):
+        return {self.game: play(policy, self.game)}
+
+    def tables(self, results):
+        return ()
+
+    def figures(self, run_folder, trials):
+        return ()
+
+    def test_world(self, config, num_worlds):
+        return make_walks(num_worlds, game=self.game)
+
+
 def experiment(declared, game="crowd"):
-    """The experiment that trains what is declared; its test is played in `game`."""
-    return Experiment(
-        name="walkers",
-        caption="Walkers on a line",
-        presets={"smoke": Config()},
-        methods=lambda config: ("walkers",),
-        plan=lambda config, method, seed: declared,
-        test=lambda config, policy: {game: play(policy, game)},
-        departures=lambda config: (),
-        tables=lambda results: (),
-        draw=lambda out, trials: (),
-        make_test_world=lambda config, num_worlds: make_walks(num_worlds, game=game),
-    )
+    """The experiment that trains what is declared."""
+    return Walkers(declared, game)

@@ -28,7 +28,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.run.main import main
 from tune_experiments.run.ray_cluster import ray_cluster
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.run_folder import WRITTEN_BY, RunFolder
 
 ROOT = Path(__file__).parents[3]
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -312,6 +312,7 @@ def checkpoint(tmp_path):
 def save(folder, weights=None, **changes):
     policy = EXPERIMENT.plan(SMOKE, "marginal", 0).build_policy()
     state = {
+        "written_by": WRITTEN_BY,
         "experiment": EXPERIMENT.name,
         "config": config_to_json(SMOKE),
         "method": "marginal",

@@ -13,7 +13,7 @@ from PIL import Image
 from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.experiment.experiment import find_experiment, trial_name
+from tune_experiments.experiment.finding import find_experiment, trial_name
 from tune_experiments.results.rows import read
 from tune_experiments.run.main import main
 from tune_experiments.run.trial_log import read_metrics
@@ -59,7 +59,7 @@ def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_trained_team_acts_without_ray(runs, name):
     loaded = load_policy(runs(name))
-    world = loaded.experiment.make_test_world(loaded.config, 3)
+    world = loaded.experiment.test_world(loaded.config, 3)
     obs = world.reset(0)
     loaded.reset(seed=1, texts=world.texts)
     actions = [loaded.act(obs) for _ in range(2)]
@@ -73,7 +73,7 @@ def test_a_trained_team_acts_without_ray(runs, name):
 def test_a_run_folder_stands_for_the_first_row_of_its_table(runs):
     loaded = load_policy(runs("furnmove_sync"))
     assert (loaded.method, loaded.seed) == ("sync_13_cordial", 0)
-    world = loaded.experiment.make_test_world(loaded.config, 3)
+    world = loaded.experiment.test_world(loaded.config, 3)
     obs = world.reset(0)
     loaded.act(obs)
     with pytest.raises(ValueError, match="plays 3 worlds and got 2; call reset"):

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
+from rl_envs.overcooked.world import Overcooked
 from rl_models.batch import decides, think, to_batch
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
@@ -19,7 +21,7 @@ from tests.rl_models.chat.loopback import Loopback, say
 from tests.rl_models.planners.kitchens import WalkingCooks
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.errors import EXIT_CODE, UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.run.main import main
 from tune_experiments.sama.commands import DONE, domain_of, told_sentences
@@ -195,6 +197,9 @@ def test_rewards_that_the_rules_write_pass_their_trial_on_random_play(source):
 # -------------------------------------------------------------------------------------------------- episodes
 
 
+SAMA_HERE = "sama-cramped_room"
+
+
 def team_of(config, row="sama", seed=0):
     return plan(config, f"{row}-cramped_room", seed).build_policy().eval()
 
@@ -224,8 +229,8 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
 
         return watch
 
-    found = play_under(loop, config, team_of(config), 1, keep(0))
-    again = play_under(StandingRounds(loop), config, team_of(config), 1, keep(1))
+    found = play_under(loop, config, SAMA_HERE, team_of(config), 1, keep(0))
+    again = play_under(StandingRounds(loop), config, SAMA_HERE, team_of(config), 1, keep(1))
     assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
     assert last[0]["chance_step"][0] == 149
     for name, value in last[0].items():
@@ -234,8 +239,8 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
 
 def test_worlds_side_by_side_have_rounds_of_their_own():
     config = dataclasses.replace(SMOKE, planner="noisy")
-    found = planned_episodes(config, team_of(config), 3)
-    again = planned_episodes(config, team_of(config), 3)
+    found = planned_episodes(config, SAMA_HERE, team_of(config), 3)
+    again = planned_episodes(config, SAMA_HERE, team_of(config), 3)
     assert found["soups"].shape == (3,)
     assert (found["rounds"] >= 2).all()
     assert len(set(found["wasted_steps"])) > 1
@@ -244,7 +249,7 @@ def test_worlds_side_by_side_have_rounds_of_their_own():
 
 
 def test_the_transcript_tells_every_goal_and_reflection():
-    text = str(planned_episodes(SMOKE, team_of(SMOKE), 1)[TRANSCRIPT])
+    text = str(planned_episodes(SMOKE, SAMA_HERE, team_of(SMOKE), 1)[TRANSCRIPT])
     assert text.startswith("# Transcript of the planner\n\nRounds: rounds ")
     for told in ("### Call: objects", "### Call: decomposition", "## World 0: round 1 planned", "## Reflection"):
         assert told in text
@@ -257,7 +262,9 @@ def test_methods_are_rows_in_kitchens():
     config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), layouts=("cramped_room", "coordination_ring"))
     assert methods_of(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
     trial = plan(config, "selfplay-coordination_ring", 0)
-    assert (trial.build_policy().row, trial.build_policy().layout) == ("selfplay", "coordination_ring")
+    world = trial.make_world(num_worlds=1, first_world=0)
+    assert type(world) is Overcooked
+    assert world.kitchen.size == Kitchen(LAYOUTS["coordination_ring"]).size != Kitchen(LAYOUTS["cramped_room"]).size
     assert trial.budget_env_steps == plan(config, "sama-coordination_ring", 0).budget_env_steps
 
 
@@ -330,13 +337,13 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
     with Loopback(lambda body, number: say("nonsense")) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
-        found = planned_episodes(config, team_of(config), 1)
+        found = planned_episodes(config, SAMA_HERE, team_of(config), 1)
     assert found["rounds"][0] >= 2
     text = str(found[TRANSCRIPT])
     assert "Answered by rule instead" in text
     assert "a-secret-key" not in text
     monkeypatch.delenv("OPENAI_API_KEY")
-    again = planned_episodes(dataclasses.replace(config, planner="replay"), team_of(config), 1)
+    again = planned_episodes(dataclasses.replace(config, planner="replay"), SAMA_HERE, team_of(config), 1)
     assert {name: value.tolist() for name, value in again.items()} == {n: v.tolist() for n, v in found.items()}
 
 

@@ -13,7 +13,7 @@ from tests.rl_models.chat.loopback import Loopback, say
 from tests.rl_models.planners.test_hostile_endpoint import Script
 from tests.tune_experiments.sama.test_sama_manual import PAPER
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import read
 from tune_experiments.run.main import main
 from tune_experiments.sama.commands import domain_of

@@ -7,10 +7,10 @@ import pytest
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
 from tune_experiments.experiment.errors import EXIT_CODE, UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.run.main import main
 from tune_experiments.sama.commands import domain_of
-from tune_experiments.sama.manuals import FILE, placed
+from tune_experiments.sama.manuals import FILE
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama.preparation import prepare_lessons
 from tune_experiments.sama.trials import plan, with_lessons
@@ -35,8 +35,7 @@ def trial(tmp_path):
     def settings(text=PAPER, **changes):
         (tmp_path / "paper.tex").write_text(text)
         (tmp_path / "trial").mkdir(exist_ok=True)
-        config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"), **changes)
-        return placed(config, tmp_path / "trial")
+        return dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"), **changes)
 
     return settings
 
@@ -52,7 +51,7 @@ def counted(monkeypatch):
 
 def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, monkeypatch):
     stages = counted(monkeypatch)
-    planner = planner_of(trial(), LAYOUT, 0)
+    planner = planner_of(trial(), LAYOUT, 0, tmp_path / "trial")
     assert {"relevance", "facts", "summary", "objects"} == set(stages)
     written = (tmp_path / "trial" / FILE).read_text().strip()
     assert "three onions into the pot" in written
@@ -65,33 +64,33 @@ def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, m
 
 
 def test_it_is_written_once_and_then_read(trial, tmp_path, monkeypatch):
-    planner_of(trial(), LAYOUT, 0)
+    planner_of(trial(), LAYOUT, 0, tmp_path / "trial")
     (tmp_path / "trial" / FILE).write_text("A chef puts an onion into a pot.\n")
     (tmp_path / "paper.tex").unlink()
     stages = counted(monkeypatch)
     config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"))
-    assert planner_of(placed(config, tmp_path / "trial"), LAYOUT, 1).manual.startswith("A chef puts an onion")
+    assert planner_of(config, LAYOUT, 1, tmp_path / "trial").manual.startswith("A chef puts an onion")
     assert stages == ["objects"]
 
 
 def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
-    config = trial()
-    manual = planner_of(config, LAYOUT, 0).manual
+    config, folder = trial(), tmp_path / "trial"
+    manual = planner_of(config, LAYOUT, 0, folder).manual
     method = f"sama-{LAYOUT}"
-    shapes = {name: value.shape for name, value in plan(config, method, 0).build_policy().state_dict().items()}
+    shapes = {name: value.shape for name, value in plan(config, method, 0, folder).build_policy().state_dict().items()}
     own = {name: value.shape for name, value in plan(SMOKE, method, 0).build_policy().state_dict().items()}
     assert shapes != own  # other sentences have other words
-    elsewhere = with_lessons(plan(config, method, 0), manual, (), ())
-    (tmp_path / "trial" / FILE).unlink()
+    elsewhere = with_lessons(plan(config, method, 0, folder), manual, (), ())
+    (folder / FILE).unlink()
     assert {name: value.shape for name, value in elsewhere.build_policy().state_dict().items()} == shapes
     with pytest.raises(UserError, match="copy it along with the checkpoints"):
-        plan(config, method, 0).build_policy()
-    plan(config, f"mappo-{LAYOUT}", 0).build_policy()  # has no planner, and the kitchen's own manual
+        plan(config, method, 0, folder).build_policy()
+    plan(config, f"mappo-{LAYOUT}", 0, folder).build_policy()  # has no planner, and the kitchen's own manual
 
 
-def test_a_paper_about_something_else_ends_the_trial_with_a_sentence(trial):
+def test_a_paper_about_something_else_ends_the_trial_with_a_sentence(trial, tmp_path):
     with pytest.raises(UserError, match=r"paper.tex: none of 1 paragraphs tells how Overcooked is played"):
-        planner_of(trial(WEATHER), LAYOUT, 0)
+        planner_of(trial(WEATHER), LAYOUT, 0, tmp_path / "trial")
 
 
 @pytest.mark.parametrize(("text", "reason"), [(None, "cannot be read"), ("too short", "no paragraph of prose")])

@@ -11,7 +11,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tune_experiments.sama import conditions
-from tune_experiments.sama.evaluation import test as evaluate
+from tune_experiments.sama.evaluation import evaluate
 from tune_experiments.sama.kitchens import CommandedKitchen, SymbolKitchen
 from tune_experiments.sama.trials import MAPPO, UNPLANNED, plan
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
@@ -80,7 +80,8 @@ def test_both_have_the_same_budget_and_shaping_and_differ_by_what_they_see_and_d
 def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experiment(row):
     trial = plan(SMOKE, f"{row}-cramped_room", 0)
     team = trial.build_policy()
-    for tested in (evaluate(SMOKE, team), conditions.test(SMOKE, team)):
+    method = f"{row}-cramped_room"
+    for tested in (evaluate(SMOKE, method, team), conditions.evaluate(SMOKE, method, team)):
         assert list(tested) == ["cramped_room"]
         episodes = tested["cramped_room"]
         assert set(episodes) == {"soups", "reward", "shaped_return", "length"}
@@ -95,7 +96,7 @@ def test_likeliest_actions_are_taken_in_tests_of_every_row_or_of_none(row, monke
     monkeypatch.setattr(Evaluation, "run", lambda self, seed: (taken.append(self._is_greedy), run(self, seed))[1])
     for is_greedy in (False, True):
         config = dataclasses.replace(SMOKE, is_greedy=is_greedy, max_episode_steps=5)
-        evaluate(config, team)
+        evaluate(config, f"{row}-cramped_room", team)
         plan(config, f"{row}-cramped_room", 0).validate(team)
     assert taken == [False, False, True, True]
 

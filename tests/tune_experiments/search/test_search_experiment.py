@@ -1,5 +1,6 @@
 """Searches of real experiments: the space fits the configuration, no test world is played, a broken search goes on."""
 
+import copy
 import dataclasses
 import functools
 import json
@@ -13,7 +14,7 @@ from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.config_path import replaced, value_at
-from tune_experiments.experiment.experiment import find_experiment, read_configuration
+from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.rows import read
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.main import main
@@ -95,7 +96,11 @@ def no_test(*args):
 
 
 def without_test(experiment, **changes):
-    return dataclasses.replace(experiment, test=no_test, make_test_world=no_test, **changes)
+    """The same experiment for whom it would be an error to be evaluated."""
+    changed = copy.copy(experiment)
+    for name, method in ({"evaluate": no_test, "test_world": no_test} | changes).items():
+        setattr(changed, name, method)
+    return changed
 
 
 def test_a_trial_that_is_not_to_be_tested_finishes_without_a_test(tmp_path):

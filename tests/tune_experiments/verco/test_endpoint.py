@@ -9,12 +9,11 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.opening import ChatSettings
 from rl_models.chat.usage import Prices, usage_of
 from tests.rl_models.chat.loopback import Loopback, Step, say
-from tune_experiments.experiment.experiment import trial_name
+from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import prompted
-from tune_experiments.verco.config import placed
 from tune_experiments.verco.replay import replay
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
@@ -71,7 +70,7 @@ def lessons(config, folder):
     """One round of the endpoint's lessons in a trial of that run folder: what was told, and the weights."""
     folder = folder / "trials" / trial_name("verco", 0)
     folder.mkdir(parents=True, exist_ok=True)
-    stage = plan(placed(config, folder), "verco", 0).stages[0].plan
+    stage = plan(config, "verco", 0, folder).stages[0].plan
     algorithm = stage.make_algorithm(stage)
     told = algorithm.train()
     prompted.asker.cache_clear()

@@ -11,7 +11,7 @@ import rl_models.teams.llm_team as language_teams
 from rl_models.llm.base_model import LanguageModelError
 from tune_experiments.__main__ import main
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import trial_name
+from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import kept_model
@@ -42,7 +42,7 @@ def test_a_team_is_opened_with_the_model_beside_it_where_the_cache_holds_none(tr
 def test_a_team_without_the_model_beside_it_falls_back_on_the_cache(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(language_teams, "small_model", _none)
     with pytest.raises(UserError, match="asked for"):
-        EXPERIMENT.plan(EXPERIMENT.placed(CONFIG, tmp_path), "untrained", 0).build_policy()
+        EXPERIMENT.plan(CONFIG, "untrained", 0, tmp_path).build_policy()
 
 
 def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained):

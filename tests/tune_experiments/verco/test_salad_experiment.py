@@ -19,11 +19,10 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.config_path import replaced
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.verco import prompted
 from tune_experiments.verco.config import make_world
-from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of, hearing, writes
-from tune_experiments.verco.evaluation import test as evaluate
+from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of, evaluate, hearing, writes
 from tune_experiments.verco.replay import Episode, Moment, replay, transcript
 from tune_experiments.verco.stage import Lessons
 from tune_experiments.verco.supervised_data import lesson, lesson_of_policy
@@ -156,15 +155,15 @@ def test_a_decision_is_discounted_by_its_env_steps():
 
 
 def test_a_named_model_is_the_teams():
-    assert PAPER.language_team.language.model == PAPER.model == "huggyllama/llama-7b"
-    assert dataclasses.replace(LAPTOP, model="a_folder").language_team.language.model == "a_folder"
+    assert PAPER.language_team(None).language.model == PAPER.model == "huggyllama/llama-7b"
+    assert dataclasses.replace(LAPTOP, model="a_folder").language_team(None).language.model == "a_folder"
 
 
 # ---------------------------------------------------------------------------------------------- who hears what
 
 
 def test_taught_worlds_say_what_the_scripted_teacher_says():
-    world = make_taught_world(SMOKE, 3)
+    world = make_taught_world(SMOKE, None, 3)
     writer = writer_of(cooking("verco").build_policy())
     seen = world.reset(0)
     random = np.random.default_rng(0)
@@ -236,7 +235,7 @@ def answering(monkeypatch):
 
 def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
     model = answering('{"action": "fetch the tomato"}')
-    policy, world = prompted.prompted_team(SMOKE, 0), make_world(SMOKE, 2)
+    policy, world = prompted.prompted_team(SMOKE, 0, None), make_world(SMOKE, 2)
     seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
     played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.likeliest()[0][:, 0]
     narrator = Narrator(world)
@@ -252,7 +251,7 @@ def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
 
 def test_a_prompted_model_that_talks_nonsense_waits(answering):
     answering("I would rather dance.")
-    episodes = episodes_of(make_world(SMOKE, 2), prompted.prompted_team(SMOKE, 0))
+    episodes = episodes_of(make_world(SMOKE, 2), prompted.prompted_team(SMOKE, 0, None))
     assert (episodes["success"] == 0).all() and (episodes["length"] == SMOKE.max_episode_steps).all()
 
 
@@ -331,25 +330,25 @@ def test_training_may_have_a_longer_horizon_than_tests():
     secret = dataclasses.replace(LAPTOP, task="secret_order")
     assert cooking("symbolic_ppo", secret).make_world(num_worlds=1, first_world=0).max_episode_steps == 64
     assert make_world(secret).max_episode_steps == 32
-    assert any("up to 64 env steps, those of tests 32" in note for note in EXPERIMENT.departures(secret))
+    assert any("up to 64 env steps, those of tests 32" in note for note in EXPERIMENT.deviations(secret))
     same = dataclasses.replace(secret, training_episode_steps=0)
-    assert not any("up to" in note for note in EXPERIMENT.departures(same))
+    assert not any("up to" in note for note in EXPERIMENT.deviations(same))
 
 
 def test_departures_say_what_is_not_as_published():
-    said = " ".join(EXPERIMENT.departures(LAPTOP))
+    said = " ".join(EXPERIMENT.deviations(LAPTOP))
     assert "language model: the small one, published is huggyllama/llama-7b" in said
     assert "env steps of an update: 512, published is 256" in said and "share of the learning rate" in said
     assert "map" not in said and "knows the order" not in said
-    secret = " ".join(EXPERIMENT.departures(dataclasses.replace(LAPTOP, task="secret_order")))
+    secret = " ".join(EXPERIMENT.deviations(dataclasses.replace(LAPTOP, task="secret_order")))
     assert "map D is not one of the paper's, A and B" in secret and "only Alice knows the order" in secret
-    assert "lambda of GAE: 0.5, published is 0.95" in EXPERIMENT.departures(
+    assert "lambda of GAE: 0.5, published is 0.95" in EXPERIMENT.deviations(
         dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, lambda_=0.5))
     )
 
 
 def test_the_preset_paper_departs_only_in_what_it_cannot_set():
-    said = EXPERIMENT.departures(PAPER)
+    said = EXPERIMENT.deviations(PAPER)
     assert len(said) == 3 and said[-1] == "the teacher is scripted, the paper's is GPT-4"
 
 

@@ -9,7 +9,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.results.rows import Result, append
 from tune_experiments.verco.combined import combined, read_kitchens
 from tune_experiments.verco.combined import main as combined_command
-from tune_experiments.verco.evaluation import test as evaluate
+from tune_experiments.verco.evaluation import evaluate
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import SMOKE

@@ -1,0 +1,11 @@
+"""A world, a network, a loss and an experiment of one's own: everything that a package outside Concord needs.
+
+    python -m tune_experiments examples.corridor_experiment:EXPERIMENT --preset smoke
+
+* `corridor.py`: a world.
+* `talking_network.py`: a network.
+* `agreement_loss.py`: a loss.
+* `corridor_experiment.py`: an experiment that trains the three with SYNC.
+
+Copy the folder, rename it, and nothing of Concord has to change.
+"""

@@ -1,0 +1,47 @@
+"""A loss of one's own: it rewards a team for the probability that all of its agents choose the same action.
+
+In the corridor the sofa moves only where the agents agree, so this tells the team from the first step on what it would
+otherwise have to find out. `agreement` is the pure function of a joint policy, which a test can hold against numbers by
+hand; `AgreementLoss` is what an objective calls with each minibatch: it returns a weighted scalar, and numbers to log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rl_models.algorithms.objective import Statistics
+from rl_models.batch import Batch
+from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+
+
+def agreement(policy: WholeJointPolicy) -> Tensor:
+    """[B, T] float32, the probability that all N agents choose the same of their A actions."""
+    joint = policy.joint()  # [B, T, A, ..., A] with N action axes
+    same = torch.arange(policy.num_actions, device=joint.device)
+    return joint[(..., *[same] * policy.num_agents)].sum(-1)
+
+
+@dataclass(frozen=True)
+class AgreementLoss:
+    """-weight(t) * mean log agreement.
+
+    Attributes:
+        weight: its schedule; at 0 the loss only logs.
+    """
+
+    weight: Schedule
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """What is added to the algorithm's loss, and numbers for the log."""
+        steps = batch["reward"].shape[1]  # a policy may have one step more, of the observation after the last
+        probability = agreement(as_whole_joint(output.policy.first(steps)))
+        loss, weight = -probability.log().mean(), self.weight.at(progress)
+        return weight * loss, {"loss/agreement": loss.detach(), "policy/agreement": probability.detach().mean()}
+
+    def to(self, device: torch.device) -> None:
+        """There are no tables to move."""

@@ -1,0 +1,136 @@
+"""An experiment of one's own: SYNC against marginal policies in the corridor, from a package outside Concord.
+
+    python -m examples.corridor_experiment                                  # laptop: about a minute
+    python -m examples.corridor_experiment --preset smoke                   # a few seconds of training
+    python -m tune_experiments examples.corridor_experiment:EXPERIMENT      # the same, by name
+    python -m tune_experiments evaluate runs/corridor_laptop --allow examples.corridor_experiment
+
+Rows: `sync` draws the agents' actions from a mixture of three product policies by a shared random stream, `marginal`
+draws each agent's on its own, `marginal_agreement` is trained with the agreement loss beside PPO's.
+
+The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. Four methods say which
+rows the table has, how one is trained, how it is evaluated, and which tables come of the results. Everything else
+(curves, videos, checkpoints, continuing, search, commands) follows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from examples.agreement_loss import AgreementLoss
+from examples.corridor import LENGTH
+from examples.talking_network import TalkingConfig, talking_team
+from rl_envs import World, make
+from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.rllib.workers import Workers
+from rl_models.schedule import Schedule
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.experiment.checks import check_at_least, check_some, check_workers
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.main import main
+
+COMPONENTS = {"sync": 3, "marginal": 1, "marginal_agreement": 1}
+VALIDATION_SEED, TEST_SEED = 1, 2
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run."""
+
+    methods: tuple[Literal["sync", "marginal", "marginal_agreement"], ...] = ("sync", "marginal", "marginal_agreement")
+    """Rows of the table: sync, marginal, marginal_agreement."""
+    network: TalkingConfig = dataclasses.field(default_factory=TalkingConfig)
+    """Widths of the network."""
+    agreement_weight: float = 0.1
+    """Weight of the agreement loss in the row marginal_agreement, at least 0."""
+    learning_rate: float = 1e-2
+    """Learning rate of Adam at the start; it falls to a tenth of this at the end of the budget."""
+    entropy_coef: float = 0.2
+    """Weight of the entropy bonus at the start; it falls to 0 at two thirds of the budget. Without it a team that has
+    found one door never looks for the other."""
+    workers: Workers = dataclasses.field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=10))
+    """Processes and worlds of a trial."""
+    budget_env_steps: int = 60_000
+    """Number of env steps of training, of each row and seed."""
+    test_episodes: int = 200
+    """Number of episodes behind each number of the table."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have, in one sentence that names the flag."""
+        check_some(self, "methods")
+        check_at_least(1, self, "network.hidden", "network.message", "budget_env_steps", "test_episodes")
+        check_at_least(0, self, "agreement_weight", "learning_rate", "entropy_coef")
+        check_workers(self)
+
+
+LAPTOP = Config()
+SMOKE = dataclasses.replace(LAPTOP, methods=("sync",), budget_env_steps=1_280, test_episodes=16)
+
+
+def make_corridors(num_worlds: int = 1, first_world: int = 0) -> World:
+    """Worlds by `package.module:Class`; an id of Concord's own worlds works in the same place."""
+    return make("examples.corridor:Corridor", num_worlds, first_world=first_world)
+
+
+def play(episodes: int, seed: int, policy: TeamPolicy) -> Episodes:
+    """One episode of each of some worlds with sampled actions: metric -> one value an episode."""
+    played = Evaluation(make_corridors(episodes), policy).run(seed)
+    return played | {"return": played["return"].sum(-1)}
+
+
+class CorridorExperiment(Experiment):
+    """SYNC, marginal policies, and marginal policies with a loss of our own."""
+
+    name = "corridor"
+    caption = "Two agents carry a sofa out of a corridor"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP}
+
+    def methods(self, config: Config) -> Sequence[str]:
+        """Rows of the table."""
+        return config.methods
+
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """PPO on a team of our own in a world of our own."""
+        weight = config.agreement_weight if method == "marginal_agreement" else 0.0
+        rate = config.learning_rate
+        build = functools.partial(talking_team, config.network, COMPONENTS[method], 2, LENGTH + 2, 3, seed)
+        return TrialPlan(
+            make_world=make_corridors,
+            build_policy=build,
+            objective=Ppo(
+                entropy_weight=Schedule.linear(config.entropy_coef, 0.0, 2 * config.budget_env_steps // 3),
+                extra_losses=(AgreementLoss(Schedule.constant(weight)),),
+            ),
+            optimiser=OptimiserSettings(learning_rate=Schedule.linear(rate, rate / 10, config.budget_env_steps)),
+            workers=config.workers,
+            seed=seed,
+            budget_env_steps=config.budget_env_steps,
+            validate_every_env_steps=config.budget_env_steps // 10,
+            checkpoint_every_env_steps=config.budget_env_steps // 4,
+            validate=functools.partial(play, 32, VALIDATION_SEED),
+        )
+
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """World name -> metric -> one value an episode."""
+        return {"corridor": play(config.test_episodes, TEST_SEED, policy)}
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table, from the rows of results.jsonl alone."""
+        return [make_table(results, self.caption, ("success", "episode_length", "return"))]
+
+
+EXPERIMENT = CorridorExperiment()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))

@@ -1,0 +1,227 @@
+"""What runs, searches, tables and players need of an experiment: four methods, and hooks with defaults.
+
+An experiment file subclasses `Experiment` (`experiment.py`), which adds `run` and the default figures and videos.
+Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again and builds
+its own objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.curriculum import Curriculum, stages_of
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.search.search import SearchSpace
+
+PACKAGE = "tune_experiments"
+
+
+class BaseExperiment(ABC):
+    """One table of a paper. `methods`, `plan`, `evaluate` and `tables` are to be written; the rest has defaults.
+
+    Attributes:
+        name: short name, snake case, of folders and results; in this package that of the file.
+        caption: what the table shows, for people.
+        presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
+        seeds: trained when nobody names any.
+        split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
+        is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
+        columns: what the live line of a trial shows, heading -> key of the log.
+    """
+
+    name: str
+    caption: str
+    presets: Mapping[str, Any]
+    seeds: tuple[int, ...] = (0,)
+    split: str = "test"
+    is_greedy: bool = False
+    columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
+
+    # ------------------------------------------------------------------------------------------- to be written
+
+    @abstractmethod
+    def methods(self, config: Any) -> Sequence[str]:
+        """Rows of the table for a configuration, in order."""
+
+    @abstractmethod
+    def plan(self, config: Any, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+        """How one method is trained with one seed: one plan, or a curriculum of several.
+
+        Args:
+            config: of the run.
+            method: a row of the table.
+            seed: of weights, worlds and action sampling.
+            trial_folder: where the trial keeps its checkpoints and what `prepare` has left there; None where nothing is
+                trained, as when flags are checked or the cost is estimated.
+        """
+
+    @abstractmethod
+    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """The final evaluation of a trained team.
+
+        Args:
+            config: of the run.
+            method: which row the team is.
+            policy: the team.
+
+        Returns:
+            world name -> metric -> one value an episode, [K] float64.
+        """
+
+    @abstractmethod
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """The tables, from the rows of results.jsonl alone."""
+
+    # --------------------------------------------------------------------------------------------------- hooks
+
+    @abstractmethod
+    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+        """Draw figures and videos of whatever there is yet.
+
+        Args:
+            run_folder: where they go, into `plots` and `videos`.
+            trials: method -> seed -> trial folder.
+
+        Returns:
+            what was written.
+        """
+
+    @abstractmethod
+    def video(self, loaded: Any, seed: int) -> Sequence[Any]:
+        """Frames of an episode of a `LoadedPolicy`, [H, W, 3] uint8 each."""
+
+    def evaluate_trial(
+        self, config: Any, method: str, policy: TeamPolicy, trial_folder: Path | None
+    ) -> dict[str, Episodes]:
+        """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
+        return self.evaluate(config, method, policy)
+
+    def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """What training itself leaves in results.jsonl, under split "train".
+
+        Args:
+            method: a row of the table.
+            rows: of the trial's log.
+
+        Returns:
+            world name -> metric -> value.
+        """
+        return {}
+
+    def deviations(self, config: Any) -> Sequence[str]:
+        """What a configuration shrinks or changes against the paper, one sentence each."""
+        return ()
+
+    def test_world(self, config: Any, num_worlds: int) -> Any:
+        """Worlds in which play and render show a team; by default those in which the first method is trained."""
+        plan = stages_of(self.plan(config, self.methods(config)[0], 0, None))[-1].plan
+        return plan.make_world(num_worlds=num_worlds, first_world=0)
+
+    def valid_world(self, config: Any, num_worlds: int) -> Any:
+        """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""
+        return None
+
+    def draws_noise(self, config: Any) -> bool:
+        """Whether networks that draw something themselves do so after training, or take what is likeliest."""
+        return True
+
+    def check(self, config: Any) -> None:  # noqa: B027 (nothing by default)
+        """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.
+
+        Raises:
+            UserError: what is missing.
+        """
+
+    def prepare(self, config: Any, method: str, trial_folder: Path) -> None:  # noqa: B027 (nothing by default)
+        """Leave beside a trial's checkpoints what its team needs elsewhere, too; called whenever the trial starts."""
+
+    def export(self, loaded: Any, folder: Path) -> Sequence[Path]:
+        """Write a `LoadedPolicy` in another library's format; what was written.
+
+        Raises:
+            UserError: there is no such format.
+        """
+        raise UserError(f"{self.name} trains no adapters; its teams are opened with load_policy")
+
+    def shared(self, config: Any) -> contextlib.AbstractContextManager[None]:
+        """What trials have in common, such as an endpoint: open while they train, in the process that leads the run."""
+        return contextlib.nullcontext()
+
+    def search_space(self) -> SearchSpace | None:
+        """What `--search` varies; its domains are Ray Tune's, so Ray is imported in here and not before."""
+        return None
+
+    # --------------------------------------------------------------------------------------------------- names
+
+    @property
+    def config_class(self) -> type[Any]:
+        """Type of the configurations."""
+        return type(next(iter(self.presets.values())))
+
+    @property
+    def default_preset(self) -> str:
+        """`laptop`, or the first one where none is called so."""
+        return "laptop" if "laptop" in self.presets else next(iter(self.presets))
+
+    @property
+    def module(self) -> str:
+        """The importable module that defines this experiment; who opens its runs names it in `allow`."""
+        return _importable(type(self).__module__)
+
+    @property
+    def entry_point(self) -> str:
+        """By what name a worker finds this object: that of its script, or `package.module:NAME` from outside.
+
+        Raises:
+            UserError: a worker could not find it.
+        """
+        package, _, script = self.module.rpartition(".")
+        if package == PACKAGE:
+            return script
+        own = vars(sys.modules[type(self).__module__])
+        names = [name for name, value in own.items() if value is self]
+        if not names:
+            made = type(self).__name__
+            raise UserError(
+                f"workers import an experiment by its module and name, and no name in {self.module} holds this "
+                f"{made}: write EXPERIMENT = {made}() there and use that"
+            )
+        return f"{self.module}:{names[0]}"
+
+
+def _importable(module: str) -> str:
+    """The name by which another process imports a module; a script's own is `__main__`.
+
+    Raises:
+        UserError: an interactive session, which nobody can import.
+    """
+    if module != "__main__":
+        return module
+    main = sys.modules["__main__"]
+    if main.__spec__ is not None:  # python -m package.module
+        return str(main.__spec__.name)
+    if getattr(main, "__file__", None) is None:
+        raise UserError("an experiment cannot be defined in an interactive session: workers import it from its file")
+    path = Path(str(main.__file__)).resolve()
+    name, folder = path.stem, path.parent
+    while (folder / "__init__.py").exists():
+        name, folder = f"{folder.name}.{name}", folder.parent
+    return name if _is_found(name, path) else path.stem
+
+
+def _is_found(name: str, path: Path) -> bool:
+    try:
+        found = importlib.util.find_spec(name)
+    except ImportError:
+        return False
+    return found is not None and found.origin is not None and Path(found.origin).resolve() == path

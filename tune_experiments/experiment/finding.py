@@ -1,0 +1,130 @@
+"""Experiments by name, and the trials of a run.
+
+A name is that of a script of this package, or `package.module:NAME` for an experiment from outside. Importing a module
+runs its code. So a name that somebody types is imported, and one that is found in a file only if the caller names the
+same module (`allow`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.errors import UserError
+
+_NAME = r"[A-Za-z_]\w*"
+_ENTRY_POINT = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME})")
+_OURS = ("rl_envs", "rl_models", PACKAGE)
+
+
+def known_experiments() -> list[str]:
+    """Names of this package's scripts."""
+    folder = Path(__file__).parent.parent
+    return sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
+
+
+def find_experiment(name: str) -> BaseExperiment:
+    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; its module is imported.
+
+    Raises:
+        UserError: there is none.
+    """
+    if isinstance(name, str) and (found := _ENTRY_POINT.fullmatch(name)) is not None:
+        return _from_outside(*found.groups())
+    known = known_experiments()
+    if name not in known:
+        raise UserError(
+            f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
+        )
+    experiment: BaseExperiment | None = getattr(importlib.import_module(f"{PACKAGE}.{name}"), "EXPERIMENT", None)
+    if experiment is None:
+        raise UserError(f"{name} trains nothing: run it as python {PACKAGE}/{name}.py")
+    return experiment
+
+
+def _from_outside(module: str, name: str) -> BaseExperiment:
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"{module}:{name} cannot be imported ({error}): install its package, or add its folder to PYTHONPATH"
+        ) from error
+    if not isinstance(found, BaseExperiment):
+        raise UserError(f"{module}:{name} is no experiment, an object of a subclass of Experiment: correct the name")
+    return found
+
+
+def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
+    """The experiment and the configuration that a file names.
+
+    Args:
+        name: of the experiment.
+        data: JSON of the configuration.
+        allow: modules from outside that the caller trusts.
+        where: the file.
+
+    Raises:
+        UserError: a module from outside that is not in `allow`, and was not imported; or no such experiment.
+    """
+    found = _ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
+    if found is not None:
+        _check_trust(found[1], allow, where)
+    experiment = find_experiment(name)
+    own = {text for preset in experiment.presets.values() for text in _texts(config_to_json(preset))}
+    for text in _texts(data):
+        found = _ENTRY_POINT.fullmatch(text)
+        if found is not None and text not in own and _is_installed(found[1]):
+            _check_trust(found[1], allow, where)
+    return experiment, read_configuration(experiment, data)
+
+
+def _check_trust(module: str, allow: Sequence[str], where: Path) -> None:
+    if module.split(".")[0] not in _OURS and module not in allow:
+        raise UserError(
+            f"{where} names the module {module}, which is not part of Concord, and opening it would run its code: "
+            f"if you trust it, say so with --allow {module}, or allow=[{module!r}] in Python"
+        )
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _texts(value)
+
+
+def _is_installed(module: str) -> bool:
+    """Whether there is a package of this name; nothing is imported. Other texts may look like entry points, too."""
+    try:
+        return importlib.util.find_spec(module.split(".")[0]) is not None
+    except ValueError:  # a module that was made by hand
+        return True
+
+
+def read_configuration(experiment: BaseExperiment, data: Any) -> Any:
+    """A configuration from its JSON."""
+    return config_from_json(experiment.config_class, data)
+
+
+def trial_name(method: str, seed: int) -> str:
+    """Name of a trial and of its folder."""
+    return f"{method}-seed{seed}"
+
+
+def trial_folders(experiment: BaseExperiment, config: Any, out: Path) -> dict[str, dict[int, Path]]:
+    """Method -> seed -> folder, of the trials that lie in a run folder."""
+    found: dict[str, dict[int, Path]] = {}
+    for method in experiment.methods(config):
+        for folder in sorted((out / "trials").glob(f"{method}-seed*")):
+            seed = folder.name.removeprefix(f"{method}-seed")
+            if seed.isdigit():
+                found.setdefault(method, {})[int(seed)] = folder
+    return found

@@ -1,0 +1,126 @@
+"""Callbacks of a run: a user's own code, called in the process that leads the run while its trials train elsewhere.
+
+    class Print(Callback):
+        def on_validation(self, trial, row):
+            print(trial, row["env_steps"], row["valid/success"])
+
+    EXPERIMENT.run(preset="smoke", callbacks=[Print()])
+
+What they are told is read from the folders that trials write into, so nothing of theirs is sent to a trial or stored.
+An error that a callback raises ends the run; the same call without it continues. Of a run in an object store, whose
+trials' folders lie elsewhere, all is told at its end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tune_experiments.run.finished_run import Run
+from tune_experiments.run.trial import CHECKPOINTS
+from tune_experiments.run.trial_log import METRICS_FILE, read_metrics
+
+__all__ = ["Callback", "TrialWatch"]
+
+_SHARE = 0.02
+"""Of the time, that is spent on looking."""
+_SECONDS = 1.0
+"""Between two looks at least."""
+
+
+class Callback:
+    """Override what is of interest; nothing happens by default."""
+
+    def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
+        """A trial has validated its team.
+
+        Args:
+            trial: its name, `METHOD-seedN`.
+            row: of its log: `env_steps`, metrics of validation as `valid/NAME`, and all else that was measured then.
+        """
+
+    def on_checkpoint(self, trial: str, checkpoint: Path) -> None:
+        """A trial has a new checkpoint, which `load_policy` opens until newer ones take its place.
+
+        Args:
+            trial: its name.
+            checkpoint: the folder.
+        """
+
+    def on_end(self, run: Run) -> None:
+        """The run is over, whether or not trials have failed; it is not called where somebody stopped it."""
+
+
+class TrialWatch:
+    """Looks at what trials write and tells callbacks what is new since the watch was made, each thing once.
+
+    Attributes:
+        failure: the error that a callback has raised; nobody is told anything after it.
+    """
+
+    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
+        """Remember what there is already.
+
+        Args:
+            trials: name -> folder.
+            callbacks: whom to tell, in this order.
+        """
+        self.failure: Exception | None = None
+        self._trials = {name: _Trial(folder) for name, folder in trials.items()}
+        self._callbacks: Sequence[Callback] = ()
+        self._next_at = 0.0
+        self.look(is_due=True)
+        self._callbacks = callbacks
+
+    def look(self, is_due: bool = False) -> None:
+        """Tell what is new, unless the last look was a moment ago and this one `is_due` in any case."""
+        began = time.monotonic()
+        if self.failure is not None or (began < self._next_at and not is_due):
+            return
+        try:
+            for name, trial in self._trials.items():
+                self._tell(name, trial)
+        except Exception as error:  # a user's code; Tune ends, and whoever leads the run raises it
+            self.failure = error
+        now = time.monotonic()
+        self._next_at = now + max(_SECONDS, (now - began) / _SHARE)
+
+    def _tell(self, name: str, trial: _Trial) -> None:
+        for row in trial.new_rows():
+            for callback in self._callbacks:
+                callback.on_validation(name, row)
+        for checkpoint in trial.new_checkpoints():
+            for callback in self._callbacks:
+                callback.on_checkpoint(name, checkpoint)
+
+
+class _Trial:
+    """What has been told of one trial. One that is started again may write a row for a second time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stamp = (0, 0)
+        self._told_row = self._told_checkpoint = -1
+
+    def new_rows(self) -> list[dict[str, float]]:
+        """Rows with a validation that have not been told, in order."""
+        path = self._folder / METRICS_FILE
+        if not path.is_file():
+            return []
+        found = path.stat()
+        if self._stamp == (found.st_size, found.st_mtime_ns):
+            return []
+        self._stamp = found.st_size, found.st_mtime_ns
+        validated = [row for row in read_metrics(path) if any(key.startswith("valid/") for key in row)]
+        new = [row for row in validated if row["env_steps"] > self._told_row]
+        self._told_row = int(max([self._told_row, *(row["env_steps"] for row in new)]))
+        return new
+
+    def new_checkpoints(self) -> list[Path]:
+        """Whole checkpoints that have not been told and are still there, in order."""
+        paths = (self._folder / CHECKPOINTS).glob("checkpoint_*")  # whole, or not there
+        found = {int(path.name.rpartition("_")[2]): path for path in paths}
+        new = [path for number, path in sorted(found.items()) if number > self._told_checkpoint]
+        self._told_checkpoint = max([self._told_checkpoint, *found])
+        return new

@@ -1,0 +1,83 @@
+"""What a run has left: its results, tables, files and trained teams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import trial_folders
+from tune_experiments.play.loading import LoadedPolicy, load_policy
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+
+__all__ = ["Run"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended; `EXPERIMENT.run(...)` returns it, and `Callback.on_end` gets it.
+
+    Attributes:
+        experiment, config: what was run.
+        out: folder, or URI of an object store, with all that it wrote.
+        results: the rows of results.jsonl; of a search the scores of its settings.
+        tables: the experiment's, made of these rows; `table.markdown()` is text. None of a search.
+        failures: trial name -> what went wrong, for trials that failed for good.
+    """
+
+    experiment: BaseExperiment
+    config: Any
+    out: str
+    results: Sequence[Result]
+    tables: Sequence[PaperTable]
+    failures: dict[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """The run folder.
+
+        Raises:
+            UserError: the run lies in an object store.
+        """
+        if "://" in self.out:
+            raise UserError(f"{self.out} lies in an object store: fetch it, as by `aws s3 sync {self.out} FOLDER`")
+        return Path(self.out)
+
+    @property
+    def figures(self) -> list[Path]:
+        """The PNG files."""
+        return sorted((self.folder / "plots").glob("*.png"))
+
+    @property
+    def videos(self) -> list[Path]:
+        """The GIF files."""
+        return sorted((self.folder / "videos").glob("*.gif"))
+
+    @property
+    def trials(self) -> dict[str, dict[int, Path]]:
+        """Method -> seed -> folder with log, TensorBoard events and checkpoints; none of a search."""
+        return trial_folders(self.experiment, self.config, self.folder)
+
+    def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
+        """A trained team.
+
+        Args:
+            method: a row of the table; by default the first one that was trained.
+            seed: by default the lowest.
+
+        Raises:
+            UserError: there is no such team.
+        """
+        there = self.trials
+        row = method or next(iter(there), None)
+        seeds = there.get(row, {}) if row is not None else {}
+        number = min(seeds, default=0) if seed is None else seed
+        if number not in seeds:
+            known = [folder.name for each in there.values() for folder in each.values()]
+            asked = f"{row or 'a method'} with seed {number}"
+            raise UserError(f"{self.out} holds no trial of {asked}; there are {', '.join(known) or 'none'}")
+        return load_policy(seeds[number], (self.experiment.module,))

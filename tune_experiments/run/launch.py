@@ -1,0 +1,229 @@
+"""One run of an experiment from its configuration to its tables: what the command line and `Experiment.run` both do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.command_line import RunOptions, config_to_json
+from tune_experiments.experiment.curriculum import Curriculum, stages_of
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import trial_folders, trial_name
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, write_tables
+from tune_experiments.run.callbacks import Callback, TrialWatch
+from tune_experiments.run.cost import cost
+from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.finished_run import Run
+from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster
+from tune_experiments.run.remote_sync import Mirror, open_run
+from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.tuning import Request, plan_of, request_for, run_trials
+from tune_experiments.run.weight_transfer import check_handovers
+from tune_experiments.search.folder import refuse_search_folder
+from tune_experiments.search.run_search import (
+    Search,
+    agenda_of,
+    check_processes,
+    draw_search,
+    search_requests,
+    show_ranking,
+)
+from tune_experiments.search.scheduler import Agendas
+
+DEFAULT_OUT = "runs"
+
+
+def launch(experiment: BaseExperiment, config: Any, options: RunOptions, callbacks: Sequence[Callback] = ()) -> Run:
+    """Train every method with every seed, evaluate it, and leave tables, figures and videos; or search.
+
+    Args:
+        experiment: what.
+        config: its configuration.
+        options: where to, seeds, and a search if there is to be one.
+        callbacks: are told what happens.
+
+    Raises:
+        UserError: before anything is trained, what is wrong.
+        KeyboardInterrupt: it was stopped; the same call continues it.
+    """
+    # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
+    _check(experiment, config, options)
+    search = draw_search(experiment, config, options) if options.searches else None
+    if search is not None:
+        check_processes(experiment, search, options)
+    out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
+    with open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, mirror):
+        console = Console(soft_wrap=True)
+        session = _Session(experiment, config, options, folder, mirror, console, callbacks)
+        run = session.train_and_evaluate() if search is None else session.search(search)
+    for callback in callbacks:
+        callback.on_end(run)
+    return run
+
+
+def _check(experiment: BaseExperiment, config: Any, options: RunOptions) -> None:
+    """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
+
+    Raises:
+        UserError: a room, name or number that a world refuses, or too many processes.
+    """
+    try:
+        experiment.check(config)
+        for method in experiment.methods(config):
+            plan = experiment.plan(config, method, options.seeds[0], None)
+            check_this_machine(plan.workers.cpus)
+            for stage in stages_of(plan):
+                stage.plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
+            if isinstance(plan, Curriculum):
+                _check_curriculum(method, plan, options)
+        if (world := experiment.valid_world(config, 1)) is not None:
+            world.reset(0)
+        if not options.searches:
+            experiment.test_world(config, 1).reset(0)
+    except ValueError as error:
+        raise UserError(" ".join(str(error).split())) from error
+
+
+def _check_curriculum(method: str, curriculum: Curriculum, options: RunOptions) -> None:
+    """Refuse what would come to light days later.
+
+    Raises:
+        UserError: a search.
+        ValueError: a hand-over that cannot be.
+    """
+    if options.searches:
+        raise UserError(
+            f"--search cannot rank {method}, which trains in stages: "
+            f"a setting that is stuck in an easy stage would win; vary its flags yourself"
+        )
+    check_handovers(curriculum)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A run in its open folder."""
+
+    experiment: BaseExperiment
+    config: Any
+    options: RunOptions
+    folder: RunFolder
+    mirror: Mirror | None
+    console: Console
+    callbacks: Sequence[Callback]
+
+    @property
+    def out(self) -> str:
+        """Where the results go, in the user's words."""
+        return self.mirror.uri if self.mirror is not None else str(self.folder.path)
+
+    def train_and_evaluate(self) -> Run:
+        """Every method with every seed."""
+        refuse_search_folder(self.folder.path)
+        name = self.experiment.entry_point
+        requests = [
+            request_for(name, self.config, method, seed, self.folder, trial_name(method, seed))
+            for seed in self.options.seeds
+            for method in self.experiment.methods(self.config)
+        ]
+        failures = self._train_unfinished(requests)
+        for request in requests:
+            rows = outcome_of(Path(request["folder"]))
+            if rows is not None:
+                result_file.replace_rows(self.folder.results, rows)
+        uri = self.mirror.uri if self.mirror else None
+        results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
+        return self._ended(results, tables, failures)
+
+    def search(self, search: Search) -> Run:
+        """Settings of every method, without the final evaluation."""
+        if self.mirror is not None and search.by in ("asha", "pbt"):
+            raise UserError(
+                f"--search-by {search.by} compares trials on their way: give --out a folder, not {self.mirror.uri}"
+            )
+        requests = search_requests(self.experiment, search, self.options, self.folder)
+        agenda = agenda_of(self.experiment, search, self.options, self.folder)
+        failures = self._train_unfinished(requests, agenda)
+        show_ranking(self.experiment, search, self.options, self.folder, self.console, agenda)
+        return self._ended(_read_results(self.folder.path), [], failures)
+
+    def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run:
+        for name, reason in failures.items():
+            self.console.print(f"[red]{name} failed:[/] {reason}; the same command continues it", highlight=False)
+        return Run(self.experiment, self.config, self.out, results, tables, failures)
+
+    def _train_unfinished(self, requests: list[Request], agenda: Agendas | None = None) -> dict[str, str]:
+        """Say what is done, and do what is left of it; trial name -> what went wrong."""
+        said = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
+        self.console.print(said)
+        for deviation in self.experiment.deviations(self.config):
+            self.console.print(f"  differs from the paper: {deviation}", highlight=False)
+        unfinished = [request for request in requests if _is_unfinished(request)]
+        if not unfinished or (agenda is not None and agenda.is_over):
+            return {}
+        return self._train(unfinished, agenda)
+
+    def _train(self, requests: list[Request], agenda: Agendas | None) -> dict[str, str]:
+        plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
+        workers = [plan.workers for plan in plans.values()]
+        stage = {"stage": "stage"} if any(isinstance(plan, Curriculum) for plan in plans.values()) else {}
+        columns = stage | dict(self.experiment.columns)
+        budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
+        folders = {request["name"]: Path(request["folder"]) for request in requests}
+        watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
+        with ray_cluster() as ray, self.experiment.shared(self.config):
+            concurrent = min(
+                check_capacity(ray, max(one.cpus for one in workers), max(one.gpus for one in workers)), len(requests)
+            )
+            self.console.print(cost(list(plans.values()), concurrent), highlight=False)
+            uri = self.mirror.uri if self.mirror else None
+            failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, agenda, watch)
+        if self.mirror is not None:
+            self.mirror.pull()  # what trials have left there
+        if watch is not None:
+            watch.look(is_due=True)
+            if watch.failure is not None:
+                raise watch.failure
+        # Tune takes Control-C for itself and comes back with whatever there is.
+        left = any(_is_unfinished(request) and request["name"] not in failures for request in requests)
+        if left if agenda is None else not agenda.is_over:
+            self.console.print("stopped; the same command continues from the newest checkpoints")
+            raise KeyboardInterrupt
+        return failures
+
+
+def _is_unfinished(request: Request) -> bool:
+    return outcome_of(Path(request["folder"])) is None
+
+
+def _read_results(out: Path) -> list[Result]:
+    path = out / "results.jsonl"
+    return result_file.read(path) if path.exists() else []
+
+
+def show_results(
+    experiment: BaseExperiment, config: Any, out: Path, console: Console, uri: str | None = None
+) -> tuple[Sequence[Result], Sequence[PaperTable]]:
+    """Tables and figures from what lies in a run folder, which may be a passing copy of what a store holds.
+
+    Returns:
+        the rows, and the tables made of them.
+    """
+    results = _read_results(out)
+    if not results:
+        return [], []
+    tables = experiment.tables(results)
+    write_tables(out / "table.md", tables)
+    for table in tables:
+        console.print(table.for_terminal())
+    for path in experiment.figures(out, trial_folders(experiment, config, out)):
+        console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
+    where = f"fetch {uri}/trials and name that folder, " if uri else ""
+    console.print(f"curves: {where}tensorboard --logdir {'FOLDER' if uri else out / 'trials'}", highlight=False)
+    return results, tables

@@ -1,0 +1,85 @@
+"""What SAMA's experiments in Overcooked have in common: all but presets, captions, evaluation and columns."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.trial_figures import Trials
+from tune_experiments.sama import evaluation, figures
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.deviations import deviations
+from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.fine_tuning import plan
+from tune_experiments.sama.kitchens import SubgoalKitchen
+from tune_experiments.sama.tables import of_training, tables
+from tune_experiments.sama.trials import check, make_test_rounds, methods_of
+
+__all__ = ["SamaExperiment"]
+
+
+class SamaExperiment(Experiment):
+    """One table of SAMA's."""
+
+    def methods(self, config: SamaConfig) -> Sequence[str]:
+        """Every row in every kitchen."""
+        return methods_of(config)
+
+    def plan(
+        self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
+    ) -> TrialPlan | Curriculum:
+        """States, sub-goals and rewards from the planner, then PPO; rounds of fine-tuning where there are any."""
+        return plan(config, method, seed, trial_folder)
+
+    def evaluate(self, config: SamaConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Whole episodes under the planner."""
+        return self.evaluate_trial(config, method, policy, None)
+
+    def evaluate_trial(
+        self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
+    ) -> dict[str, Episodes]:
+        """The same where the planner reads a manual that was written for the trial."""
+        return evaluation.evaluate(config, method, policy, trial_folder)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption)
+
+    def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """How much of the rewards that a model wrote fell back on built-in ones."""
+        return of_training(method, rows)
+
+    def deviations(self, config: SamaConfig) -> Sequence[str]:
+        """Against the preset `paper`."""
+        return deviations(config, self.presets["paper"])
+
+    def check(self, config: SamaConfig) -> None:
+        """See that the planner can answer."""
+        check(config)
+
+    def shared(self, config: SamaConfig) -> contextlib.AbstractContextManager[None]:
+        """One endpoint for all trials of a run."""
+        return shared_endpoint(config)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, the planner's transcripts, and an episode of each method."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The beginning of an episode under the planner."""
+        return figures.video(loaded, seed)
+
+    def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
+        """Rounds in the run's first kitchen."""
+        return make_test_rounds(config, num_worlds)
