@@ -14,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "cluster" / "README.md", *ROOT.glob("docs/**/*.md")]
 )
-FILE = re.compile(r"\b(?:rl_envs|rl_models|tune_experiments|cluster|benchmarks|tests|docs)(?:/[\w.]+)*/[\w.]*\w\.\w+")
+FILE = re.compile(
+    r"\b(?:rl_envs|rl_models|tune_experiments|cluster|benchmarks|tests|examples|docs)(?:/[\w.]+)*/[\w.]*\w\.\w+"
+)
 MODULE = re.compile(r"python -m ((?:rl_envs|rl_models|tune_experiments|cluster|benchmarks)[\w.]*)")
 
 

@@ -80,7 +80,7 @@ def test_an_experiment_runs_outside_the_checkout_and_its_team_plays_in_another_f
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()
     elsewhere.mkdir()
-    command = (python, "-m", "tune_experiments.furnmove_sync", "--preset", "smoke", "--out", "run")
+    command = (python, "-m", "tune_experiments", "furnmove_sync", "--preset", "smoke", "--out", "run")
     run(*command, cwd=here)
     rows = [json.loads(line) for line in (here / "run" / "results.jsonl").read_text().splitlines()]
     assert {"sync_13_cordial", "marginal"} <= {row["method"] for row in rows}
