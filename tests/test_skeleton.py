@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -52,6 +53,22 @@ def test_every_direct_dependency_is_pinned() -> None:
     names = {canonical(re.match(r"[A-Za-z0-9._-]+", requirement)[0]) for requirement in wanted}  # type: ignore[index]
     assert names <= set(pins())
     assert pins()["torch"] == "2.13.0"
+
+
+def test_what_the_packages_import_is_declared() -> None:
+    """An installed wheel brings all of it; transformers brings what its own users import from beside it."""
+    extras = [line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines]
+    declared = {re.match(r"[A-Za-z0-9._-]+", line)[0] for line in PROJECT["project"]["dependencies"] + extras}  # type: ignore[index]
+    declared |= {"PIL", "tokenizers", "huggingface_hub", *PACKAGES, *sys.stdlib_module_names}
+    nodes = [
+        node
+        for name in PACKAGES
+        for path in (ROOT / name).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    assert {name.split(".")[0] for name in names} <= declared
 
 
 def test_the_installed_versions_are_the_pinned_ones() -> None:
