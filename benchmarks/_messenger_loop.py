@@ -13,10 +13,10 @@ import torch
 
 from benchmarks.harness.figures import RATIO, Figure
 from benchmarks.harness.training_loop import LoopTimes, time_loop
-from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import RELEASED, EmmaSizes
 from rl_models.schedule import Schedule
@@ -43,11 +43,11 @@ def measure_loops() -> Iterator[Figure]:
 def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
     """PPO from the first weights."""
     world = Messenger(WORLDS, stage=stage, max_sentences_per_cell=SENTENCES_PER_CELL)
-    sizes = EmmaSizes(world.num_agents, len(SYMBOLS), side=SIDE)
+    sizes = EmmaSizes(world.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
     encoder = made_up_encodings(world)
     policy = emma_team(EmmaTeamConfig(RELEASED), sizes, len(ACTIONS), lambda: encoder)
     extra = (GroundingLoss(Schedule.constant(grounding)),) if grounding else ()
-    objective = Ppo(epochs=EPOCHS, minibatches=MINIBATCHES, extra_losses=extra)
+    objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, extra_losses=extra)
     collector = Collector(world, policy, LENGTH, objective.needs_values)
     collector.reset(0)
     learner = Learner(policy, objective, OptimiserSettings())

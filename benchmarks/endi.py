@@ -17,14 +17,16 @@ from benchmarks._messenger_loop import PER_SECOND, SENTENCES_PER_CELL, made_up_e
 from benchmarks.harness.figures import RATIO, Figure
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.core.world import World
-from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import Rtfm
-from rl_models.algorithms.objective import Impala, Objective, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.emma_body import RELEASED, EmmaSizes
 from rl_models.networks.entity_divider import OTHERS
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
@@ -63,9 +65,9 @@ def time_messenger(shares_network: bool) -> LoopTimes:
     """PPO around a divided EMMA, from the first weights."""
     world = Messenger(WORLDS, stage=1, num_agents=AGENTS, max_sentences_per_cell=SENTENCES_PER_CELL)
     encoder = made_up_encodings(world)
-    config, sizes = DividedEmmaTeamConfig(EMMA, shares_network), EmmaSizes(AGENTS, len(SYMBOLS), side=SIDE)
+    config, sizes = DividedEmmaTeamConfig(EMMA, shares_network), EmmaSizes(AGENTS, len(SYMBOLS), len(AVATARS), SIDE)
     policy = divided_emma_team(config, sizes, len(ACTIONS), lambda: encoder)
-    objective = Ppo(epochs=EPOCHS, minibatches=MINIBATCHES, is_joint=False, extra_losses=LOSSES)
+    objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, is_joint=False, extra_losses=LOSSES)
     return _time(world, policy, objective, LENGTH, TURNS)
 
 

@@ -21,7 +21,7 @@ from rl_envs.furnmove.compiled_room import compile_room
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms.objective import Impala
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.policy import TeamPolicy

@@ -20,7 +20,7 @@ from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms import objective
+from rl_models.algorithms import impala
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
@@ -134,7 +134,7 @@ def _learning(learner: Learner) -> list[Watch]:
     return [
         *[Watch(loop, name, "batch") for name in ("to_batch", "take")],
         Watch(kind, "prepare", "returns"),
-        Watch(objective, "vtrace", "returns"),
+        Watch(impala, "vtrace", "returns"),
         Watch(kind, "loss", "loss"),
         Watch(kind, "_entropy", "entropy"),
         Watch(CoordinationLoss, "__call__", "cordial"),

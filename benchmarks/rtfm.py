@@ -27,7 +27,7 @@ from rl_envs.registry import make
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import Rtfm
-from rl_models.algorithms.objective import Impala
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.networks.reading import Sizes
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
@@ -81,12 +81,12 @@ def time_training(world: Rtfm, turns: int) -> LoopTimes:
     """IMPALA with the released network from its first weights."""
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = Sizes(world.num_agents, world.text_spec["document"].vocabulary, names)
-    policy, objective = reading_team(ReadingTeamConfig(), sizes, NUM_MOVES), Impala(sums_steps=True)
+    policy, objective = reading_team(ReadingTeamConfig(), sizes, NUM_MOVES), Impala(loss_reduction="sum_steps")
     collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
     collector.reset(0)
     if isinstance(world, Unharmed):
         spread_episodes(world)
-    learner = Learner(policy, objective, OptimiserSettings(kind="rmsprop"))
+    learner = Learner(policy, objective, OptimiserSettings(optimiser="rmsprop"))
     return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns)
 
 

@@ -58,7 +58,7 @@ def _figures(name: str, what: str, one: Workers, two: Workers, work: Any, turns:
 @contextlib.contextmanager
 def _algorithm(workers: Workers) -> Iterator[Any]:
     """FurnMove's algorithm on these processes; RLlib's own object."""
-    from rl_models.rllib.algorithm import TeamAlgorithm  # after Ray's environment is set
+    from rl_models.rllib.team_algorithm import TeamAlgorithm  # after Ray's environment is set
 
     plan = trials.plan(Config(methods=(METHOD,), workers=workers), METHOD, seed=0)
     with contextlib.closing(TeamAlgorithm(plan)) as algorithm:

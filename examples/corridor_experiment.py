@@ -27,8 +27,8 @@ from examples.agreement_loss import AgreementLoss
 from examples.corridor import LENGTH
 from examples.talking_network import TalkingConfig, talking_team
 from rl_envs import World, make
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
@@ -109,7 +109,7 @@ class CorridorExperiment(Experiment):
             make_world=make_corridors,
             build_policy=build,
             objective=Ppo(
-                entropy_weight=Schedule.linear(config.entropy_coef, 0.0, 2 * config.budget_env_steps // 3),
+                entropy_coef=Schedule.linear(config.entropy_coef, 0.0, 2 * config.budget_env_steps // 3),
                 extra_losses=(AgreementLoss(Schedule.constant(weight)),),
             ),
             optimiser=OptimiserSettings(learning_rate=Schedule.linear(rate, rate / 10, config.budget_env_steps)),

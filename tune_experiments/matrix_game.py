@@ -39,7 +39,7 @@ import torch
 
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
-from rl_models.algorithms.objective import Impala
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy
@@ -78,7 +78,7 @@ class Method:
 
     components: int
     """Mixture components m; 1 is the marginal policy."""
-    entropy_weight: float
+    entropy_coef: float
     """Bonus at the start; it falls linearly to 0 at `entropy_share` of the budget."""
 
 
@@ -118,7 +118,7 @@ class Config:
         check_some(self, "methods")
         check_at_least(1, self, "games", "updates_per_row", "budget_env_steps", "checkpoint_every_env_steps")
         check_at_least(1, self, "sync.components", "marginal.components")
-        check_at_least(0, self, "sync.entropy_weight", "marginal.entropy_weight")
+        check_at_least(0, self, "sync.entropy_coef", "marginal.entropy_coef")
         check_above(0, self, "learning_rate", "final_learning_rate", "temperature", "final_temperature")
         check_between(0, 0.99, self, "hold_share")
         check_between(0, 1, self, "entropy_share")
@@ -146,13 +146,15 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
     """One method with one seed; no RLlib, whose start would take longer than all of the training."""
     settings: Method = getattr(config, method)
     budget = config.budget_env_steps
-    entropy_weight = Schedule.linear(settings.entropy_weight, 0.0, config.entropy_share * budget)
+    entropy_coef = Schedule.linear(settings.entropy_coef, 0.0, config.entropy_share * budget)
     return TrialPlan(
         make_world=functools.partial(make, "matrix_game-v0", game=GAME),
         build_policy=functools.partial(constant_team, settings.components, 2, len(ACTIONS), seed),
-        objective=Impala(gamma=1.0, value_weight=0.25, entropy_weight=entropy_weight),
+        objective=Impala(gamma=1.0, entropy_coef=entropy_coef),
         optimiser=OptimiserSettings(
-            learning_rate=_annealed(config, config.learning_rate, config.final_learning_rate), epsilon=1e-8, clip=10.0
+            learning_rate=_annealed(config, config.learning_rate, config.final_learning_rate),
+            optimiser_epsilon=1e-8,
+            max_grad_norm=10.0,
         ),
         workers=Workers(worlds_per_runner=config.games, fragment_length=1),
         seed=seed,

@@ -24,7 +24,6 @@ from rl_models.batch import Batch, think, to_batch
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamOutput, TeamPolicy
-from rl_models.training.loop import minibatches
 from rl_models.training.text_cache import TextEncodings
 
 
@@ -105,7 +104,7 @@ def bare_seconds(
     batch = to_batch(fragment)
     prepared = objective.prepare(batch)
     _, acting = timed(_act, policy, batch, prepared["reward"].shape[1])
-    parts = list(minibatches(objective, prepared, 0))
+    parts = list(objective.minibatches(prepared, 0))
     _, learning = timed(_learn, policy, parts, extras)
     policy.zero_grad(set_to_none=True)
     return acting, learning

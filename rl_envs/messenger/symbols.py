@@ -24,8 +24,8 @@ ENTITIES = (
 FIRST_ENTITY = 2
 LAST_ENTITY = FIRST_ENTITY + len(ENTITIES) - 1
 NOTHING = 0
-WITHOUT_MESSAGE, WITH_MESSAGE = 15, 16
-"""Symbols of an avatar."""
+AVATARS = WITHOUT_MESSAGE, WITH_MESSAGE = 15, 16
+"""Symbols of an avatar, the last ones."""
 SYMBOLS = ("nothing", "reserved", *ENTITIES, "wall", "avatar", "avatar with message")
 """Name of every symbol. `reserved` and `wall` exist in the authors' table but in no observation."""
 

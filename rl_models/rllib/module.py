@@ -14,6 +14,7 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
+from rl_models.networks.speech import narrated
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.distribution import TeamDistribution, team_distribution
 
@@ -54,7 +55,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         state = batch[Columns.STATE_IN] if has_time else self.policy.initial_state(len(first))
         # Stock connectors cut sequences at episode ends, so no episode begins inside one.
         is_first = torch.zeros(first.shape[:2], dtype=torch.bool, device=first.device)
-        return self.policy(obs, state, is_first)
+        return self.policy(narrated(self.policy.network, obs), state, is_first)
 
     def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
         has_time = Columns.STATE_IN in batch

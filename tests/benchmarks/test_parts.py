@@ -12,8 +12,8 @@ from benchmarks.harness.training_loop import bare_seconds
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.tbone import TboneConfig
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 from rl_models.training.collector import Collector
@@ -100,7 +100,7 @@ def test_nothing_is_watched_afterwards_and_gradients_are_right():
 def test_the_parts_of_a_training_loop_add_up_to_all_that_was_watched(monkeypatch):
     monkeypatch.setattr(furnmove_profile, "TURNS", 1)
     world, policy = FurnMove(2, rooms=RoomStream(count=2)), tbone_team(TboneTeamConfig(SMALL, 2), **SIZES)
-    setting = furnmove_profile.Setting(world, policy, Ppo(epochs=1, minibatches=1), OptimiserSettings())
+    setting = furnmove_profile.Setting(world, policy, Ppo(num_epochs=1, num_minibatches=1), OptimiserSettings())
     figures = {figure.name: figure.value for figure in setting.figures("x")}
     costs = {name: value for name, value in figures.items() if f"{name}.share" in figures}
     shares = [value for name, value in figures.items() if name.endswith(".share")]
@@ -115,7 +115,7 @@ def test_the_parts_of_a_training_loop_add_up_to_all_that_was_watched(monkeypatch
 @pytest.mark.parametrize("build", [tbone_team, central_team])
 def test_bare_learning_reaches_every_parameter_of_any_joint_policy(build):
     config = TboneTeamConfig(SMALL, 2) if build is tbone_team else CentralTeamConfig(SMALL)
-    policy, objective = build(config, **SIZES), Ppo(epochs=1, minibatches=1)
+    policy, objective = build(config, **SIZES), Ppo(num_epochs=1, num_minibatches=1)
     collector = Collector(FurnMove(2, rooms=RoomStream(count=2)), policy, 3)
     collector.reset(0)
     reached = set()

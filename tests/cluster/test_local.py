@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -14,11 +13,15 @@ from cluster.testing.fault_injection.report import Finding, as_table
 from cluster.testing.listening import listeners
 from cluster.testing.local_cluster import LocalCluster, free_ports, wait_until
 from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, marked
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
 
 
-def start(mark, code="import time; time.sleep(100)"):
+WAITS = "import threading; threading.Event().wait()"
+
+
+def start(mark, code=WAITS):
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {MARK: mark})
 
 
@@ -27,10 +30,10 @@ def test_only_what_carries_the_mark_is_found_and_killed():
     name = f"test_{os.getpid()}"
     ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
     try:
-        wait_until(lambda: set(marked(name)) == {ours.pid, other_node.pid}, 20, "two processes")
-        assert "time.sleep(100)" in command_of(ours.pid)
+        wait_until(lambda: set(marked(name)) == {ours.pid, other_node.pid}, PATIENCE_SECONDS, "two processes")
+        assert WAITS in command_of(ours.pid)
         assert kill_marked(f"{name}/worker_1") == 1
-        assert ours.wait(10) < 0
+        assert ours.wait(PATIENCE_SECONDS) < 0
         assert is_alive(other_node.pid)
         assert is_alive(other_cluster.pid)
         assert kill_marked(name) == 1
@@ -45,10 +48,10 @@ def test_only_what_carries_the_mark_is_found_and_killed():
 @pytest.mark.processes
 def test_children_that_left_their_parent_and_their_session_are_found_too():
     name = f"orphans_{os.getpid()}"
-    child = "[sys.executable, '-c', 'import time; time.sleep(100)'], start_new_session=True"
+    child = f"[sys.executable, '-c', '{WAITS}'], start_new_session=True"
     parent = start(name, f"import subprocess, sys; subprocess.Popen({child})")
-    parent.wait(20)
-    wait_until(lambda: len(marked(name)) == 1, 20, "the orphan")
+    parent.wait(PATIENCE_SECONDS)
+    wait_until(lambda: len(marked(name)) == 1, PATIENCE_SECONDS, "the orphan")
     assert kill_marked(name) == 1
 
 
@@ -56,7 +59,7 @@ def test_children_that_left_their_parent_and_their_session_are_found_too():
 def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
     name = f"zombie_{os.getpid()}"
     process = start(name, "pass")
-    wait_until(lambda: not is_alive(process.pid), 20, "its end")
+    wait_until(lambda: not is_alive(process.pid), PATIENCE_SECONDS, "its end")
     assert marked(name) == []
     process.wait()
 
@@ -66,10 +69,10 @@ def test_a_process_of_ray_that_gives_itself_a_title_keeps_the_mark():
     """Titles are written over the environment by default, and what has lost its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)
     title = "ray::DashboardAgent"
-    code = f"import time, ray._raylet; ray._raylet.setproctitle('{title}'); time.sleep(100)"
+    code = f"import time, ray._raylet; ray._raylet.setproctitle('{title}'); time.sleep(100_000)"
     process = cluster._start("head", [sys.executable, "-c", code])
     try:
-        wait_until(lambda: command_of(process.pid) == title, 60, "its title")
+        wait_until(lambda: command_of(process.pid) == title, PATIENCE_SECONDS, "its title")
         assert marked(cluster.mark("head")) == [process.pid]
         assert cluster.nodes() == ["head"]
         assert cluster.kill_node("head") == 1
@@ -98,8 +101,9 @@ def test_free_ports_differ():
 
 
 def test_waiting_ends_with_what_was_waited_for():
-    begun = time.monotonic()
-    assert wait_until(lambda: time.monotonic() > begun + 0.1, 10, "") >= 0.1
+    looks = iter([False, False, True])
+    assert wait_until(lambda: next(looks), PATIENCE_SECONDS, "") > 0
+    assert next(looks, None) is None
     with pytest.raises(TimeoutError, match="after 0 s: never came"):
         wait_until(lambda: False, 0, "never came")
 

@@ -15,7 +15,7 @@ from rl_envs.messenger.world import SINGLE_PACE, TEAM_PACE
 from tests.golden.cases import own_or_golden
 from tests.golden.messenger_replay import Replay, events, touched
 
-RECORDINGS = [case for case in own_or_golden("*.npz", "messenger") if not case.values[0].stem.startswith("stats")]
+RECORDINGS = own_or_golden("*_stage[123].npz", "messenger")
 
 
 @pytest.mark.parametrize("path", RECORDINGS)

@@ -50,9 +50,12 @@ def request_for(
 
 
 def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
-    """The trial's plan, by its own configuration: methods may differ in their processes, and a search may vary them."""
+    """A trial's plan for whoever counts its costs: by its own configuration, which a search may vary.
+
+    Nothing is trained with it, so it needs nothing of the trial's folder, where `prepare` has not been yet.
+    """
     config = read_configuration(experiment, request["config"])
-    return experiment.plan(config, request["method"], request["seed"], Path(request["folder"]))
+    return experiment.plan(config, request["method"], request["seed"], None)
 
 
 def _places(parameters: dict[str, Any]) -> Any:

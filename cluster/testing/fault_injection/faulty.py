@@ -90,8 +90,9 @@ class FaultyFurnmove(furnmove_sync.FurnmoveSync):
         plan = super().plan(config, method, seed, trial_folder)
         plan = dataclasses.replace(plan, workers=Workers(runners=1, worlds_per_runner=16, fragment_length=10))
         if self._fault == "nan_gradient":
-            losses: Any = (*plan.objective.extra_losses, NanOnce())
-            return dataclasses.replace(plan, objective=dataclasses.replace(plan.objective, extra_losses=losses))
+            objective: Any = plan.objective  # a dataclass, as each of ours is
+            losses = (*objective.extra_losses, NanOnce())
+            return dataclasses.replace(plan, objective=dataclasses.replace(objective, extra_losses=losses))
         return dataclasses.replace(plan, make_world=functools.partial(make_world, plan, self._fault, trial_folder))
 
 

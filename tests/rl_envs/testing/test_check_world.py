@@ -1,7 +1,6 @@
 """Every world keeps the contract, and the check tells a broken rule by the right sentence."""
 
 import functools
-import importlib.util
 
 import pytest
 
@@ -44,16 +43,9 @@ CASES = [
 ]
 
 
-def skip_if_absent(world_id):
-    """Worlds may be registered ahead of their code."""
-    if importlib.util.find_spec(WORLDS[world_id].split(":")[0]) is None:
-        pytest.skip(f"{world_id} is registered but not written yet")
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(("world_id", "arguments"), CASES)
 def test_registered_worlds_keep_the_contract(world_id, arguments):
-    skip_if_absent(world_id)
     check_registered(world_id, **arguments)
 
 
@@ -82,7 +74,6 @@ def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
 def test_views_of_registered_worlds_pass_every_librarys_check(world_id, arguments, capsys):
     from rl_envs.testing.wrappers import check_views
 
-    skip_if_absent(world_id)
     check_views(world_id, **arguments)
 
 

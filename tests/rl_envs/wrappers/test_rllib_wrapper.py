@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rl_envs.registry import WORLDS, register
+from rl_envs.wrappers import rllib
 from tests.toy_worlds import Errands
 
-rllib = pytest.importorskip("rl_envs.wrappers.rllib")
 STILL = {"go": 0, "say": 0}
 
 

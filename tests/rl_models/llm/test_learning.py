@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.networks.speech import MESSAGES
 from rl_models.schedule import Schedule
@@ -35,7 +35,7 @@ def right_things(heard):
         one.reset(0)
     learner = Learner(
         policy,
-        Ppo(epochs=4, minibatches=2, gamma=0.0, is_joint=False),
+        Ppo(num_epochs=4, num_minibatches=2, gamma=0.0, is_joint=False),
         OptimiserSettings(learning_rate=Schedule.constant(1e-2)),
     )
     scores = []

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import think, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.division import division_probe

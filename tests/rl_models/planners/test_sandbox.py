@@ -218,7 +218,8 @@ def test_even_code_that_broke_the_rules_cannot_raise_its_limits(monkeypatch):
 def test_a_process_that_hangs_is_killed(monkeypatch):
     monkeypatch.setattr("rl_models.planners.sandbox.process.check_source", lambda text: None)
     source = body(f"{MODULES}['signal'].pause()", "return 1")
-    reward = SandboxedReward(source, SandboxLimits(answer_seconds=0.5))
+    reward = SandboxedReward(source)
+    reward._limits = SandboxLimits(answer_seconds=0.5)
     with pytest.raises(RewardFailedError, match=r"did not answer within 0\.5"):
         reward.evaluate([({}, {})])
     assert reward._process.returncode is not None

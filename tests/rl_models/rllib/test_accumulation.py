@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -14,7 +14,7 @@ from tests.rl_models.rllib.small import build_team, make_rooms, plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 SETTINGS = OptimiserSettings(
-    learning_rate=Schedule.constant(1e-2), critic_learning_rate=Schedule.constant(3e-3), amsgrad=True, clip=1e9
+    learning_rate=Schedule.constant(1e-2), critic_learning_rate=Schedule.constant(3e-3), amsgrad=True, max_grad_norm=1e9
 )
 PARTS = {"epochs": 4, "minibatches": 2, "accumulate": 2}
 

@@ -177,5 +177,5 @@ def test_all_that_is_annealed_ends_with_the_budget(config):
         made = plan(config, method, 0)
         end = Progress(env_steps=config.budget_env_steps)
         assert made.optimiser.learning_rate.at(end) == pytest.approx(config.final_learning_rate)
-        assert made.objective.entropy_weight.at(end) == 0
+        assert made.objective.entropy_coef.at(end) == 0
         assert made.optimiser.learning_rate.at(Progress()) == config.learning_rate

@@ -99,12 +99,9 @@ def test_it_has_the_same_name_however_it_is_started(outside, tmp_path, words):
         file.write_text(asks)
     words = [word.format(file=file, name=name) for word in words]
     words += ["--help"] if "tune_experiments" in words else []
+    surroundings = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, *words],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path / "code",
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [sys.executable, *words], capture_output=True, text=True, cwd=tmp_path / "code", env=surroundings
     )
     assert done.returncode == 0, done.stderr
     assert (f"{name}:EXPERIMENT" if "--help" not in words else "Presets: smoke, laptop, paper.") in done.stdout

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import save_checkpoint
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.experiment.config_json import config_to_json
@@ -61,8 +62,8 @@ def stage(sync):
     loaded = load_policy(sync)
     world = loaded.experiment.test_world(loaded.config, 1)
 
-    def start(checkpoint=sync, patience_seconds=120.0):
-        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, patience_seconds)
+    def start(checkpoint=sync):
+        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, PATIENCE_SECONDS)
 
     return world, world.reset(SEED), start
 
@@ -116,7 +117,7 @@ def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
     pipes = [{}, {}, {}]
     for one, other in itertools.combinations(range(3), 2):
         pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
-    talks = [Talk(agent, pipes[agent], 10.0) for agent in range(3)]
+    talks = [Talk(agent, pipes[agent], PATIENCE_SECONDS) for agent in range(3)]
     said = [torch.full((1, 1, 4), float(agent)) for agent in range(3)]
     with ThreadPoolExecutor(3) as threads:
         heard = list(threads.map(lambda talk, message: talk.exchange(message), talks, said))
@@ -237,13 +238,10 @@ def test_control_c_leaves_nobody_behind(sync):
     with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=hears, **pipes) as run:
         assert run.stdout.readline().startswith("2 processes")
         os.killpg(run.pid, signal.SIGINT)
-        _, complaints = run.communicate(timeout=60)
+        _, complaints = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 130
     assert complaints == "interrupted\n"
-    deadline = time.monotonic() + 30
-    while group_is_alive(run.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not group_is_alive(run.pid)
+    wait_until(lambda: not group_is_alive(run.pid), PATIENCE_SECONDS, "somebody was left behind")
 
 
 def group_is_alive(group):

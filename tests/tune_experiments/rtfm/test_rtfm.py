@@ -7,7 +7,8 @@ import pytest
 
 from rl_envs.rock_paper_scissors.splits import triples
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -70,9 +71,14 @@ def test_the_paper_preset_has_the_published_constants(presets):
     config, trial = presets["paper"], plan(presets["paper"], "txt2pi", 0)
     objective, optimiser = trial.objective, trial.optimiser
     assert isinstance(objective, Impala)
-    assert objective.sums_steps
-    assert (objective.gamma, objective.value_weight, objective.entropy_weight.at(Progress())) == (0.99, 0.25, 0.005)
-    assert (optimiser.kind, optimiser.epsilon, optimiser.betas[1], optimiser.clip) == ("rmsprop", 0.01, 0.99, 40)
+    assert objective.loss_reduction == "sum_steps"
+    assert (objective.gamma, objective.value_coef, objective.entropy_coef.at(Progress())) == (0.99, 0.25, 0.005)
+    assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.betas[1], optimiser.max_grad_norm) == (
+        "rmsprop",
+        0.01,
+        0.99,
+        40,
+    )
     rates = [optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 5 * 10**7, 10**8)]
     np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 0], atol=1e-12)
     assert (trial.workers.runners * trial.workers.worlds_per_runner, trial.workers.fragment_length) == (24, 80)

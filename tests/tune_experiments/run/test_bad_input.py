@@ -22,6 +22,7 @@ from rl_envs.furnmove.splits import RoomStream, rooms_of
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_models.training.checkpoint import save_checkpoint
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.errors import UserError
@@ -42,9 +43,8 @@ def complaint(*command, address=DEAD):
     environment = os.environ | {"RAY_ADDRESS": address, "OMP_NUM_THREADS": "1"}
     if not address:
         del environment["RAY_ADDRESS"]
-    done = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120
-    )
+    words = [sys.executable, *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=PATIENCE_SECONDS)
     return checked(done.returncode, done.stderr)
 
 
@@ -114,14 +114,14 @@ def test_help_names_every_preset(capsys):
         ("--workers.worlds-per-runner", -1),
         ("--workers.runners", -1),
         ("--workers.fragment-length", 0),
-        ("--learner.minibatches", 0),
+        ("--learner.num-minibatches", 0),
         ("--learner.gamma", "nan"),
-        ("--learner.lambda_", 1.5),
+        ("--learner.gae-lambda", 1.5),
         ("--num-agents", 0),
         ("--marginal.learning-rate", -1.0),
         ("--network.hidden", 0),
         ("--sync.learning-rate", "inf"),
-        ("--marginal.entropy-weight", "nan"),
+        ("--marginal.entropy-coef", "nan"),
     ],
 )
 def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, flag, value):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
@@ -17,9 +16,10 @@ from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
 from tests.rl_models.chat.loopback import Loopback, Step, say
-from tests.rl_models.planners.kitchens import features, roll
-from tests.rl_models.planners.play import play
+from tests.tune_experiments.sama.kitchens import roll
+from tests.tune_experiments.sama.play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.features import features_of
 
 pytestmark = pytest.mark.processes
 
@@ -51,8 +51,8 @@ MOST_LATE = 3
 class Script:
     """Hostile code for every reward; of allocations each third is good, all other answers are late or bad."""
 
-    def __init__(self):
-        self.code = self.bad = 0
+    def __init__(self, most_late=MOST_LATE):
+        self.most_late, self.code, self.bad = most_late, 0, 0
 
     def __call__(self, body, number):
         system = body["messages"][0]["content"]
@@ -62,24 +62,24 @@ class Script:
         if number % 3 == 0 and "numbers" in system:
             return say('{"thoughts": "ok", "numbers": [2, 1]}')
         self.bad += 1
-        if self.bad <= MOST_LATE:
-            return say("late", delay=5)
+        if self.bad <= self.most_late:
+            return Step(is_late=True)
         return BAD_ANSWERS[self.bad % len(BAD_ANSWERS)]()
 
 
 def run(settings, folder):
     """The whole pipeline on a small scale; returns everything that came out of it."""
-    domain = KitchenDomain(LAYOUTS[LAYOUT], LAYOUT)
+    domain = KitchenDomain(LAYOUT)
     caller = open_caller(settings, domain, folder)
     paragraphs = ["The chef carries an onion to the pot. The soup goes to the hatch with a dish."]
-    manual = write_manual(caller, "Overcooked", paragraphs, domain.objects)
+    manual = write_manual(caller, "Overcooked", paragraphs, domain)
     objects = extract_objects(caller, domain, manual)
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
     plans = planner.plan(states)
-    subgoals = without_doubles(caller, [text for plan in plans for text in plan.told])
+    subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.told])
     kitchen, _, transitions = roll(LAYOUT)
-    designer = RewardDesigner(caller, domain, features(kitchen), transitions, manual)
+    designer = RewardDesigner(caller, domain, features_of(kitchen), transitions, manual)
     designed = designer.design("code", [valid.text for valid in domain.subgoals])
     loop = PlanningLoop(planner, most_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
@@ -95,7 +95,7 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
         lambda self, source, *a: (sandboxed(self, source, *a), started.append(source))[0],
     )
     chat = ChatSettings(
-        endpoint=EndpointSettings(timeout_seconds=0.4, tries=2, first_pause_seconds=0.0),
+        endpoint=EndpointSettings(tries=2, first_pause_seconds=0.0),
         budget=Budget(calls_per_minute=1e9),
     )
     settings = PlannerSettings(backend="openai", model="m", concurrency=1, most_attempts=2, chat=chat)

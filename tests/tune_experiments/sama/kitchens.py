@@ -4,26 +4,17 @@ import functools
 
 import numpy as np
 
-from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.words import NOTHING, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.rewards import Transitions
 from tune_experiments.sama.kitchen.domain import KitchenDomain
-from tune_experiments.sama.kitchen.features import kitchen_features
 
 
 def open_kitchen(layout, worlds=1, **arguments):
     world = Overcooked(worlds, layout=layout, actions="any", **arguments)
     world.reset(0)
     return world
-
-
-def features(kitchen):
-    def test(deed, thing, place, count, previous, current):
-        return reached(kitchen, Goal(deed, thing, place, count), previous, current)
-
-    return kitchen_features(test, len(kitchen.pots))
 
 
 class WalkingCooks:
@@ -90,7 +81,7 @@ def texts(world):
 def roll(layout, worlds=64, steps=60, seed=0):
     """Play of walking cooks who are told random sub-goals: states before and after each step, and their texts."""
     world = open_kitchen(layout, worlds)
-    domain = KitchenDomain(world.kitchen.rows, layout)
+    domain = KitchenDomain(layout)
     world.restore(read_states(world.kitchen, domain.diverse_states(worlds, seed)))
     cooks = WalkingCooks(world, domain.kinds, seed)
     numbers = np.random.default_rng(seed)

@@ -17,8 +17,9 @@ from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner
 from rl_models.planners.sandbox.process import SandboxedReward
-from tests.rl_models.planners.kitchens import features, roll
 from tests.rl_models.planners.processes import sandboxes
+from tests.tune_experiments.sama.kitchens import roll
+from tune_experiments.sama.kitchen.features import features_of
 
 
 class Saying:
@@ -34,7 +35,7 @@ class Saying:
 
 def designer(layout, transport):
     kitchen, domain, transitions = roll(layout)
-    table = features(kitchen)
+    table = features_of(kitchen)
     return RewardDesigner(Caller(Asker(transport, 1), "m"), domain, table, transitions), domain, table, transitions
 
 
@@ -140,8 +141,8 @@ def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     kitchen, domain, play = roll("cramped_room")
     failing = FUNCTION + "return 1 // (current['served'] - previous['served'])"
     designed = [DesignedReward(SERVE, "code", failing)]
-    with RewardBook(designed, domain, features(kitchen), lambda state: [text for text, _ in play.texts]) as book:
-        truth = compile_predicate(BUILTIN, features(kitchen))(play.previous, play.current)
+    with RewardBook(designed, domain, features_of(kitchen), lambda state: [text for text, _ in play.texts]) as book:
+        truth = compile_predicate(BUILTIN, features_of(kitchen))(play.previous, play.current)
         subgoals = np.zeros(truth.shape, int)
         for _ in range(2):
             assert (book.reached(subgoals, play.previous, play.current) == truth).all()
@@ -159,7 +160,7 @@ def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, re
     kitchen, domain, play = roll("cramped_room")
     own = builtin_of(domain, ONION)
     designed = [DesignedReward(SERVE, "code", code), dataclasses.replace(own, fell_back=True), own]
-    with RewardBook(designed, domain, features(kitchen), lambda state: [text for text, _ in play.texts]) as book:
+    with RewardBook(designed, domain, features_of(kitchen), lambda state: [text for text, _ in play.texts]) as book:
         book.reached(np.zeros((len(play.texts), 2), int), play.previous, play.current)
         assert book.has_fallen_back.tolist() == [True, True, False]
         assert reason in book.failures[SERVE]
@@ -176,5 +177,5 @@ def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
     monkeypatch.setattr(reward_book, "SandboxedReward", second_fails)
     designed = [DesignedReward(text, "code", domain.code(text)) for text in (SERVE, ONION)]
     with pytest.raises(OSError, match="no more processes"):
-        RewardBook(designed, domain, features(kitchen), list)
+        RewardBook(designed, domain, features_of(kitchen), list)
     assert sandboxes() == set()

@@ -14,8 +14,7 @@ from rl_models.rllib.env_runner import episode_means, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
-
-Tensors = dict[str, dict[str, Any]]
+from rl_models.training.algorithm import Tensors
 
 
 class TeamAlgorithm:
