@@ -20,6 +20,8 @@ os.environ.pop("RAY_ADDRESS", None)
 import hypothesis
 import pytest
 
+pytest_plugins = ["tests.tiers", "pytester"]
+
 # The same examples every time, however long the machine takes over each.
 hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("concord")

@@ -39,7 +39,7 @@ class ScriptedCooks:
         """Actions for the present moment of the world.
 
         Args:
-            heard: [B][N], the errand that each agent was asked to do; None for nothing. Without it all are deaf.
+            heard: `[B][N]`, the errand that each agent was asked to do; None for nothing. Without it all are deaf.
 
         Returns:
             [B, N] int64; waiting for agents that do not decide.

@@ -21,7 +21,7 @@ from rl_envs.salad.teacher import hear, messages
 from rl_envs.salad.world import Salad
 
 Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
-"""From situations [B, N, F] and the scripted teacher's messages [B][N] to messages [B][N]."""
+"""From situations [B, N, F] and the scripted teacher's messages `[B][N]` to messages `[B][N]`."""
 
 
 @dataclass(frozen=True)

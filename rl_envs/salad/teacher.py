@@ -36,7 +36,7 @@ _ERRANDS = {words: errand for errand, words in WORDS.items()}
 
 
 def errands(world: Salad) -> list[list[Errand]]:
-    """[B][N], what every agent should do now, seen from above."""
+    """`[B][N]`, what every agent should do now, seen from above."""
     belief, available = truth(world)
     planned = []
     for row in range(world.num_worlds):
@@ -47,7 +47,7 @@ def errands(world: Salad) -> list[list[Errand]]:
 
 
 def messages(world: Salad) -> list[list[str]]:
-    """[B][N], what every agent should tell the other now."""
+    """`[B][N]`, what every agent should tell the other now."""
     return [[say(agent, team) for agent in range(world.num_agents)] for team in errands(world)]
 
 

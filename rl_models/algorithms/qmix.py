@@ -7,6 +7,8 @@ networks to their targets (`after_step`). RLlib has no QMIX any more; it takes t
 
 from __future__ import annotations
 
+from pydantic import NonNegativeFloat
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
@@ -34,9 +36,9 @@ class QmixLearnerConfig(OptimiserConfig):
 
     optimiser: OptimiserName = "rmsprop"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
-    max_grad_norm: float = 10.0
+    max_grad_norm: NonNegativeFloat = 10.0
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
-    final_learning_rate_share: float = 1.0
+    final_learning_rate_share: Share = 1.0
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: float = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""

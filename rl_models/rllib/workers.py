@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
-
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ def start(mark, code=WAITS):
     return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {MARK: mark})
 
 
+@pytest.mark.processes
 def test_only_what_carries_the_mark_is_found_and_killed():
     name = f"test_{os.getpid()}"
     ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
@@ -44,6 +45,7 @@ def test_only_what_carries_the_mark_is_found_and_killed():
             process.wait()
 
 
+@pytest.mark.processes
 def test_children_that_left_their_parent_and_their_session_are_found_too():
     name = f"orphans_{os.getpid()}"
     child = f"[sys.executable, '-c', '{WAITS}'], start_new_session=True"
@@ -53,6 +55,7 @@ def test_children_that_left_their_parent_and_their_session_are_found_too():
     assert kill_marked(name) == 1
 
 
+@pytest.mark.processes
 def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
     name = f"zombie_{os.getpid()}"
     process = start(name, "pass")
@@ -61,6 +64,7 @@ def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
     process.wait()
 
 
+@pytest.mark.processes
 def test_a_process_of_ray_that_gives_itself_a_title_keeps_the_mark():
     """Titles are written over the environment by default, and what has lost its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)

@@ -11,6 +11,8 @@ import pytest
 from cluster.testing.local_cluster import wait_until
 from tests.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.processes
+
 SCRIPT = Path(__file__).resolve().parents[2] / "cluster" / "slurm" / "concord.sbatch"
 TOKEN = "a" * 64
 

@@ -6,6 +6,10 @@ EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its
 
 from __future__ import annotations
 
+from rl_models.algorithms.optimiser import Share
+
+from pydantic import PositiveFloat
+
 import dataclasses
 import os
 from dataclasses import dataclass, field
@@ -18,7 +22,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
+from tune_experiments.experiment.checks import check_above, check_at_least, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -33,9 +37,9 @@ _ByStage: TypeAlias = tuple[float, float, float]
 class MessengerLearnerConfig(LearnerConfig):
     """How all rows learn. A triple holds one number for each of MESSENGER's stages."""
 
-    final_learning_rate_share: float = 0.05
+    final_learning_rate_share: Share = 0.05
     """Share of the learning rate, from 0 to 1, to which it falls in a stage's budget; the release has 1."""
-    optimiser_epsilon: float = 1e-8
+    optimiser_epsilon: PositiveFloat = 1e-8
     """Constant above 0 that the optimiser adds to its denominators."""
     gamma: _ByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
     """Discounts of an env step, from 0 to 1, by stage, as in the release."""

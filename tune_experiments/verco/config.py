@@ -5,6 +5,10 @@ Constants of the published agents are the preset `paper`. How settings become a 
 
 from __future__ import annotations
 
+from rl_models.algorithms.optimiser import Share
+
+from pydantic import NonNegativeFloat
+
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +82,7 @@ class VercoLearnerConfig(LearnerConfig):
     """Weight of the squared value error in the loss, at least 0."""
     final_entropy_coef: float | None = 0.002
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: NonNegativeFloat = 0.5
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
 
 

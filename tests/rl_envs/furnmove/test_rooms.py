@@ -91,6 +91,7 @@ def test_laptop_rooms_have_9_to_12_cells_a_side_and_little_furniture():
     assert abs(np.mean([room.tv_cells.any(0).sum() for room in rooms]) - 66) < 8
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("size", SIZES)
 def test_a_seed_makes_the_same_room_in_every_process(size):
     program = (

@@ -359,6 +359,7 @@ def command(*arguments):
     return subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
+@pytest.mark.processes
 def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path):
     path = tmp_path / "starts.json"
     words = ("--rooms", "test", "--room-size", "laptop", "--num-rooms", 4, "--agents", 3, "--per-room", 6)
@@ -368,6 +369,7 @@ def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path):
     assert load_starts(path) == make_starts(rooms_of("test", "laptop")[:4], 3, 6)
 
 
+@pytest.mark.processes
 def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_path):
     save_room(type(OPEN)("mine", OPEN_ROOM.agent_cells, OPEN_ROOM.tv_cells, OPEN_ROOM.drawing), tmp_path / "mine.json")
     path = tmp_path / "starts.json"
@@ -376,6 +378,7 @@ def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_pat
     assert "16 starts of 2 agents" in told.stdout and "(mine, floorplan229, ..., valid_stream_0_5)" in told.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -16,11 +16,13 @@ FORMS = [
 ]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("arguments", FORMS, ids=str)
 def test_every_form_keeps_the_contract(arguments):
     check_registered("overcooked-v0", **arguments)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_kitchen_keeps_the_contract(layout):
     check_registered("overcooked-v0", layout=layout, max_episode_steps=60)

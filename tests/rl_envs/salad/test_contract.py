@@ -21,6 +21,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("arguments", FORMS, ids=str)
 def test_every_form_keeps_the_contract(arguments):
     check_registered("salad-v0", **arguments)

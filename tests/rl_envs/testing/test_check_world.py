@@ -43,11 +43,13 @@ CASES = [
 ]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("world_id", "arguments"), CASES)
 def test_registered_worlds_keep_the_contract(world_id, arguments):
     check_registered(world_id, **arguments)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_a_world_that_uses_all_of_the_contract_keeps_it(num_agents):
     arguments = {"num_agents": num_agents}
@@ -58,6 +60,7 @@ def test_a_check_may_be_shorter_than_an_episode():
     check_world(functools.partial(Errands, max_episode_steps=1000), env_steps=5)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("world", "sentence"), BROKEN, ids=[world.__name__ for world, _ in BROKEN])
 def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)

@@ -262,6 +262,7 @@ print(list(env.reset(seed=0)[0]), env.agents, env.possible_agents)
 """
 
 
+@pytest.mark.processes
 def test_the_order_of_agents_does_not_depend_on_the_hash_seed():
     outputs = {
         subprocess.run(

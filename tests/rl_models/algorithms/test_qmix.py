@@ -245,6 +245,7 @@ def trained_on_the_two_step_game(mixing_hidden):
     return policy
 
 
+@pytest.mark.learns
 def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
     policy = trained_on_the_two_step_game(mixing_hidden=8)
     assert play(policy) == 8.0

@@ -31,6 +31,7 @@ Asker(Silent(), concurrency=2).ask(questions)
 """
 
 
+@pytest.mark.processes
 def test_an_interrupted_run_does_not_wait_for_answers_that_never_come():
     with subprocess.Popen([sys.executable, "-c", SILENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

@@ -123,6 +123,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.processes
 def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(tmp_path):
     path = tmp_path / "chat.jsonl"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("one", "two")]

@@ -130,6 +130,7 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
     np.testing.assert_allclose(fragment.steps["final_values"][world_row, moment], values, atol=1e-5)
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize(("variant", "objective"), [(name, Ppo) for name in sorted(VARIANTS)] + [("endi_dis", Impala)])
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_every_variant_trains(backbone, agents, variant, objective):

@@ -118,6 +118,7 @@ def _fail_without_a_file() -> None:
     raise OSError("of no file")
 
 
+@pytest.mark.processes
 def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     script = (
         "import sys; from tune_experiments.experiment.errors import exits_with_one_sentence as wrap\n"

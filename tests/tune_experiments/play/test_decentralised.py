@@ -79,6 +79,7 @@ def is_alive(pid):
 SYNC = "each tells each other agent {} bytes, in 2 messages"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("experiment", "method", "agents", "rounds", "exchanged"),
     [
@@ -104,6 +105,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
 
 
+@pytest.mark.processes
 def test_play_tells_the_same_chosen_episode_with_and_without_the_flag(sync, capsys):
     assert after_training(["play", str(sync)]) == 0
     together = capsys.readouterr().out.splitlines()
@@ -154,6 +156,7 @@ def sockets(pid):
     return {link for link in links if link.startswith("socket:")}
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux which files a process holds")
 def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_between_agents(stage):
     world, obs, start = stage
@@ -177,6 +180,7 @@ def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_betw
     assert len(ours.union(*theirs)) == 6, "no end has two owners"
 
 
+@pytest.mark.processes
 def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage):
     """The sentence names the one that died, although the others find it out first and leave."""
     _, obs, start = stage
@@ -189,6 +193,7 @@ def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage
     assert not any(is_alive(process.pid) for process in team.processes)
 
 
+@pytest.mark.processes
 def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest(stage):
     _, obs, start = stage
     with start() as team:
@@ -200,6 +205,7 @@ def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest
     assert not any(is_alive(process.pid) for process in team.processes)
 
 
+@pytest.mark.processes
 def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     _, obs, start = stage
     with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="is no checkpoint dir") as told:
@@ -223,6 +229,7 @@ def test_a_team_without_parts_is_refused_in_a_sentence(experiment, method, team,
     assert said.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_control_c_leaves_nobody_behind(sync):
     """Pressed while the processes start: everybody in the terminal gets it."""
     command = [sys.executable, "-m", "tune_experiments", "play", str(sync), "--decentralised"]

@@ -18,6 +18,8 @@ from rl_models.training.checkpoint import load_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tests.tune_experiments.run.halting import HALTED, HALTS_AT
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[3]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
 SETTINGS = {

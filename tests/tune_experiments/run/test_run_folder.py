@@ -131,6 +131,7 @@ def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
         RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
 
 
+@pytest.mark.processes
 def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
     ready, release = os.pipe(), os.pipe()
     child = os.fork()

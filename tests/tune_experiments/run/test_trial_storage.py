@@ -73,6 +73,7 @@ def _holds(folder, has_begun, may_end):
         may_end.wait(PATIENCE_SECONDS)
 
 
+@pytest.mark.processes
 def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
     context = multiprocessing.get_context("fork")
     has_begun, may_end = context.Event(), context.Event()

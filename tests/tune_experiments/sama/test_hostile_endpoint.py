@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
@@ -18,6 +20,8 @@ from tests.tune_experiments.sama.kitchens import roll
 from tests.tune_experiments.sama.play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 from tune_experiments.sama.kitchen.features import features_of
+
+pytestmark = pytest.mark.processes
 
 LAYOUT = "cramped_room"
 HEAD = "def reward(previous, current):\n    "

@@ -39,6 +39,7 @@ def designer(layout, transport):
     return RewardDesigner(Caller(Asker(transport, 1), "m"), domain, table, transitions), domain, table, transitions
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("source", "layout"),
     [*(("predicate", name) for name in LAYOUTS), ("code", "cramped_room"), ("code", "counter_circuit_o_1order")],
@@ -92,6 +93,7 @@ def test_a_predicate_that_is_wrong_is_asked_again_and_then_done_without(reply, r
 FUNCTION = "def reward(previous, current):\n    "
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -111,6 +113,7 @@ def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
     assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
 
 
+@pytest.mark.processes
 def test_code_and_predicates_give_the_same_rewards():
     kitchen, domain, _ = roll("forced_coordination", worlds=1, steps=1)
 
@@ -133,6 +136,7 @@ def test_code_and_predicates_give_the_same_rewards():
     assert (found[0] == found[2]).all()
 
 
+@pytest.mark.processes
 def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     kitchen, domain, play = roll("cramped_room")
     failing = FUNCTION + "return 1 // (current['served'] - previous['served'])"

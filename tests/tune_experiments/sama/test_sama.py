@@ -187,6 +187,7 @@ def test_states_to_learn_from_are_diverse_and_validation_has_others():
     assert len(set(lessons[0].pairs)) == len(lessons[0].pairs)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("source", ["predicate", "code"])
 def test_rewards_that_the_rules_write_pass_their_trial_on_random_play(source):
     lessons = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 60, source, 0)
