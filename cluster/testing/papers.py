@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.submission import Submission
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.processes import marked
 from cluster.testing.stranger import STRANGERS, refusal
+from cluster.testing.submission import Submission
 from tune_experiments.run.tensorboard_events import PATTERN
 
 EXPERIMENTS = (

@@ -17,10 +17,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster.submission import Submission, TrialFolder
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
 from cluster.testing.processes import command_of, marked
+from cluster.testing.submission import Submission, TrialFolder
 from tune_experiments.experiment.errors import exits_with_one_sentence
 
 FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-steps", "1000000000"]

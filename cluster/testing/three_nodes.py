@@ -11,11 +11,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from cluster.submission import Submission, TrialFolder
 from cluster.testing.listening import listeners
 from cluster.testing.local_cluster import LocalCluster, wait_until
 from cluster.testing.processes import marked
 from cluster.testing.stranger import STRANGERS, refusal
+from cluster.testing.submission import Submission, TrialFolder
 
 EXPERIMENT, METHOD = "furnmove_sync", "sync_13_cordial"
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--budget-env-steps", "4000", "--checkpoint-every-env-steps", "640"]

@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from cluster.testing.fault_injection import inside, jobs
+from cluster.testing.fault_injection import faults, inside
 from cluster.testing.fault_injection.report import Finding, as_table
 from cluster.testing.local_cluster import ROOT, LocalCluster
 from cluster.testing.processes import marked
 
-DRILLS = {**jobs.DRILLS, **inside.DRILLS}
+DRILLS = {**faults.DRILLS, **inside.DRILLS}
 
 
 def main() -> int:
@@ -35,7 +35,7 @@ def main() -> int:
             begun = time.monotonic()
             findings.append(_run(name, cluster))
             print(f"[{time.monotonic() - begun:4.0f} s] {findings[-1]}", flush=True)
-    table = as_table(findings, jobs.INTERVAL)
+    table = as_table(findings, faults.INTERVAL)
     print(f"\n{table}\n{len(marked(cluster.name))} processes left", flush=True)
     if words.write is not None:
         words.write.write_text(_page(table))
@@ -47,7 +47,7 @@ def _run(name: str, cluster: LocalCluster) -> Finding:
         return DRILLS[name](cluster)
     except (RuntimeError, TimeoutError) as error:
         print(error, flush=True)
-        jobs.end_all(cluster)  # what it was about must not be in the next one's way
+        faults.end_all(cluster)  # what it was about must not be in the next one's way
         return Finding(name.replace("_", " "), 0, float("nan"), str(error).splitlines()[0], False)
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cluster.submission import TrialFolder
 from cluster.testing.fault_injection.faulty import AT_UPDATE, FAULTS
 from cluster.testing.fault_injection.report import Finding
 from cluster.testing.local_cluster import ROOT, LocalCluster
+from cluster.testing.submission import TrialFolder
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 
 __all__ = ["DRILLS", "FRAGMENT_SECONDS"]

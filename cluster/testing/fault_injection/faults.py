@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cluster.submission import Submission, TrialFolder
 from cluster.testing.fault_injection.report import Finding
 from cluster.testing.local_cluster import LocalCluster, wait_until
 from cluster.testing.processes import command_of, marked
+from cluster.testing.submission import Submission, TrialFolder
 from rl_models.training.checkpoint import newest_whole_checkpoint
 
 __all__ = ["DRILLS", "INTERVAL", "end_all"]
