@@ -10,7 +10,7 @@ import pytest
 import ray
 import torch
 
-from cluster.testing.listening import listeners
+from cluster.testing.processes import listeners
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.rllib.algorithm import TeamAlgorithm
 from rl_models.schedule import Progress
