@@ -1,6 +1,6 @@
-"""Worlds by id. A new world adds one line to `WORLDS`.
+"""The worlds by id. A new world adds one line to `WORLDS`.
 
-Ids read `family-vN`; N rises whenever a trained agent would see anything different.
+An id reads `name-vN`; N rises with every change that a trained agent would notice.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ WORLDS = {
 
 
 def register(world_id: str, entry_point: str) -> None:
-    """Add a world of your own: `entry_point` reads `package.module:Class`."""
+    """Add a world of your own; `entry_point` has the form `package.module:Class`."""
     WORLDS[world_id] = entry_point
 
 
 def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
-    """Build `num_worlds` worlds of a registered kind.
+    """Build a batch of `num_worlds` worlds; `arguments` are the keyword arguments of the world's class.
 
     Raises:
-        ValueError: unknown id; the sentence names the nearest known one.
+        ValueError: the id is unknown; the message names the nearest known id.
     """
     if world_id not in WORLDS:
         near = difflib.get_close_matches(world_id, WORLDS, n=1)

@@ -27,7 +27,7 @@ def num_channels(num_agents: int) -> int:
     return 5 + 4 * (num_agents - 1)
 
 
-class Viewer:
+class Observer:
     """Cuts the agents' observations out of padded bit maps of one width."""
 
     def __init__(self, padded_width: int, num_agents: int) -> None:
@@ -41,7 +41,7 @@ class Viewer:
         self._num_agents = num_agents
         self._scratch = np.empty((0, num_agents, VIEW * VIEW), np.int64)
 
-    def view(self, maps: Array, cells: Array, headings: Array) -> Array:
+    def observe(self, maps: Array, cells: Array, headings: Array) -> Array:
         """Observations of all agents of K worlds.
 
         Args:

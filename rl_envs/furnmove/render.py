@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import INK, PAPER, caption_strip
+from rl_envs.core.render import BACKGROUND, FOREGROUND, caption_strip
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
 from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_of_masks
 
@@ -29,7 +29,7 @@ CELL_COLOURS: dict[str, Colour] = {
     LOW: (214, 196, 166),
     TALL: (142, 112, 84),
     WALL: (84, 90, 103),
-    OUTSIDE: PAPER,
+    OUTSIDE: BACKGROUND,
 }
 EDGES: dict[str, Colour] = {LOW: (176, 154, 120), TALL: (94, 71, 51)}
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (205, 95, 165), (120, 90, 20))
@@ -140,7 +140,7 @@ class _Canvas:
         for number, move in enumerate(moves):
             colour = _between(_OLD_PATH, PATH, (number + 1) / len(moves))
             self._draw_move(self._centre(path[move]), self._centre(path[move + 1]), colour, number % 3 == 1)
-        self._disc(*self._centre(path[0]), 0.24, fill=PAPER, outline=PATH, stroke=0.1)
+        self._disc(*self._centre(path[0]), 0.24, fill=BACKGROUND, outline=PATH, stroke=0.1)
 
     def _draw_move(self, start: Point, end: Point, colour: Colour, has_arrow: bool) -> None:
         """One cell of the way, with round ends; an arrow head in the middle says which way it was gone."""
@@ -155,7 +155,7 @@ class _Canvas:
     def draw_agent(self, cell: NDArray[Any], heading: int, colour: Colour) -> None:
         """A disc with a white arrow in the direction that the agent faces."""
         x, y = self._centre(cell)
-        self._disc(x, y, 0.47, fill=colour, outline=PAPER, stroke=0.06)
+        self._disc(x, y, 0.47, fill=colour, outline=BACKGROUND, stroke=0.06)
         down, right = STEPS[heading % 4] * self.cell
         self._arrow(x, y, down, right, (255, 255, 255))
 
@@ -241,11 +241,11 @@ def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -
             x, line = 8, line + 1
         placed.append((x, line * line_pixels + 4, text, colour))
         x += needed
-    strip = Image.new("RGB", (width, (line + 1) * line_pixels + 4), PAPER)
+    strip = Image.new("RGB", (width, (line + 1) * line_pixels + 4), BACKGROUND)
     pen = ImageDraw.Draw(strip)
     for x, y, text, colour in placed:
-        pen.rounded_rectangle((x, y + 2, x + square, y + 2 + square), radius=2, fill=colour, outline=INK)
-        pen.text((x + square + 5, y), text, fill=INK, font=font)
+        pen.rounded_rectangle((x, y + 2, x + square, y + 2 + square), radius=2, fill=colour, outline=FOREGROUND)
+        pen.text((x + square + 5, y), text, fill=FOREGROUND, font=font)
     return np.asarray(strip)
 
 

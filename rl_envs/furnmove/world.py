@@ -47,7 +47,7 @@ from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
 from rl_envs.furnmove.maps import RoomMaps, can_hold
-from rl_envs.furnmove.observation import VIEW, Viewer, num_channels
+from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
@@ -119,7 +119,7 @@ class FurnMove(World):
         self._height, self._width = bounds(self.rooms)
         self._compiled = CompiledRooms(self.rooms, self._height, self._width)
         self._maps = RoomMaps(num_worlds, self._height, self._width)
-        self._viewer = Viewer(self._maps.padded_width, num_agents)
+        self._observer = Observer(self._maps.padded_width, num_agents)
         self._spacing = min_agent_distance_cells
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._limit_is_termination = not bootstrap_at_limit
@@ -285,7 +285,7 @@ class FurnMove(World):
         maps = self._maps.cells if len(rows) == self.num_worlds else self._maps.cells[rows]
         number = coordination_class(headings)
         return {
-            "view": self._viewer.view(maps, self.state["agent_cells"][rows], headings),
+            "view": self._observer.observe(maps, self.state["agent_cells"][rows], headings),
             "coordination": np.repeat(number[:, None], self.num_agents, axis=1),
         }
 

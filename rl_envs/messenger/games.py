@@ -115,7 +115,7 @@ def pairs_of_games(games: Games, split: str) -> set[tuple[int, int]]:
     return {(entity, role) for game in triples for role, entity in enumerate(game)}
 
 
-class Lottery:
+class GameSampler:
     """Draws games of one split."""
 
     def __init__(self, games: Games, split: str) -> None:

@@ -21,7 +21,7 @@ _TYPED = range(UNKNOWN)
 _ALL_ROLES = np.arange(len(ROLES))
 
 
-class Scribe:
+class ManualWriter:
     """Writes the manuals of one kind of world.
 
     Attributes:

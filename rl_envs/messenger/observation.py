@@ -18,7 +18,7 @@ _SYMBOL = np.uint16(2**_SYMBOL_BITS - 1)
 _LAST_CELL = SIDE * SIDE - 1
 
 
-class Viewer:
+class Observer:
     """Shows E entities and N avatars for F moments.
 
     A moment is kept as [B, E + N] uint16, cell and symbol of each in one number, 0 for what is gone.
@@ -56,7 +56,7 @@ class Viewer:
         entities.sort(axis=1)
         return np.concatenate([entities[:, ::-1], avatars], axis=1)
 
-    def view(self, moments: Array) -> Arrays:
+    def observe(self, moments: Array) -> Arrays:
         """Observations of all agents.
 
         Args:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
+from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.messenger.symbols import SIDE, SYMBOLS
 
@@ -109,7 +109,7 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
     Returns:
         [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
     """
-    lines: list[Line] = [(caption, INK), ("", INK)] if caption else []
+    lines: list[Line] = [(caption, FOREGROUND), ("", FOREGROUND)] if caption else []
     manual, begins = _lines(scene.manual)
     begins = {len(lines) + number: sentence for number, sentence in begins.items()}
 
@@ -118,7 +118,7 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
             corner = (place[0] - 4 - len(scene.sprites) * _CHIP_PIXELS, place[1])
             _draw_chips(pen, corner, scene, begins[number])
 
-    return np.asarray(beside(_grid(scene, cell_pixels), lines + manual, _PANEL, mark))
+    return np.asarray(with_text_panel(_grid(scene, cell_pixels), lines + manual, _PANEL, mark))
 
 
 def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
@@ -130,7 +130,7 @@ def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
             pen.line(ends, fill=GRID, width=_OVERSAMPLING)
     for sprite in scene.sprites:
         box = _box(sprite.place, side, side // 16)
-        pen.rounded_rectangle(box, radius=side // 6, fill=ROLE_COLOURS[sprite.role], outline=INK, width=3)
+        pen.rounded_rectangle(box, radius=side // 6, fill=ROLE_COLOURS[sprite.role], outline=FOREGROUND, width=3)
     for number, place in enumerate(scene.avatars):
         box = _box(place, side, side // 5 + number * side // 16)
         _draw_avatar(pen, box, AGENT_COLOURS[number], scene.is_alive[number], scene.has_message[number])
@@ -138,7 +138,7 @@ def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_SMALL_PIXELS)
     for sprite in scene.sprites:
         row, column = sprite.place
-        pen.text(((column + 0.5) * cell_pixels, (row + 0.8) * cell_pixels), sprite.name, INK, font, anchor="mm")
+        pen.text(((column + 0.5) * cell_pixels, (row + 0.8) * cell_pixels), sprite.name, FOREGROUND, font, anchor="mm")
     return image
 
 
@@ -149,23 +149,23 @@ def _draw_avatar(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour,
         for line in ((left, top, right, bottom), (left, bottom, right, top)):
             pen.line(line, fill=colour, width=10)
         return
-    pen.ellipse(box, fill=colour, outline=PAPER, width=4)
+    pen.ellipse(box, fill=colour, outline=BACKGROUND, width=4)
     if holds:
         wide, high = (right - left) // 4, (bottom - top) // 3
         letter = (left + wide, top + high, right - wide, bottom - high)
-        pen.rectangle(letter, fill=LETTER, outline=INK)
+        pen.rectangle(letter, fill=LETTER, outline=FOREGROUND)
         middle = ((left + right) // 2, (top + bottom) // 2)
-        pen.line((letter[:2], middle, (letter[2], letter[1])), fill=INK, width=2)
+        pen.line((letter[:2], middle, (letter[2], letter[1])), fill=FOREGROUND, width=2)
 
 
 def _lines(manual: Sequence[str]) -> tuple[list[Line], dict[int, int]]:
     """The manual in lines, and which sentence begins in which of them: line -> sentence."""
-    lines: list[Line] = [("MANUAL", FADED)]
+    lines: list[Line] = [("MANUAL", MUTED)]
     begins = {}
     for number, sentence in enumerate(manual):
         begins[len(lines)] = number
         wrapped = textwrap.wrap(sentence, _PANEL_COLUMNS, subsequent_indent="   ") or [""]
-        lines += [(text, INK) for text in wrapped]
+        lines += [(text, FOREGROUND) for text in wrapped]
     return lines, begins
 
 
@@ -174,9 +174,11 @@ def _draw_chips(pen: ImageDraw.ImageDraw, corner: tuple[int, int], scene: Scene,
     left, top = corner
     for number, (sprite, weights) in enumerate(zip(scene.sprites, scene.attention, strict=True)):
         share, colour = min(max(weights[sentence], 0.0), 1.0), ROLE_COLOURS[sprite.role]
-        red, green, blue = (round(share * own + (1 - share) * bare) for own, bare in zip(colour, PAPER, strict=True))
+        red, green, blue = (
+            round(share * own + (1 - share) * bare) for own, bare in zip(colour, BACKGROUND, strict=True)
+        )
         x = left + number * _CHIP_PIXELS
-        pen.rectangle((x, top + 4, x + _CHIP_PIXELS - 3, top + 4 + _CHIP_PIXELS - 3), (red, green, blue), outline=FADED)
+        pen.rectangle((x, top + 4, x + _CHIP_PIXELS - 3, top + 4 + _CHIP_PIXELS - 3), (red, green, blue), outline=MUTED)
 
 
 def _box(place: Place, side: int, margin: int) -> tuple[int, int, int, int]:

@@ -38,10 +38,10 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.messenger.corpus_file import OWN, corpus_of
-from rl_envs.messenger.games import SPLITS, Lottery
-from rl_envs.messenger.manual import Scribe
+from rl_envs.messenger.games import SPLITS, GameSampler
+from rl_envs.messenger.manual import ManualWriter
 from rl_envs.messenger.movements import Walk, nearer_of_two, single_variants, team_variants
-from rl_envs.messenger.observation import Viewer
+from rl_envs.messenger.observation import Observer
 from rl_envs.messenger.single_rules import LAST_PLACE, LOST, SingleRules
 from rl_envs.messenger.starts import starts
 from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, IMMOVABLE, LAST_ENTITY, ROLES, STAY, UNKNOWN
@@ -125,17 +125,17 @@ class Messenger(World):
         self._usual_movement = UNKNOWN if wanders else IMMOVABLE
         self._begins_with_message = stage == 1 or (is_team and (stage == 2 or "message_at_start" in self._released))
         corpus, games = corpus_of(texts, repair_quotes, max_sentences_per_cell)
-        self._lottery = Lottery(games, split)
-        self._scribe = Scribe(corpus, games, split, stage, num_agents, wanders)
-        self._viewer = Viewer(len(self._role_of), num_agents, frames)
+        self._sampler = GameSampler(games, split)
+        self._writer = ManualWriter(corpus, games, split, stage, num_agents, wanders)
+        self._observer = Observer(len(self._role_of), num_agents, frames)
         self._frames, self._id_dtype = frames, corpus.id_dtype
         self.sentences, self.vocabulary = corpus.sentences, corpus.vocabulary
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = len(ACTIONS)
         self.max_episode_steps = max_episode_steps or STEP_LIMITS[num_agents][stage - 1]
         self.recorded_draws = ("entity_moves",) if stage > 1 else ()
-        ids = (self._scribe.length,), self._id_dtype.name, 0, len(corpus.sentences) - 1
-        self.observation_spec = self._viewer.spec | {"manual": ArraySpec(*ids, "ids of the sentences")}
+        ids = (self._writer.length,), self._id_dtype.name, 0, len(corpus.sentences) - 1
+        self.observation_spec = self._observer.spec | {"manual": ArraySpec(*ids, "ids of the sentences")}
         if shows_roles:
             told = (len(ROLES),), "uint8", 0, LAST_ENTITY
             self.observation_spec["roles"] = ArraySpec(*told, "symbols told to be enemy, message and goal")
@@ -153,7 +153,7 @@ class Messenger(World):
         reward = np.where(late, LOST, outcome.reward)
         moments = state["moments"]
         moments[:, :-1] = moments[:, 1:]
-        moments[:, -1] = self._viewer.moment(state, state["has_message"] if held_before is None else held_before)
+        moments[:, -1] = self._observer.moment(state, state["has_message"] if held_before is None else held_before)
         shared = np.repeat(reward[:, None], self.num_agents, axis=1)
         return shared, outcome.over | late, np.zeros(self.num_worlds, bool)
 
@@ -171,9 +171,9 @@ class Messenger(World):
     # ---------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
-        uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._scribe.draws, rows)
+        uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
         game, lie, movement, place, message = uniforms[:, :_EPISODE_DRAWS].T
-        told = self._lottery.draw(game)
+        told = self._sampler.draw(game)
         true = np.take_along_axis(told, _LIES[_pick(lie, len(_LIES))], 1) if self._permuted_roles else told
         place = _pick(place, len(self._entity_starts))
         state = self.state
@@ -188,14 +188,14 @@ class Messenger(World):
 
     def _write(self, rows: Array, uniforms: Array) -> None:
         told = self.state["told"][rows].astype(np.int64) - FIRST_ENTITY
-        self.state["manual"][rows] = self._scribe.write(told, self.state["entity_movements"][rows], uniforms)
+        self.state["manual"][rows] = self._writer.write(told, self.state["entity_movements"][rows], uniforms)
 
     def _see(self, rows: Array) -> None:
         """The start as all moments."""
-        self.state["moments"][rows] = self._viewer.moment(self.state, self.state["has_message"][rows], rows)[:, None]
+        self.state["moments"][rows] = self._observer.moment(self.state, self.state["has_message"][rows], rows)[:, None]
 
     def _observe(self, rows: Array) -> Arrays:
-        observations = self._viewer.view(self.state["moments"][rows])
+        observations = self._observer.observe(self.state["moments"][rows])
         shown = {"manual": "manual"} | ({"roles": "told"} if self._shows_roles else {})
         for key, name in shown.items():
             observations[key] = np.repeat(self.state[name][rows][:, None], self.num_agents, axis=1)
@@ -218,7 +218,7 @@ class Messenger(World):
             "has_message": np.zeros(avatars, bool),
             "reached": np.zeros((*avatars, 2), bool),
             "told": np.zeros((num_worlds, len(ROLES)), np.uint8),
-            "manual": np.zeros((num_worlds, self._scribe.length), self._id_dtype),
+            "manual": np.zeros((num_worlds, self._writer.length), self._id_dtype),
             "moments": np.zeros((num_worlds, self._frames, sum(part[1] for part in (entities, avatars))), np.uint16),
             "won": np.zeros(num_worlds, bool),
         }
@@ -269,7 +269,7 @@ class Messenger(World):
             first_with_role = [int(np.argmax(self._role_of == role)) for role in range(len(ROLES))]
             self.state["told"] = self.state["entity_symbols"][:, first_with_role].copy()
         if "manual" not in given:
-            self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._scribe.draws, rows)[:, _EPISODE_DRAWS:])
+            self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:
             self._see(rows)
 

@@ -130,7 +130,7 @@ class Lossless:
         self._chef_stamps = Stamps.of(chefs, kitchen.size)
         self._first_chef_state = np.arange(_AGENTS) * len(HEADINGS) * len(THINGS)
 
-    def view(self, state: Arrays) -> Array:
+    def observe(self, state: Arrays) -> Array:
         """[K, 2, 26, H, W] uint8.
 
         Args:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw
 
-from rl_envs.core.render import INK, Colour, caption_strip
+from rl_envs.core.render import FOREGROUND, Colour, caption_strip
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
@@ -89,7 +89,7 @@ class _Canvas:
         if contents >= POT:
             self._draw_pot(centre, contents)
         elif contents in _STORES:
-            self._square(centre, 0.36, STEEL, INK)
+            self._square(centre, 0.36, STEEL, FOREGROUND)
             for shift in (-0.16, 0.16):
                 self._draw_thing((centre[0] + shift * self._side, centre[1]), _STORES[contents], 0.15)
         elif contents != HATCH:
@@ -129,7 +129,7 @@ class _Canvas:
             self._disc(centre, 0.68 * radius, SOUP_COLOUR)
 
     def _disc(self, centre: Point, radius: float, colour: Colour) -> None:
-        self._pen.ellipse(self._box(centre, radius), fill=colour, outline=INK, width=2)
+        self._pen.ellipse(self._box(centre, radius), fill=colour, outline=FOREGROUND, width=2)
 
     def _square(self, centre: Point, half: float, colour: Colour, edge: Colour) -> None:
         self._pen.rectangle(self._box(centre, half), fill=colour, outline=edge, width=2)

@@ -60,7 +60,7 @@ class SymbolGrid:
         self._places = _table(_PLACES)[kitchen.contents]
         self._loads = _table(_LOADS)
 
-    def view(self, state: Arrays, chef_cells: Array) -> Array:
+    def observe(self, state: Arrays, chef_cells: Array) -> Array:
         """[K, 2, 3, H, W] uint8.
 
         Args:

@@ -162,10 +162,10 @@ class Overcooked(World):
         )
         observations = {}
         if self._lossless is not None:
-            observations["lossless"] = self._lossless.view(state)
+            observations["lossless"] = self._lossless.observe(state)
         if self._symbols is not None:
             cells = state["agent_cells"] if self._relocation is None else self._relocation.appearance(state)
-            observations["symbols"] = self._symbols.view(state, cells)
+            observations["symbols"] = self._symbols.observe(state, cells)
         if self._relocation is not None:
             observations["legal"] = self._relocation.legal[state["agent_cells"]]
             observations["decides"] = self._relocation.decides(state)

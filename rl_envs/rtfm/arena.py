@@ -16,7 +16,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, TextSpec
 from rl_envs.rtfm.grid import MOVES, NUM_MOVES, grid_of
 from rl_envs.rtfm.lexicon import Lexicon
-from rl_envs.rtfm.observation import Viewer, carried_names
+from rl_envs.rtfm.observation import Observer, carried_names
 from rl_envs.rtfm.turns import STEP_REWARD, Turns
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ class Arena(Turns):
         self._do_monsters_move, self._do_monsters_move_first = do_monsters_move, do_monsters_move_first
         self._drops_on_floor = drop == "floor"
         self._team_loss = STEP_REWARD if team_loss is None else team_loss
-        self._viewer = Viewer(self._grid, num_agents, len(lexicon.names), names_per_cell, sight)
-        self.observation_spec = self._viewer.spec
+        self._observer = Observer(self._grid, num_agents, len(lexicon.names), names_per_cell, sight)
+        self.observation_spec = self._observer.spec
         self.text_spec = {
             "document": TextSpec(document_length, len(lexicon.vocabulary), "what beats what, who is in which team"),
             "goal": TextSpec(goal_length, len(lexicon.vocabulary), "whom to beat"),
@@ -153,7 +153,7 @@ class Arena(Turns):
         state = self.state
         if len(rows) < self.num_worlds:
             state = {name: state[name][rows] for name in _SEEN}
-        observations = self._viewer.view(
+        observations = self._observer.observe(
             state["agent_cells"] * state["agent_alive"],
             np.concatenate([state["item_cells"], state["monster_cells"] * state["monster_alive"]], axis=1),
             np.concatenate([state["item_names"], state["monster_names"]], axis=1),

@@ -13,7 +13,7 @@ from rl_envs.rtfm.grid import NUM_MOVES, Grid
 from rl_envs.rtfm.lexicon import AGENT, EMPTY, EMPTY_HANDED, FOG, WALL, YOU
 
 
-class Viewer:
+class Observer:
     """Shows rooms of one size to N agents."""
 
     def __init__(self, grid: Grid, num_agents: int, num_names: int, names_per_cell: int, sight: float | None) -> None:
@@ -43,7 +43,7 @@ class Viewer:
             "inventory": ArraySpec((num_agents,), "uint8", 0, last, "names of what agents hold, oneself first"),
         }
 
-    def view(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
+    def observe(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
         """Observations of all agents of K worlds.
 
         Args:

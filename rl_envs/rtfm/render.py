@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
+from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array
 
 Cell: TypeAlias = tuple[int, int]
@@ -75,7 +75,7 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 84) -> Array:
     Returns:
         [height, width, 3] uint8; the room is size * cell_pixels wide, the text stands to its right.
     """
-    return np.asarray(beside(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
+    return np.asarray(with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
 
 
 def _room(scene: Scene, cell_pixels: int) -> Image.Image:
@@ -86,10 +86,10 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
         for column in range(1, scene.size - 1):
             pen.rectangle(_box((row, column), side, 0), fill=FLOOR, outline=GRID, width=_OVERSAMPLING)
     for _, cell in scene.items:
-        pen.rounded_rectangle(_box(cell, side, side // 24), radius=side // 12, fill=ITEM, outline=INK, width=3)
+        pen.rounded_rectangle(_box(cell, side, side // 24), radius=side // 12, fill=ITEM, outline=FOREGROUND, width=3)
     for name, cell in scene.monsters:
         fill = ELEMENT_COLOURS.get(name.split()[0], MONSTER)
-        pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=INK)
+        pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=FOREGROUND)
     for number, (cell, alive) in enumerate(zip(scene.agents, scene.is_agent_alive, strict=True)):
         _draw_agent(pen, _box(cell, side, side // 5), AGENT_COLOURS[number % len(AGENT_COLOURS)], alive)
     image = image.resize((scene.size * cell_pixels,) * 2, Image.Resampling.BOX)
@@ -103,7 +103,7 @@ def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, 
     """A disc; a cross for the dead."""
     left, top, right, bottom = box
     if alive:
-        pen.ellipse(box, fill=colour, outline=PAPER, width=4)
+        pen.ellipse(box, fill=colour, outline=BACKGROUND, width=4)
         return
     for line in ((left, top, right, bottom), (left, bottom, right, top)):
         pen.line(line, fill=colour, width=10)
@@ -115,7 +115,9 @@ def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> N
     font = _fitting_font(words, side - _NAME_MARGIN)
     x, y = (cell[1] + 0.5) * side, (cell[0] + 0.5) * side
     for number, word in enumerate(words):
-        pen.text((x, y + (number - (len(words) - 1) / 2) * _NAME_LINE_PIXELS), word, fill=INK, font=font, anchor="mm")
+        pen.text(
+            (x, y + (number - (len(words) - 1) / 2) * _NAME_LINE_PIXELS), word, fill=FOREGROUND, font=font, anchor="mm"
+        )
 
 
 def _fitting_font(words: Sequence[str], width: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
@@ -126,20 +128,20 @@ def _fitting_font(words: Sequence[str], width: int) -> ImageFont.FreeTypeFont | 
 
 def _lines(scene: Scene, caption: str) -> list[Line]:
     """Everything that is written beside the room, line by line."""
-    lines: list[Line] = [(caption, INK), ("", INK)] if caption else []
-    lines += [("GOAL", FADED), *_wrapped(_readable(scene.goal)), ("", INK)]
-    lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", FADED))
+    lines: list[Line] = [(caption, FOREGROUND), ("", FOREGROUND)] if caption else []
+    lines += [("GOAL", MUTED), *_wrapped(_readable(scene.goal)), ("", FOREGROUND)]
+    lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", MUTED))
     lines += [
         (_readable(held), AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number, held in enumerate(scene.carried)
     ]
-    lines += [("", INK), ("DOCUMENT", FADED)]
+    lines += [("", FOREGROUND), ("DOCUMENT", MUTED)]
     for sentence in scene.document.removesuffix(" .").split(" . "):
         lines += _wrapped(_readable(f"{sentence} ."))
     return lines
 
 
 def _wrapped(text: str) -> list[Line]:
-    return [(line, INK) for line in textwrap.wrap(text, _PANEL_COLUMNS, subsequent_indent="   ")]
+    return [(line, FOREGROUND) for line in textwrap.wrap(text, _PANEL_COLUMNS, subsequent_indent="   ")]
 
 
 def _readable(text: str) -> str:

@@ -1,7 +1,7 @@
 """Documents and goals as rows of word ids, many at once.
 
 RTFM, section 3: one statement for each element and team, each from a template, in random order. Every statement that
-can occur is written once, when a scribe is made (a few thousand with groups and natural language); a document is then a
+can occur is written once, when a writer is made (a few thousand with groups and natural language); a document is then a
 gather of statements, and no string is touched. This file must not know about grids or chance.
 """
 
@@ -23,7 +23,7 @@ DOCUMENT_DRAWS = 2 * STATEMENTS
 """Uniforms of a document: a template and a place for each statement."""
 
 
-class Scribe:
+class DocumentWriter:
     """Writes the documents and goals of one kind of world.
 
     Attributes:

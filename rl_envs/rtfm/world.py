@@ -37,7 +37,7 @@ from rl_envs.rtfm import templates
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, SPLITS, assignments
 from rl_envs.rtfm.lexicon import Lexicon
-from rl_envs.rtfm.text import DOCUMENT_DRAWS, Scribe
+from rl_envs.rtfm.text import DOCUMENT_DRAWS, DocumentWriter
 from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
 
 MAX_AGENTS = 3
@@ -97,7 +97,7 @@ class Rtfm(Arena):
         _check(num_agents, split, names, resample_text)
         self._assignments = assignments(group)
         self._names = NAME_SETS[names]
-        self._scribe = Scribe(lexicon(), self._names, self._assignments, nl)
+        self._writer = DocumentWriter(lexicon(), self._names, self._assignments, nl)
         self._split, self._rewrites_texts = split, resample_text == "step" and nl
         super().__init__(
             num_worlds,
@@ -111,8 +111,8 @@ class Rtfm(Arena):
             do_monsters_move_first=False,
             max_episode_steps=max_episode_steps,
             lexicon=lexicon(),
-            document_length=self._scribe.document_length,
-            goal_length=self._scribe.goal_length,
+            document_length=self._writer.document_length,
+            goal_length=self._writer.goal_length,
             drop=drop,
             team_loss=team_loss,
             names_per_cell=names_per_cell,
@@ -170,8 +170,8 @@ class Rtfm(Arena):
         """Write document and goal of these worlds anew."""
         uniforms = self.chance.uniforms(DOCUMENT_DRAWS + 1, rows, _FIRST_TEXT_DRAW)
         ranks = self._assignments.ranks(self.state["assignment"][rows])
-        documents = self._scribe.documents(*ranks, uniforms[:, 1:])
-        goals = self._scribe.goals(self.state["goal_team"][rows], uniforms[:, 0])
+        documents = self._writer.documents(*ranks, uniforms[:, 1:])
+        goals = self._writer.goals(self.state["goal_team"][rows], uniforms[:, 0])
         self.state["document"][rows] = self.texts["document"].add(documents)
         self.state["goal"][rows] = self.texts["goal"].add(goals)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
-from rl_envs.salad.errands import WAITING, Errand, Knowledge, hands_over, next_macro, obey
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.sight import Belief, beliefs
+from rl_envs.salad.subtasks import WAITING, Knowledge, Subtask, hands_over, next_macro, obey
 from rl_envs.salad.symbols import CHOPS, NOTHING, NUM_FOODS, NUM_THINGS
 from rl_envs.salad.world import Salad
 
@@ -35,11 +35,11 @@ class ScriptedCooks:
         self._passed = np.zeros((*each, NUM_THINGS), bool)
         self._asked_for = np.zeros((*each, NUM_FOODS), bool)
 
-    def act(self, heard: Sequence[Sequence[Errand | None]] | None = None) -> Array:
+    def act(self, heard: Sequence[Sequence[Subtask | None]] | None = None) -> Array:
         """Actions for the present moment of the world.
 
         Args:
-            heard: [B][N], the errand that each agent was asked to do; None for nothing. Without it all are deaf.
+            heard: [B][N], the subtask that each agent was asked to do; None for nothing. Without it all are deaf.
 
         Returns:
             [B, N] int64; waiting for agents that do not decide.
@@ -63,7 +63,7 @@ class ScriptedCooks:
             actions[row, agent] = self._place[chosen]
         return actions
 
-    def _wanted(self, row: int, agent: int, asked: Errand | None) -> frozenset[int]:
+    def _wanted(self, row: int, agent: int, asked: Subtask | None) -> frozenset[int]:
         """The order; unknown, what was asked for; unasked, everything if it is only handed over, or a guess.
 
         Guesses go through the recipes, one after each wrong dish.

@@ -23,14 +23,14 @@ SCALE = np.array(_LARGEST, np.float32)
 """[30] float32, the largest value of each number; divided by it a vector lies in 0 .. 1."""
 
 
-class Viewer:
+class Observer:
     """Writes the vectors of one kitchen."""
 
     def __init__(self, kitchen: Kitchen) -> None:
         self._kitchen = kitchen
         self._fixed = np.append(kitchen.boards, kitchen.delivery)
 
-    def view(self, state: Arrays, knows: Array, rows: Array) -> Array:
+    def observe(self, state: Arrays, knows: Array, rows: Array) -> Array:
         """Vectors of the agents of some worlds.
 
         Args:

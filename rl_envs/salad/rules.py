@@ -2,7 +2,7 @@
 
 Agents act in their order. There is no facing: whoever walks into something that is no floor touches it, and what then
 happens follows from the place, the hand and what lies there, as `EFFECTS` says. This file must not know about sight,
-errands or text.
+subtasks or text.
 """
 
 from __future__ import annotations

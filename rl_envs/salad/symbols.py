@@ -1,4 +1,4 @@
-"""Names and numbers of the kitchen: things, what a cell is, moves, errands, recipes and rewards.
+"""Names and numbers of the kitchen: things, what a cell is, moves, subtasks, recipes and rewards.
 
 Numbers of cells are row * 7 + column. This file must not know about rules.
 """

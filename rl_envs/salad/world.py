@@ -120,7 +120,7 @@ class Salad(World):
         if self._is_primitive:
             self.macros = np.array([*range(macro.STEP, macro.NUM_MACROS), macro.WAIT])
         self._actions = MacroActions(self.kitchen)
-        self._viewer = observation.Viewer(self.kitchen)
+        self._observer = observation.Observer(self.kitchen)
         self._grammar = Grammar(self.kitchen, self.macros.tolist(), sight)
         self._teller = Teller(self.kitchen, self._grammar)
         self.sentences, self.phrases = self._grammar.sentences, self._grammar.phrases
@@ -204,7 +204,7 @@ class Salad(World):
         available = state["available"][rows]
         legal = available if self._is_primitive else available[..., self.macros]
         observations = {
-            "vector": self._viewer.view(state, knows, rows),
+            "vector": self._observer.observe(state, knows, rows),
             "legal": legal if self._is_masked else np.ones_like(legal),
             "decides": state["decides"][rows],
         }

@@ -30,7 +30,7 @@ EPISODES_COUNTED = 2_000
 
 
 def actions(world, policy, random):
-    """By errand, each agent to an object of its own where there are two; now and then at random."""
+    """By subtask, each agent to an object of its own where there are two; now and then at random."""
     wishes = random.integers(NUM_ACTIONS, size=(world.num_worlds, world.num_agents))
     state, agents = world.state, world.num_agents
     for row in range(world.num_worlds):

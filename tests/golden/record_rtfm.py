@@ -58,7 +58,7 @@ class Recorder:
         return {name: np.stack([step[name] for steps in self.steps for step in steps]) for name in self.steps[0][0]}
 
     def actions(self, legal):
-        """By errand: fetch the items in turn, then walk into the target; now and then at random."""
+        """By subtask: fetch the items in turn, then walk into the target; now and then at random."""
         state, rows = self.world.state, np.arange(self.world.num_worlds)
         random = np.where(legal, self.random.random(legal.shape), -1).argmax(1)
         goals = state["monster_cells"][:, 0].copy()

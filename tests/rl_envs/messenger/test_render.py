@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_envs.core.render import PAPER
+from rl_envs.core.render import BACKGROUND
 from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.world import Messenger
 from tests.rl_envs.messenger.scenes import RIGHT, situation, step
@@ -80,7 +80,7 @@ def test_a_caption_and_a_long_manual_do_not_change_the_size_of_a_picture():
     assert draw(SCENE).shape == draw(SCENE, caption="up, stay").shape == changed(manual=long).shape
     very_long = changed(manual=long * 4)
     assert very_long.shape[0] > draw(SCENE).shape[0]
-    assert share(very_long[-12:, 10 * CELL :].astype(int), PAPER) > 0.99
+    assert share(very_long[-12:, 10 * CELL :].astype(int), BACKGROUND) > 0.99
 
 
 def test_all_pictures_of_a_world_are_of_one_size_and_each_world_has_its_own():

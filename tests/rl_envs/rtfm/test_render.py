@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rl_envs.core.render import PAPER
+from rl_envs.core.render import BACKGROUND
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
 from rl_envs.rtfm.words import NAME_SETS
@@ -90,7 +90,7 @@ def test_a_long_document_and_a_caption_make_the_picture_higher_instead_of_cuttin
         document=" . ".join(f"sentence number {n} is quite long and has to be wrapped" for n in range(30)) + " ."
     )
     assert long.shape[0] > draw(SCENE).shape[0]
-    assert share(long[-12:, 6 * CELL :].astype(int), PAPER) > 0.99
+    assert share(long[-12:, 6 * CELL :].astype(int), BACKGROUND) > 0.99
     assert draw(SCENE, caption="right, stay").shape == draw(SCENE).shape
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rl_envs.salad.cook import ScriptedCooks
-from rl_envs.salad.errands import BRINGING, CHOPPING, SERVING, WAIT, Errand
 from rl_envs.salad.kitchen import LAYOUTS
+from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, Subtask
 from rl_envs.salad.symbols import AGENT_NAMES, NUM_FOODS, RECIPES
 from rl_envs.salad.tasks import READ, TASKS
-from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, errands, hear, messages, say
+from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, hear, messages, say, subtasks
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
 
@@ -59,24 +59,24 @@ def test_whatever_is_not_of_the_grammar_asks_for_nothing(message):
 
 
 APART = [(1, 2), (1, 4)]
-BRING_BOWL = Errand(BRINGING, NUM_FOODS)
+BRING_BOWL = Subtask(BRINGING, NUM_FOODS)
 READY = {"held": (PLATE, -1), "chops": (3, 0, 0), "in_plate": (0, -1, -1)}
 
 
 @pytest.mark.parametrize(
     ("scene", "expected"),
     [
-        ({"agents": APART}, [WAIT, Errand(BRINGING, TOMATO)]),
-        ({"agents": APART, "recipes": ["onion"]}, [WAIT, Errand(BRINGING, ONION)]),
-        ({"agents": [(1, 1), (1, 4)], "things": {TOMATO: (1, 0)}}, [Errand(CHOPPING, TOMATO), BRING_BOWL]),
-        ({"agents": APART, "things": {TOMATO: (3, 3)}}, [Errand(BRINGING, TOMATO), BRING_BOWL]),
-        ({"agents": APART} | READY, [Errand(SERVING), WAIT]),
+        ({"agents": APART}, [WAIT, Subtask(BRINGING, TOMATO)]),
+        ({"agents": APART, "recipes": ["onion"]}, [WAIT, Subtask(BRINGING, ONION)]),
+        ({"agents": [(1, 1), (1, 4)], "things": {TOMATO: (1, 0)}}, [Subtask(CHOPPING, TOMATO), BRING_BOWL]),
+        ({"agents": APART, "things": {TOMATO: (3, 3)}}, [Subtask(BRINGING, TOMATO), BRING_BOWL]),
+        ({"agents": APART} | READY, [Subtask(SERVING), WAIT]),
     ],
     ids=["tomato", "onion", "chopping", "passed", "ready"],
 )
 def test_the_teacher_asks_for_what_the_whole_kitchen_needs(scene, expected):
     world = situation(layout="B", **({**SHORT, "recipes": ["tomato"]} | scene))
-    team = errands(world)[0]
+    team = subtasks(world)[0]
     assert team == expected
     assert messages(world)[0] == [say(0, team), say(1, team)]
 
@@ -86,7 +86,7 @@ def test_the_teacher_knows_what_nobody_in_the_kitchen_sees():
     state = world.snapshot()
     state["believed_cells"][:, :, LETTUCE] = 48
     world.restore(state)
-    assert errands(world)[0][1] == Errand(BRINGING, LETTUCE)
+    assert subtasks(world)[0][1] == Subtask(BRINGING, LETTUCE)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

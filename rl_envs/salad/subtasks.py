@@ -1,4 +1,4 @@
-"""What a cook should do next, by rules of thumb: from what is known of one kitchen to a macro action and its errand.
+"""What a cook should do next, by rules of thumb: from what is known of one kitchen to a macro action and its subtask.
 
 Cooks that reach the boards chop and fill bowls. Of the others, one at the delivery serves what is passed to it, and
 one at the foods passes them. Where both reach everything, Bob brings the foods and Alice the bowl. Who knows the truth
@@ -21,7 +21,7 @@ _BRINGS_FOOD = 1
 
 
 @dataclass(frozen=True)
-class Errand:
+class Subtask:
     """A piece of work that can be asked for.
 
     Attributes:
@@ -33,7 +33,7 @@ class Errand:
     thing: int = NOTHING
 
 
-WAIT = Errand(WAITING)
+WAIT = Subtask(WAITING)
 
 
 @dataclass(frozen=True)
@@ -124,39 +124,39 @@ def next_macro(known: Knowledge) -> int:
     return next((wish for wish in wishes if wish in known.can), macro.WAIT)
 
 
-def errand_of(action: int, known: Knowledge) -> Errand:
+def subtask_of(action: int, known: Knowledge) -> Subtask:
     """What a macro action is good for."""
     if action == macro.DELIVER:
-        return Errand(SERVING)
+        return Subtask(SERVING)
     if macro.TO_BOARD <= action < macro.TO_BOARD + NUM_BOARDS and known.hand == NOTHING:
         foods = [thing for thing in known.on_board(action - macro.TO_BOARD) if thing < NUM_FOODS]
-        return Errand(CHOPPING, foods[0]) if foods else WAIT
+        return Subtask(CHOPPING, foods[0]) if foods else WAIT
     if action == macro.CHOP:
         near = [board for board in range(NUM_BOARDS) if _is_next_to(known, known.at, board)]
         foods = [thing for board in near for thing in known.on_board(board) if thing < NUM_FOODS]
-        return Errand(CHOPPING, foods[0]) if foods else WAIT
+        return Subtask(CHOPPING, foods[0]) if foods else WAIT
     if macro.GET <= action < macro.TO_BOARD:
-        return Errand(BRINGING, min(action - macro.GET, NUM_FOODS))
+        return Subtask(BRINGING, min(action - macro.GET, NUM_FOODS))
     if known.hand == NOTHING or action == macro.WAIT:
         return WAIT
     if known.hand < NUM_FOODS and known.hand not in known.wanted:
         due = _foods_to_bring(known)
-        return Errand(BRINGING, due[0]) if due else WAIT
-    return Errand(BRINGING, min(known.hand, NUM_FOODS))
+        return Subtask(BRINGING, due[0]) if due else WAIT
+    return Subtask(BRINGING, min(known.hand, NUM_FOODS))
 
 
-def obey(errand: Errand, known: Knowledge) -> int | None:
-    """The macro action that gets an errand done; None where there is none, or nothing was asked for."""
-    if errand.kind == BRINGING:
-        things = [errand.thing] if errand.thing < NUM_FOODS else list(_PLATES)
+def obey(subtask: Subtask, known: Knowledge) -> int | None:
+    """The macro action that gets an subtask done; None where there is none, or nothing was asked for."""
+    if subtask.kind == BRINGING:
+        things = [subtask.thing] if subtask.thing < NUM_FOODS else list(_PLATES)
         if known.hand in things:
             return next_macro(known)
         wishes = [*(macro.GET + thing for thing in things), *([] if known.hand == NOTHING else [macro.SHARE])]
-    elif errand.kind == CHOPPING:
-        boards = [b for b in range(NUM_BOARDS) if errand.thing in known.on_board(b)]
+    elif subtask.kind == CHOPPING:
+        boards = [b for b in range(NUM_BOARDS) if subtask.thing in known.on_board(b)]
         wishes = [macro.CHOP, *(macro.TO_BOARD + board for board in boards)] if known.hand == NOTHING else []
     else:
-        wishes = [macro.DELIVER] if errand.kind == SERVING and known.hand in _PLATES else []
+        wishes = [macro.DELIVER] if subtask.kind == SERVING and known.hand in _PLATES else []
     return next((wish for wish in wishes if wish in known.can and wish != macro.WAIT), None)
 
 
