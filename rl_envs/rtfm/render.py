@@ -1,7 +1,7 @@
-"""Pictures of RTFM: the room on the left; goal, inventories and document on the right, for whoever wants to read along.
+"""Rendering of RTFM: the room on the left; goal, inventories and document on the right.
 
-Everything is drawn twice as large as wanted and then reduced, so that edges are smooth; text is written afterwards.
-This file must not know about rules, rewards or how an episode came to this state.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
+not know about rules, rewards or the history of an episode.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRID: Colour = (226, 218, 203)
 WALL: Colour = (84, 90, 103)
 ITEM: Colour = (255, 255, 255)
 MONSTER: Colour = (196, 186, 204)
-"""A monster whose first word is no element."""
+"""Colour of a monster whose first word is no element."""
 ELEMENT_COLOURS: dict[str, Colour] = {
     "cold": (140, 190, 235),
     "fire": (238, 130, 100),
@@ -37,21 +37,21 @@ _NAME_PIXELS = 11
 _NAME_LINE_PIXELS, _NAME_MARGIN = 14, 16
 _PANEL_COLUMNS = 46
 _PANEL = Panel(width=350, least_lines=25)
-"""What the longest document needs."""
+"""The panel has room for the longest document."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment, in words and cells.
+    """One state of a world, in words and cells.
 
     Attributes:
         size: side of the room in cells, walls included.
         agents: (row, column) of each agent.
-        is_agent_alive: of each agent.
-        carried: what each agent holds, in words.
-        monsters: name and (row, column) of each monster that lives.
+        is_agent_alive: whether each agent is alive.
+        carried: name of the item that each agent holds.
+        monsters: name and (row, column) of each living monster.
         items: name and (row, column) of each item on the floor.
-        document, goal: as the agents read them.
+        document, goal: the texts.
     """
 
     size: int
@@ -65,10 +65,10 @@ class Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 84) -> Array:
-    """Picture of one moment.
+    """Image of one state.
 
     Args:
-        scene: what to show.
+        scene: the state.
         caption: one line above the text, for example the actions.
         cell_pixels: side of a cell.
 
@@ -100,7 +100,7 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
 
 
 def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, alive: bool) -> None:
-    """A disc; a cross for the dead."""
+    """Draw a living agent as a disc, a dead one as a cross."""
     left, top, right, bottom = box
     if alive:
         pen.ellipse(box, fill=colour, outline=BACKGROUND, width=4)
@@ -110,7 +110,7 @@ def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, 
 
 
 def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> None:
-    """The words of a name, one a line, in the middle of a cell."""
+    """Write the words of a name, one per line, into the middle of a cell."""
     words = name.split()
     font = _fitting_font(words, side - _NAME_MARGIN)
     x, y = (cell[1] + 0.5) * side, (cell[0] + 0.5) * side
@@ -121,13 +121,13 @@ def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> N
 
 
 def _fitting_font(words: Sequence[str], width: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The font of names, smaller if a word needs it."""
+    """The font of names, reduced until the longest word fits."""
     longest = max(ImageFont.load_default(_NAME_PIXELS).getlength(word) for word in words)
     return ImageFont.load_default(_NAME_PIXELS * min(1, width / longest))
 
 
 def _lines(scene: Scene, caption: str) -> list[Line]:
-    """Everything that is written beside the room, line by line."""
+    """The lines of the text panel."""
     lines: list[Line] = [(caption, FOREGROUND), ("", FOREGROUND)] if caption else []
     lines += [("GOAL", MUTED), *_wrapped(_readable(scene.goal)), ("", FOREGROUND)]
     lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", MUTED))
@@ -145,7 +145,7 @@ def _wrapped(text: str) -> list[Line]:
 
 
 def _readable(text: str) -> str:
-    """Punctuation without a space before it."""
+    """The text without spaces before punctuation."""
     for mark in (".", ",", ":", ";"):
         text = text.replace(f" {mark}", mark)
     return text
