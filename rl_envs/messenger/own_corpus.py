@@ -1,8 +1,8 @@
-"""Our own sentences as a corpus in the form of the published one: templates with all fillings of their blanks.
+"""Our own sentences as a corpus in the format of the published one: templates, and the words that fill their blanks.
 
-The same cells are empty as in the published corpus, which follows from the games: a split tells of the pairs that its
-games use, of every entity as an enemy (stage 3 has decoys), and, for its enemies that are never anything else, of both
-other roles (stage 3's manual has a false lead). This file must not know how manuals are put together.
+The same cells are empty as in the published corpus. A split has sentences about the (entity, role) pairs of its games,
+about every entity as an enemy (stage 3 has decoys), and, for entities that are only ever enemies, about both other
+roles (the manual of stage 3 has one false sentence). This file must not know how manuals are composed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,37 @@ from rl_envs.messenger.corpus import TEXT_SPLITS, Document
 from rl_envs.messenger.games import Games, games_by_rule, pairs_of_games
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES
 from rl_envs.messenger.templates import TEMPLATES
-from rl_envs.messenger.words import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
+
+ENTITY_WORDS = {
+    "airplane": ("airplane", "plane", "jet"),
+    "mage": ("mage", "wizard", "sorcerer"),
+    "dog": ("dog", "hound", "canine"),
+    "bird": ("bird", "eagle", "hawk"),
+    "fish": ("fish", "whale", "shark"),
+    "scientist": ("scientist", "scholar", "researcher"),
+    "thief": ("thief", "robber", "bandit"),
+    "ship": ("ship", "ferry", "boat"),
+    "ball": ("ball", "orb", "sphere"),
+    "robot": ("robot", "bot", "humanoid"),
+    "queen": ("queen", "princess", "empress"),
+    "sword": ("sword", "blade", "saber"),
+}
+ROLE_WORDS = {
+    "enemy": ("enemy", "opponent", "adversary"),
+    "message": ("message", "memo", "report"),
+    "goal": ("goal", "target", "aim"),
+}
+ADJECTIVES = {
+    "enemy": ("dangerous", "deadly", "lethal"),
+    "message": ("restricted", "classified", "secret"),
+    "goal": ("crucial", "vital", "essential"),
+}
+"""Three words for each entity, each role and each role's adjective (EnDi, 2023, appendix A.2). Every word occurs in
+every split, so held-out sentences have new phrasing but no new nouns."""
 
 
 def own_documents() -> dict[str, Document]:
-    """Our documents of all splits."""
+    """Our documents, one for each split."""
     return {split: _document(split, games_by_rule()) for split in TEXT_SPLITS}
 
 
@@ -43,7 +69,7 @@ def _document(split: str, games: Games) -> Document:
 
 
 def _filled(templates: tuple[str, ...], entity: str, role: str) -> list[str]:
-    """All 27 sentences of each template about an entity in a role."""
+    """All 27 sentences of each template about one entity in one role."""
     return [
         template.format(entity=entity_word, role=role_word, adjective=adjective)
         for template in templates

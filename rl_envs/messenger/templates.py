@@ -1,7 +1,7 @@
-"""Sentences of MESSENGER's manuals, our own: 82 forms with three blanks each, as EnDi (2023, appendix A.2) counts them.
+"""Templates of MESSENGER's manuals, our own: 82 with three blanks each, as many as EnDi (2023, appendix A.2) has.
 
-Each belongs to one split, so no sentence can be shared, and tells one movement or, under `unknown`, none. Every form is
-used with every role: how something moves never says what it is. This file holds sentences and nothing else.
+Each belongs to one split, so splits share no sentence, and gives one movement or, under `unknown`, none. Every template
+is used with every role, so a movement never reveals a role. This file holds only templates.
 """
 
 from __future__ import annotations

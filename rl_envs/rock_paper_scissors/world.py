@@ -72,7 +72,7 @@ class RockPaperScissors(Arena):
                 `ten_letters` is like the first with ten letters instead of five.
             split: `train` or `eval`.
             max_episode_steps: steps until the game is lost.
-            drop: picking up an item destroys the held one (`destroy`, the authors' engine) or leaves it there (`floor`).
+            drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
             names_per_cell: P, number of names that are observed in one cell.
             sight: Euclidean distance in cells up to which the agent sees; None for the whole room.
             tells_answer: observations include `answer_word`, which an auxiliary loss may use.

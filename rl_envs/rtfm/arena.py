@@ -43,6 +43,7 @@ class Arena(Turns):
 
     State: `agent_cells` [B, N], `monster_cells` [B, M] and `item_cells` [B, I] int64, row * size + column. The dead
     stay in their cell; an item that no agent can pick up is in cell 0. `agent_alive`, `monster_alive` bool; `held`
+    [B, N] int64, item number + 1 or 0; `beaten_by` [B, M] int64, the value of `held` that beats each monster;
     `monster_names`, `item_names` uint8; `step_limit` [B] int32; `document`, `goal` [B] int32, rows of the texts.
     """
 

@@ -1,8 +1,8 @@
 """Documents and goals as rows of word ids, for many worlds at once.
 
-RTFM, section 3: one statement for each element and team, each from a template, in random order. Every statement that
-can occur is written once, when a writer is made (a few thousand with groups and natural language); a document is then a
-gather of statements, and no string is touched. This file must not know about grids or chance.
+RTFM, section 3: one sentence for each element and team, each from a template, in random order. A `DocumentWriter`
+encodes every possible sentence once (a few thousand with groups and natural language). A document is then a gather of
+rows, without strings. This file must not know about grids or random numbers.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Rtfm(Arena):
             distractor_monster: whether there is a monster of another team.
             distractor_item: whether there is an item that beats the distractor monster.
             resample_text: write the texts once per `episode`, or at every `step` (with `nl`), as the authors do.
-            drop: picking up an item destroys the held one (`destroy`, the authors' engine) or leaves it there (`floor`).
+            drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
             team_loss: reward of the agents that did not cause a loss; by default the step's reward.
             names_per_cell: P, number of names that are observed in one cell.
             sight: Euclidean distance in cells up to which agents see; None for the whole room.

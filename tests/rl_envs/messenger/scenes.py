@@ -21,7 +21,7 @@ def situation(entities=(), avatars=((5, 5),), holds=None, movements=None, game=G
     stage = arguments.setdefault("stage", 2)
     world = Messenger(num_agents=len(avatars), **arguments)
     world.auto_resets = False
-    roles = world._role_of
+    roles = world._stage.role_of
     places = [*entities, *FAR[len(entities) : len(roles)]]
     state = {
         "entity_places": [places],

@@ -11,8 +11,8 @@ import pytest
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, Corpus, CorpusError, split_words
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, corpus_of, load_documents, save_documents
 from rl_envs.messenger.games import GamesError, games_by_rule, pairs_of_games
+from rl_envs.messenger.own_corpus import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES, UNKNOWN
-from rl_envs.messenger.words import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.world import Messenger
 
 needs_published = pytest.mark.skipif(

@@ -43,7 +43,7 @@ def said(sentences, role):
 
 
 def symbols_and_movements(world, role):
-    first = int(np.argmax(world._role_of == role))
+    first = int(np.argmax(world._stage.role_of == role))
     return world.state["entity_symbols"][:, first] - FIRST_ENTITY, world.state["entity_movements"][:, first]
 
 
