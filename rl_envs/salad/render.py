@@ -1,7 +1,7 @@
-"""Pictures of the salad kitchen: the room on the left; the order, what each cook is about and says on the right.
+"""Rendering of the salad kitchen: the room on the left; the order, macro actions and messages on the right.
 
-Everything in the room is drawn three times as large as wanted and then reduced, so that edges are smooth; text is
-written afterwards. This file must not know about rules, rewards or how an episode came to this state.
+Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards. This file
+must not know about rules, rewards or the history of an episode.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Item:
 
     Attributes:
         food: number of the food, NOTHING for a bowl.
-        chops: that a food has had.
+        chops: number of chops of a food.
         contents: numbers of the foods in a bowl.
     """
 
@@ -65,16 +65,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment.
+    """One state of a world.
 
     Attributes:
-        fixtures: what each cell shows with nothing on it, [49].
-        lying: cell and item of what lies open.
+        fixtures: kind of each cell, [49].
+        lying: cell and item of each thing that lies in the room.
         agents: cell of each agent.
         loads: item in each agent's hand, None for nothing.
         order: name of the recipe.
-        about: what each agent is about.
-        messages: what each agent said last, "" for nothing.
+        about: macro action of each agent.
+        messages: last message of each agent, "" for none.
     """
 
     fixtures: Sequence[int]
@@ -87,11 +87,11 @@ class Scene:
 
 
 def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
-    """What a picture of one world shows.
+    """The content of the image of one world.
 
     Args:
-        kitchen: where.
-        state: of one world, name -> [...].
+        kitchen: the kitchen.
+        state: state of one world, name -> [...].
     """
     items = [_item(state, thing) for thing in range(NUM_THINGS)]
     return Scene(
@@ -105,23 +105,23 @@ def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 60) -> Array:
-    """Picture of one moment.
+    """Image of one state.
 
     Args:
-        scene: what to show.
+        scene: the state.
         caption: one line above everything else beside the room.
         cell_pixels: side of a cell.
 
     Returns:
         [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right.
     """
-    picture = with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
+    image = with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT_PIXELS)
     for name, cell, colour in zip(AGENT_NAMES, scene.agents, AGENT_COLOURS, strict=True):
         row, column = divmod(cell, SIDE)
         place = ((column + 0.5) * cell_pixels, (row + 0.5) * cell_pixels)
         pen.text(place, name[0], fill=BACKGROUND, font=font, anchor="mm", stroke_width=1, stroke_fill=colour)
-    return np.asarray(picture)
+    return np.asarray(image)
 
 
 def _item(state: Arrays, thing: int) -> Item:
@@ -192,7 +192,7 @@ def _draw_item(pen: ImageDraw.ImageDraw, middle: Spot, item: Item, radius: float
 
 
 def _draw_food(pen: ImageDraw.ImageDraw, middle: Spot, food: int, is_chopped: bool, radius: float) -> None:
-    """A disc, or four pieces."""
+    """Draw a food as a disc, or as four pieces if it is chopped."""
     assert 0 <= food < len(FOODS)
     if not is_chopped:
         _draw_disc(pen, middle, radius, FOOD_COLOURS[food], FOREGROUND)

@@ -8,7 +8,7 @@ from rl_envs.salad.kitchen import LAYOUTS
 from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, Subtask
 from rl_envs.salad.symbols import AGENT_NAMES, NUM_FOODS, RECIPES
 from rl_envs.salad.tasks import READ, TASKS
-from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, hear, messages, say, subtasks
+from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, compose_message, messages, parse_message, subtasks
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
 
@@ -23,7 +23,7 @@ def served(world, hears=False):
     success, returns, lengths = np.zeros(count, bool), np.zeros(count), np.zeros(count, int)
     for _ in range(world.max_episode_steps):
         said = messages(world) if hears else None
-        heard = said and [[hear(team[1], 0), hear(team[0], 1)] for team in said]
+        heard = said and [[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said]
         info = world.step(cooks.act(heard))[-1]
         for place, row in enumerate(info["done_worlds"]):
             if lengths[row] == 0:
@@ -46,16 +46,16 @@ def test_what_is_said_is_what_is_heard_by_the_one_who_is_meant():
         for other in WORDS:
             for speaker in (0, 1):
                 team = [own, other] if speaker == 0 else [other, own]
-                message = say(speaker, team)
-                assert hear(message, 1 - speaker) == team[1 - speaker]
-                assert hear(message, speaker) is None
+                message = compose_message(speaker, team)
+                assert parse_message(message, 1 - speaker) == team[1 - speaker]
+                assert parse_message(message, speaker) is None
 
 
 @pytest.mark.parametrize(
     "message", ["", "Bob, please fly.", "bring the bowl", "Carol, please wait.", "Bob, please wait"]
 )
 def test_whatever_is_not_of_the_grammar_asks_for_nothing(message):
-    assert hear(message, 1) is None
+    assert parse_message(message, 1) is None
 
 
 APART = [(1, 2), (1, 4)]
@@ -78,7 +78,7 @@ def test_the_teacher_asks_for_what_the_whole_kitchen_needs(scene, expected):
     world = situation(layout="B", **({**SHORT, "recipes": ["tomato"]} | scene))
     team = subtasks(world)[0]
     assert team == expected
-    assert messages(world)[0] == [say(0, team), say(1, team)]
+    assert messages(world)[0] == [compose_message(0, team), compose_message(1, team)]
 
 
 def test_the_teacher_knows_what_nobody_in_the_kitchen_sees():
