@@ -39,7 +39,7 @@ def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dic
         raise
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise JsonFileError(f"is not JSON ({error.msg} at {where}): mend it there or write the file again") from None
+        raise JsonFileError(f"is not JSON ({error.msg} at {where}): correct it there or write the file again") from None
     except (ValueError, RecursionError):
         raise JsonFileError(f"is not JSON in UTF-8: save it as plain text in the format of {form}") from None
     if not isinstance(document, dict):

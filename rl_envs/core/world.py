@@ -40,8 +40,8 @@ class World(ABC):
         tables: constant arrays that ids in observations index.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
-        auto_resets: whether an ended world begins its next episode within the same step. Whoever sets it to False
-            finds the world in its final state (for example to render it) and calls `next_episode` before the next step.
+        auto_resets: whether an ended world begins its next episode within the same step. If it is False,
+            the world stays in its final state (for example to be rendered) until `next_episode` is called.
     """
 
     agents: tuple[str, ...]

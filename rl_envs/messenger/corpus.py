@@ -135,7 +135,7 @@ def _children(node: object, names: Sequence[str], path: str) -> list[tuple[str, 
         if key not in names:
             known = ", ".join(names)
             raise CorpusError(
-                f"{path}: unknown key {str(key)[:80]!r}: remove it or mend its spelling; known are {known}"
+                f"{path}: unknown key {str(key)[:80]!r}: remove it or correct its spelling; known are {known}"
             )
     for name in names:
         if name not in node:

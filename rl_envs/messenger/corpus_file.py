@@ -104,7 +104,7 @@ def _folder(texts: str) -> Path:
     if not named or not folder.is_dir():
         raise CorpusError(
             f"texts are {OWN!r}, {PUBLISHED!r} or a folder with text_train.json, text_val.json and text_test.json, and "
-            f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: mend it"
+            f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: correct it"
         )
     return folder
 

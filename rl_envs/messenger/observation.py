@@ -35,9 +35,9 @@ class Observer:
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
         entities, avatars = (frames, num_entities), (frames, num_agents)
         self.spec = {
-            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by moment, oldest first; 0: gone"),
+            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone"),
             "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
-            "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by moment, oneself first; 0: dead"),
+            "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead"),
             "avatar_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
         }
 

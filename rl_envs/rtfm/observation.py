@@ -45,9 +45,9 @@ class Observer:
         last, size = num_names - 1, grid.size
         self.spec = {
             "grid": ArraySpec((size, size, names_per_cell), "uint8", 0, last, "names in each cell, highest first"),
-            "position": ArraySpec((num_agents, 2), "uint8", 0, size - 2, "row and column of agents, oneself first"),
+            "position": ArraySpec((num_agents, 2), "uint8", 0, size - 2, "row and column of agents, its own first"),
             "legal": ArraySpec((NUM_MOVES,), "bool", 0, 1, "moves that do not lead into a wall"),
-            "inventory": ArraySpec((num_agents,), "uint8", 0, last, "names of what agents hold, oneself first"),
+            "inventory": ArraySpec((num_agents,), "uint8", 0, last, "names of what agents hold, its own first"),
         }
 
     def observe(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:

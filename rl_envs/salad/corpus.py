@@ -79,13 +79,13 @@ def collect_corpus(
         sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf)
         has_sense = random.random(scripted.shape) < sense
         heeding, alone = (np.where(has_sense, chosen, any_legal) for chosen in (sensible, deaf))
-        told = said if teacher is None else teacher(observations["situation"], said)
+        recorded = said if teacher is None else teacher(observations["situation"], said)
         for row, agent in np.ndindex(actions.shape):
             code = observations["situation"][row, agent]
-            spoken[narrator.message_prompt(code), told[row][agent]] = None
+            spoken[narrator.message_prompt(code), recorded[row][agent]] = None
             if observations["decides"][row, agent]:
                 phrases = narrator.actions(code)
-                done.append((narrator.action_prompt(code, [told[row][1 - agent]]), phrases[heeding[row, agent]]))
+                done.append((narrator.action_prompt(code, [recorded[row][1 - agent]]), phrases[heeding[row, agent]]))
                 done.append((narrator.action_prompt(code, []), phrases[alone[row, agent]]))
         observations = world.step(actions)[0]
     return Corpus(tuple(spoken), tuple(done))

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from rl_envs.salad.render import Scene
 
 ACTION_LISTS, MASKS = ("short", "full", "primitive"), ("real", "none")
-EVERYBODY = "all"
+ALL_AGENTS = "all"
 
 
 class Salad(World):
@@ -73,7 +73,7 @@ class Salad(World):
         recipes: Sequence[str] = ("tomato",),
         actions: str = "short",
         mask: str = "real",
-        order_known_by: str = EVERYBODY,
+        order_known_by: str = ALL_AGENTS,
         sight: int = 2,
         text: bool = True,
         swap: bool = False,
@@ -113,7 +113,7 @@ class Salad(World):
         self.kitchen: Kitchen = kitchen_of(rows, sight)
         check_recipes(recipes, self.kitchen)
         self.recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
-        self.knows = np.array([order_known_by in (EVERYBODY, name) for name in AGENT_NAMES])
+        self.knows = np.array([order_known_by in (ALL_AGENTS, name) for name in AGENT_NAMES])
         self._rules = rules.Rules(self.kitchen, swap=swap, restore=restore_rule, rechop_pays=rechop_pays)
         self._is_masked, self._has_text, self._collision_reward = mask == "real", text, collision_reward
         self.max_episode_steps, self.sight = max_episode_steps, sight
@@ -288,7 +288,7 @@ def _check(actions: str, mask: str, known_by: str, restore_rule: str, sight: int
     for argument, given, known in (
         ("actions", actions, ACTION_LISTS),
         ("mask", mask, MASKS),
-        ("order_known_by", known_by, (EVERYBODY, *AGENT_NAMES)),
+        ("order_known_by", known_by, (ALL_AGENTS, *AGENT_NAMES)),
         ("restore_rule", restore_rule, rules.RESTORES),
     ):
         if given not in known:

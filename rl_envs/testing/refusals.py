@@ -41,13 +41,13 @@ def check_refusals(world: World, seed: int) -> None:
             f"actions {fault} must be refused by ValueError",
         )
         _require_unchanged(world, before, f"refusing actions {fault}")
-    draw = {"a draw nobody makes": np.zeros(world.num_worlds)}
+    draw = {"an unknown draw": np.zeros(world.num_worlds)}
     require(
         _raises(ValueError, lambda: world.step(random_actions(world), chance=draw)),
         "an unknown recorded draw must be refused by ValueError",
     )
     _require_unchanged(world, before, "refusing an unknown recorded draw")
-    unknown = before | {"a state nobody has": np.zeros(world.num_worlds)}
+    unknown = before | {"an unknown state": np.zeros(world.num_worlds)}
     require(_raises(ValueError, lambda: world.restore(unknown)), "an unknown state must be refused by ValueError")
     _require_unchanged(world, before, "refusing an unknown state")
     for key, value in before.items():
@@ -90,7 +90,7 @@ def _wrong_actions(world: World) -> Iterator[tuple[str, Actions]]:
             yield fault, spoil(good)
     if isinstance(good, dict):
         yield "without one of their factors", {name: good[name] for name in list(good)[1:]}
-        yield "with a factor too many", good | {"a factor nobody has": next(iter(good.values()))}
+        yield "with a factor too many", good | {"an unknown factor": next(iter(good.values()))}
 
 
 def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:

@@ -134,7 +134,7 @@ def check_rllib_envs(world_id: str, arguments: dict[str, Any]) -> None:
             over = [flag.pop("__all__") for flag in flags]
             _check_answers(live, (*answers[:2], *flags, answers[4]), env.observation_spaces, names)
             live = [name for name in live if not (flags[0][name] or flags[1][name])]
-            require(sum(over) == (not live), "`__all__` must be true in one dict exactly when nobody goes on")
+            require(sum(over) == (not live), "`__all__` must be true in one dict exactly when no agent is left")
         _require_refused(lambda: env.step({}))
 
 

@@ -10,13 +10,15 @@ from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.papers import EXPERIMENTS, as_table, report_on
 from tune_experiments.experiment.experiment import find_experiment
 
+EVENTS = "events.out.tfevents.1700000000.000000002"
+
 
 @pytest.fixture
 def run(tmp_path):
     """The folder of a run of two trials."""
     for name in ("a-seed0", "b-seed0"):
         (tmp_path / "trials" / name).mkdir(parents=True)
-        (tmp_path / "trials" / name / "events.out.tfevents.1700000000.000000002").touch()
+        (tmp_path / "trials" / name / EVENTS).touch()
     (tmp_path / "results.jsonl").write_text("{}\n{}\n")
     (tmp_path / "table.md").write_text("| a | b |\n")
     return tmp_path
@@ -33,7 +35,7 @@ def test_a_run_with_table_results_and_events_is_whole(run):
     assert "| furnmove_sync | refused | refused | 0 | 3 | yes | 2 | 2 of 2 |" in as_table([one])
 
 
-@pytest.mark.parametrize("gone", ["table.md", "results.jsonl", "trials/a-seed0/events.out.tfevents.1700000000.000000002"])
+@pytest.mark.parametrize("gone", ["table.md", "results.jsonl", f"trials/a-seed0/{EVENTS}"])
 def test_a_run_that_lacks_something_is_not(run, gone):
     (run / gone).unlink()
     assert not report(run).is_whole

@@ -1,4 +1,4 @@
-"""What is written down while cooks play: answers that exist, no cooking lessons unless asked for, who heeds whom."""
+"""Recorded prompts and answers: legal answers, scripted actions only on request, and messages that are followed."""
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def test_the_same_seed_gives_the_same_pairs_and_messages_once():
     assert len(set(first.actions)) < len(first.actions), "what happens often is there often"
 
 
-def test_who_heeds_fetches_what_he_is_asked_for():
-    """Bob does not know the order; deaf he guesses, whatever he is asked for."""
+def test_a_cook_that_follows_messages_fetches_what_was_asked_for():
+    """Bob does not know the order; without messages he guesses."""
 
     def fetched_as_asked(heed):
         secret = Salad(8, layout="D", recipes=["tomato", "lettuce", "onion"], order_known_by="Alice")

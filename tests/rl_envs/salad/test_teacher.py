@@ -104,8 +104,8 @@ def test_scripted_cooks_without_words_serve_every_salad_whose_order_they_know(la
 def test_an_order_that_only_the_server_knows_takes_words_to_serve_in_time(layout, limit):
     world = Salad(12, **(SECRET | {"layout": layout}), order_known_by="Alice", max_episode_steps=limit, text=False)
     silent, _, _ = served(world)
-    told, returns, _ = served(world, hears=True)
-    assert told.all() and returns.min() > 1.1
+    informed, returns, _ = served(world, hears=True)
+    assert informed.all() and returns.min() > 1.1
     assert silent.mean() < 0.5
 
 

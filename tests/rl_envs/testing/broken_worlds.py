@@ -286,7 +286,7 @@ class TicksBeforeItLooks(Errands):
 @breaks("an unknown state must be refused")
 class RestoresAnything(Errands):
     def restore(self, state):
-        return super().restore({key: value for key, value in state.items() if "nobody" not in key})
+        return super().restore({key: value for key, value in state.items() if "unknown" not in key})
 
 
 @breaks("a state whose 'chance_key' .uint64. is 0.7 must be refused")
