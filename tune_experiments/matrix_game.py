@@ -50,7 +50,7 @@ from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.checks import Share, check_ranges, check_some
+from tune_experiments.experiment.checks import UnitInterval, check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results import plots
@@ -103,7 +103,7 @@ class Config:
     """At the end: as good as the best reply."""
     hold_share: Annotated[float, Field(ge=0, le=0.99)] = 0.2
     """Of the budget."""
-    entropy_share: Share = 0.5
+    entropy_share: UnitInterval = 0.5
     """Of the budget, after which there is no entropy bonus."""
     games: PositiveInt = 256
     """Played at once; one update learns from one step of each."""

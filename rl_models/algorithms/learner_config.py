@@ -13,7 +13,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_models.algorithms.actor_critic import Regressed
 from rl_models.algorithms.impala import Impala, LossReduction
 from rl_models.algorithms.objective import Objective
-from rl_models.algorithms.optimiser import OptimiserConfig, Share
+from rl_models.algorithms.optimiser import OptimiserConfig, UnitInterval
 from rl_models.algorithms.ppo import Ppo
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.schedule import Schedule
@@ -27,9 +27,9 @@ class ActorCriticConfig(OptimiserConfig):
     """Algorithm that trains: ppo, or impala, which corrects its advantages by V-trace."""
     is_joint: bool = True
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
-    gamma: Share = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1."""
-    gae_lambda: Share = 0.95
+    gae_lambda: UnitInterval = 0.95
     """Lambda of generalised advantage estimation, from 0 to 1 (PPO)."""
     clip_range: PositiveFloat = 0.2
     """How far a probability ratio may move from 1 before it is clipped, above 0 (PPO)."""

@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 OptimiserName = Literal["adam", "rmsprop"]
 GradClipBy = Literal["norm", "largest"]
 _RMSPROP_ALPHA = 0.99
-Share = Annotated[float, Field(ge=0, le=1)]
-"""A part of something, from 0 to 1."""
+UnitInterval = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class OptimiserConfig:
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
     grad_clip_by: GradClipBy = "norm"
     """What max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
-    final_learning_rate_share: Share = 0.1
+    final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
 
 

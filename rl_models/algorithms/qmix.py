@@ -7,17 +7,16 @@ networks to their targets (`after_step`). RLlib has no QMIX any more; it takes t
 
 from __future__ import annotations
 
-from pydantic import NonNegativeFloat
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
+from pydantic import NonNegativeFloat
 from torch import Tensor
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import RllibAlgorithm
-from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName
+from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import WHOLE, Batch, Share, decides
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
@@ -38,7 +37,7 @@ class QmixLearnerConfig(OptimiserConfig):
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
     max_grad_norm: NonNegativeFloat = 10.0
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
-    final_learning_rate_share: Share = 1.0
+    final_learning_rate_share: UnitInterval = 1.0
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: float = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""

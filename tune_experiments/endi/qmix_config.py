@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from rl_models.algorithms.optimiser import Share
-
 from dataclasses import dataclass
 from typing import Any
 
-from rl_models.algorithms.optimiser import OptimiserName
+from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
 from rl_models.algorithms.qmix import QmixLearnerConfig
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between
 
@@ -30,7 +28,7 @@ class QmixSettings(QmixLearnerConfig):
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
     learning_rate: float = 3e-3
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
-    final_learning_rate_share: Share = 0.1
+    final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     batch_size: int = 16
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""

@@ -6,19 +6,18 @@ EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its
 
 from __future__ import annotations
 
-from rl_models.algorithms.optimiser import Share
-
-from pydantic import PositiveFloat
-
 import dataclasses
 import os
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from pydantic import PositiveFloat
+
 from rl_envs import make
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
@@ -37,7 +36,7 @@ _ByStage: TypeAlias = tuple[float, float, float]
 class MessengerLearnerConfig(LearnerConfig):
     """How all rows learn. A triple holds one number for each of MESSENGER's stages."""
 
-    final_learning_rate_share: Share = 0.05
+    final_learning_rate_share: UnitInterval = 0.05
     """Share of the learning rate, from 0 to 1, to which it falls in a stage's budget; the release has 1."""
     optimiser_epsilon: PositiveFloat = 1e-8
     """Constant above 0 that the optimiser adds to its denominators."""

@@ -5,14 +5,12 @@ Constants of the published agents are the preset `paper`. How settings become a 
 
 from __future__ import annotations
 
-from rl_models.algorithms.optimiser import Share
-
-from pydantic import NonNegativeFloat
-
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import NonNegativeFloat
 
 from rl_envs import make
 from rl_envs.salad.tasks import TASKS

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from tune_experiments.experiment.checks import Share, check_ranges
+from tune_experiments.experiment.checks import UnitInterval, check_ranges
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.errors import UserError
@@ -16,7 +16,7 @@ from tune_experiments.experiment.errors import UserError
 @dataclass(frozen=True)
 class Learner:
     learning_rate: PositiveFloat = 0.1
-    gamma: Share = 0.99
+    gamma: UnitInterval = 0.99
     free: float = math.inf
 
 
