@@ -48,7 +48,7 @@ class Progress:
             BarColumn(bar_width=16),
             _Words("env steps", _steps),
             _Words("speed", _speed_text),
-            *(_Words(heading, functools.partial(_number, key)) for heading, key in columns.items()),
+            *(_Words(heading, functools.partial(_number, key), wraps=True) for heading, key in columns.items()),
             _Words("left", _end, "left"),
             console=self._console,
             refresh_per_second=2,
@@ -113,10 +113,16 @@ class _Live(rich.progress.Progress):
 
 
 class _Words(ProgressColumn):
-    """A column of words."""
+    """A column of words; one that wraps gives way, with the bar, where the terminal is narrow."""
 
-    def __init__(self, heading: str, words: Callable[[Task], str], justify: Literal["left", "right"] = "right") -> None:
-        super().__init__(Column(heading, justify=justify, no_wrap=True))
+    def __init__(
+        self,
+        heading: str,
+        words: Callable[[Task], str],
+        justify: Literal["left", "right"] = "right",
+        wraps: bool = False,
+    ) -> None:
+        super().__init__(Column(heading, justify=justify, no_wrap=not wraps, min_width=6 if wraps else None))
         self._words = words
 
     def render(self, task: Task) -> Text:
