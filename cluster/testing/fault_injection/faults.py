@@ -254,18 +254,19 @@ def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
     return is_finite and bool(skipped) and trial.rows()[-1]["progress/updates"] > AT_UPDATE
 
 
+_FROM_OUTSIDE: tuple[Callable[[LocalCluster], Finding], ...] = (
+    env_runner_killed,
+    learner_killed,
+    trial_killed,
+    worker_node_killed,
+    driver_killed,
+    disk_full,
+    storage_away,
+    truncated_checkpoint,
+    head_gone,
+)
 FAULTS: dict[str, Callable[[LocalCluster], Finding]] = {
-    one.__name__: one
-    for one in (
-        env_runner_killed,
-        learner_killed,
-        trial_killed,
-        worker_node_killed,
-        driver_killed,
-        disk_full,
-        storage_away,
-        truncated_checkpoint,
-        head_gone,
-    )
-} | {fault: functools.partial(built_in, fault) for fault in BUILT_IN_FAULTS}
+    **{one.__name__: one for one in _FROM_OUTSIDE},
+    **{fault: functools.partial(built_in, fault) for fault in BUILT_IN_FAULTS},
+}
 """Name -> the function that makes the fault happen on a cluster."""
