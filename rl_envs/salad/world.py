@@ -138,16 +138,20 @@ class Salad(World):
         self._describer = SituationDescriber(self.kitchen, grammar)
         self.sentences, self.phrases = grammar.sentences, grammar.phrases
         self.num_sentences = self._describer.num_slots
-        actions = len(self.macros)
-        self.observation_spec = {
+        self.observation_spec = self._specs()
+
+    def _specs(self) -> dict[str, ArraySpec]:
+        count = len(self.macros)
+        specs = {
             "vector": observation.SPEC,
-            "legal": ArraySpec((actions,), "bool", 0, 1, "actions that have an effect"),
+            "legal": ArraySpec((count,), "bool", 0, 1, "actions that have an effect"),
             "decides": ArraySpec((), "bool", 0, 1, "the agent chooses an action now"),
         }
         if self._has_text:
             last = max(len(self.sentences), len(self.phrases)) - 1
-            ids = (self.num_sentences + actions,)
-            self.observation_spec["situation"] = ArraySpec(ids, "int16", 0, last, "ids of sentences, then of phrases")
+            ids = (self.num_sentences + count,)
+            specs["situation"] = ArraySpec(ids, "int16", 0, last, "ids of sentences, then of phrases")
+        return specs
 
     # ------------------------------------------------------------- one step
 

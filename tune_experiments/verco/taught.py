@@ -34,12 +34,11 @@ class TaughtSalad(Salad):
         self._ids = ids
         super().__init__(num_worlds, first_world, **arguments)
 
-    def _prepare_observations(self) -> None:
-        super()._prepare_observations()
+    def _specs(self) -> dict[str, ArraySpec]:
         shape = next(iter(self._ids.values())).shape
         highest = int(max(ids.max() for ids in self._ids.values()))
         spec = ArraySpec(shape, "int32", -1, highest, "token ids of what the agent says, -1 behind the end")
-        self.observation_spec[MESSAGES] = spec
+        return super()._specs() | {MESSAGES: spec}
 
     def _observe(self, rows: Array) -> Arrays:
         said = messages(self)
