@@ -46,9 +46,9 @@ def request_for(experiment: str, config: Any, method: str, seed: int, folder: Pa
 
 
 def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
-    """The trial's plan, by its own configuration: methods may differ in their processes, and a search may vary them."""
+    """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
     config = read_configuration(experiment, request["config"])
-    return experiment.plan(config, request["method"], request["seed"], Path(request["folder"]))
+    return experiment.plan(config, request["method"], request["seed"], None)
 
 
 def _places(parameters: dict[str, Any]) -> Any:
