@@ -17,7 +17,7 @@ from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tests.rl_models.planners.processes import sandboxes
 from tests.rl_models.rllib.small import config_of
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
