@@ -3,7 +3,7 @@
 PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread. Stock losses are not called: the
 stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor are gradients averaged by torch's
 `DistributedDataParallel`, which waits for ever where one learner has a backward pass more than another, and which gives
-a learner with three worlds the weight of one with four: `training/learners.py` sums them, weighed by what they hold.
+a learner with three worlds the weight of one with four: `algorithms/learners.py` sums them, weighed by what they hold.
 """
 
 from __future__ import annotations
