@@ -66,7 +66,7 @@ class Config:
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have, in one sentence that names the flag."""
         check_some(self, "methods")
-        check_at_least(1, self, "network.hidden", "network.message", "budget_env_steps", "test_episodes")
+        check_at_least(1, self, "network.hidden_size", "network.message", "budget_env_steps", "test_episodes")
         check_at_least(0, self, "agreement_weight", "learning_rate")
         check_workers(self)
 

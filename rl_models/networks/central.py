@@ -33,13 +33,13 @@ class Central(nn.Module):
         """
         super().__init__()
         self.num_agents = num_agents
-        self.hidden = config.hidden
-        self.features = config.hidden
-        seen = config.convolutions[-1]
+        self.hidden = config.hidden_size
+        self.features = config.hidden_size
+        seen = config.channels[-1]
         sight = _SideBySide if num_agents == 2 else _Stacked
         self.sight = sight(config, num_agents, view[0])
-        self.lstm = SteppedLstm(seen, config.hidden)
-        self.update = _mlp(config.hidden, config.hidden, config.hidden)
+        self.lstm = SteppedLstm(seen, config.hidden_size)
+        self.update = _mlp(config.hidden_size, config.hidden_size, config.hidden_size)
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
@@ -83,9 +83,9 @@ class _SideBySide(nn.Module):
 
     def __init__(self, config: TboneConfig, num_agents: int, channels: int) -> None:
         super().__init__()
-        seen = config.convolutions[-1]
+        seen = config.channels[-1]
         self.embedding = ChannelEmbedding(channels, config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.convolutions)
+        self.convolutions = grid_convolutions(config.cell_features, config.channels)
         self.together = _mlp(num_agents * seen, num_agents * seen, seen)
 
     def forward(self, views: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class _Stacked(nn.Module):
     def __init__(self, config: TboneConfig, num_agents: int, channels: int) -> None:
         super().__init__()
         self.embedding = ChannelEmbedding(channels, config.cell_features)
-        self.convolutions = grid_convolutions(num_agents * config.cell_features, config.convolutions)
+        self.convolutions = grid_convolutions(num_agents * config.cell_features, config.channels)
 
     def forward(self, views: Tensor) -> Tensor:
         """[K, N, C, 15, 15] -> [K, features of the last convolution]."""

@@ -43,9 +43,9 @@ class EmmaConfig:
 
     features: int = 256
     """d of keys, values and symbols."""
-    maps: int = 64
+    channels: int = 64
     """Output channels of the convolution, whose kernel is 2 x 2."""
-    hidden: int = 128
+    hidden_size: int = 128
     """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
     """Divide what is read by the number of sentences, as the released code does; it makes stages of different scale."""
@@ -74,13 +74,13 @@ class EmmaBody(nn.Module):
             more_inputs: features of a frame that reach the towers beside the grid.
         """
         super().__init__()
-        self.features = 2 * config.hidden
+        self.features = 2 * config.hidden_size
         others = sizes.avatar_symbols if sizes.num_agents > 1 else 0
         self.symbols = nn.Embedding(sizes.symbols + others, config.features, padding_idx=0)
-        self.convolution = SparseConvolution(config.features, config.maps, sizes.side, sizes.moments)
-        self.first = nn.Linear(self.convolution.positions * config.maps + more_inputs, self.features)
+        self.convolution = SparseConvolution(config.features, config.channels, sizes.side, sizes.moments)
+        self.first = nn.Linear(self.convolution.positions * config.channels + more_inputs, self.features)
         towers = 1 if config.shares_hidden else 2
-        self.second = nn.ModuleList(nn.Linear(config.hidden, config.hidden) for _ in range(towers))
+        self.second = nn.ModuleList(nn.Linear(config.hidden_size, config.hidden_size) for _ in range(towers))
         self._sizes = sizes
         self._glorot()
 

@@ -69,11 +69,11 @@ class DividedEmma(Emma):
         self.others = None
         if config.models_others:
             self.others = nn.Sequential(
-                nn.Linear(self.body.first.in_features, backbone.hidden),
+                nn.Linear(self.body.first.in_features, backbone.hidden_size),
                 nn.LeakyReLU(),
-                nn.Linear(backbone.hidden, backbone.hidden),
+                nn.Linear(backbone.hidden_size, backbone.hidden_size),
                 nn.LeakyReLU(),
-                OthersHead(backbone.hidden, sizes.num_agents - 1, actions),
+                OthersHead(backbone.hidden_size, sizes.num_agents - 1, actions),
             )
         goal = self.goal_symbols, self.goal_values, self.goal_offsets, self.goal_avatars, self.division
         for part in (*goal, self.others):

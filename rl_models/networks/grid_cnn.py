@@ -22,11 +22,11 @@ from rl_models.policy import Features, State
 class GridCnnConfig:
     """Widths; the defaults are those of the published self-play agents."""
 
-    convolutions: tuple[int, ...] = (25, 25, 25)
+    channels: tuple[int, ...] = (25, 25, 25)
     """Channels."""
     first_kernel: int = 5
     """Side of the first convolution's kernel, an odd number."""
-    dense: tuple[int, ...] = (64, 64, 64)
+    hidden_sizes: tuple[int, ...] = (64, 64, 64)
     """Widths of the dense layers."""
 
 
@@ -54,9 +54,9 @@ class GridCnn(nn.Module):
         self.num_agents = num_agents
         self.observation_keys = (key,)
         self.convolutions = nn.Sequential(*_convolutions(channels, config))
-        flat = config.convolutions[-1] * (height - 2) * (width - 2)
-        self.dense = nn.Sequential(*_dense(flat, config.dense))
-        self.features = config.dense[-1]
+        flat = config.channels[-1] * (height - 2) * (width - 2)
+        self.dense = nn.Sequential(*_dense(flat, config.hidden_sizes))
+        self.features = config.hidden_sizes[-1]
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
@@ -86,8 +86,8 @@ class GridCnn(nn.Module):
 
 
 def _convolutions(channels: int, config: GridCnnConfig) -> Iterator[nn.Module]:
-    last = len(config.convolutions) - 1
-    for number, width in enumerate(config.convolutions):
+    last = len(config.channels) - 1
+    for number, width in enumerate(config.channels):
         kernel = config.first_kernel if number == 0 < last else 3
         yield nn.Conv2d(channels, width, kernel, padding=0 if number == last else kernel // 2)
         yield nn.LeakyReLU()

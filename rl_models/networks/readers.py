@@ -70,11 +70,11 @@ class Reading:
 class ReaderConfig:
     """How txt2π reads. The defaults are those of the released code; `PAPER_READER` has the paper's (section 4.2)."""
 
-    document_hidden: int = 100
+    document_hidden_size: int = 100
     """States of the document for looks from the grid, one direction."""
-    goal_hidden: int = 100
+    goal_hidden_size: int = 100
     """States of goal and document for their attention to each other; the paper says 10."""
-    inventory_hidden: int = 10
+    inventory_hidden_size: int = 10
     inventory_cell: Cell = "gru"
     """The paper says LSTM."""
     has_goal: bool = False
@@ -85,7 +85,7 @@ class ReaderConfig:
     """False is no_vis_attn: the document's own summary in place of looks from the grid."""
 
 
-PAPER_READER = ReaderConfig(goal_hidden=10, inventory_cell="lstm", has_goal=True)
+PAPER_READER = ReaderConfig(goal_hidden_size=10, inventory_cell="lstm", has_goal=True)
 
 
 class Txt2PiReader(nn.Module):
@@ -108,11 +108,11 @@ class Txt2PiReader(nn.Module):
         self.config = config
         self.words = words
         inputs = words.embedding_dim
-        self.goal_reader = Bidirectional("lstm", inputs, config.goal_hidden)
+        self.goal_reader = Bidirectional("lstm", inputs, config.goal_hidden_size)
         self.goal_summary = SelfAttention(self.goal_reader.features)
-        self.inventory_reader = Bidirectional(config.inventory_cell, inputs, config.inventory_hidden)
+        self.inventory_reader = Bidirectional(config.inventory_cell, inputs, config.inventory_hidden_size)
         self.inventory_summary = SelfAttention(self.inventory_reader.features)
-        self.document_reader = Bidirectional("lstm", inputs, config.document_hidden)
+        self.document_reader = Bidirectional("lstm", inputs, config.document_hidden_size)
         if not config.attends_to_grid:
             self.document_summary = SelfAttention(self.document_reader.features)
         of_document = self.document_reader.features

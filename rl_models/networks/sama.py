@@ -34,9 +34,9 @@ class SamaNetworkConfig:
 
     features: int = 32
     """d of symbols, keys and values."""
-    convolutions: tuple[int, ...] = (32, 32)
+    channels: tuple[int, ...] = (32, 32)
     """Channels; all kernels are 3 x 3, and the last one has no padding."""
-    hidden: int = 64
+    hidden_size: int = 64
     """Width of both hidden layers of policy and value."""
 
 
@@ -68,15 +68,15 @@ class Sama(nn.Module):
     def __init__(self, config: SamaNetworkConfig, sizes: SamaSizes, encoder: SentenceEncoder) -> None:
         super().__init__()
         assert isinstance(encoder, nn.Module)
-        width, hidden = config.features, config.hidden
+        width, hidden = config.features, config.hidden_size
         self.num_agents, self.features = sizes.num_agents, 2 * hidden
         self.encoder, self._commands = encoder, sizes.commands
         self.reader = SentenceReader(encoder.features, width)
         self.word_keys, self.word_values = (nn.Linear(encoder.features, width) for _ in range(2))
         self.symbols = nn.Embedding(sizes.symbols, width, padding_idx=0)
         self.places = nn.Parameter(torch.zeros(width, sizes.height, sizes.width))
-        self.convolutions = nn.Sequential(*_convolutions(width, config.convolutions))
-        flat = config.convolutions[-1] * (sizes.height - 2) * (sizes.width - 2)
+        self.convolutions = nn.Sequential(*_convolutions(width, config.channels))
+        flat = config.channels[-1] * (sizes.height - 2) * (sizes.width - 2)
         self.policy = _tower(flat + width, hidden)
         self.value = _tower(flat + sizes.num_agents * width, hidden)
         self.nothing_said = nn.Parameter(torch.zeros(width))

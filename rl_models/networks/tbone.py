@@ -27,11 +27,11 @@ class TboneConfig:
 
     cell_features: int = 8
     """Embedding of a grid cell."""
-    convolutions: tuple[int, int, int, int] = (32, 64, 128, 256)
+    channels: tuple[int, int, int, int] = (32, 64, 128, 256)
     """Channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance sizes."""
     agent_features: int = 8
     """Vector that tells the agents apart."""
-    hidden: int = 512
+    hidden_size: int = 512
     """Width of belief and LSTM."""
     message_features: int = 16
     """Width of a message."""
@@ -54,16 +54,16 @@ class Tbone(nn.Module):
         """
         super().__init__()
         self.num_agents = num_agents
-        self.hidden = config.hidden
-        self.features = config.hidden
+        self.hidden = config.hidden_size
+        self.features = config.hidden_size
         self.message_features = config.message_features
         self.embedding = ChannelEmbedding(view[0], config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.convolutions)
+        self.convolutions = grid_convolutions(config.cell_features, config.channels)
         self.agent_vectors = nn.Parameter(torch.rand(num_agents, config.agent_features))
-        seen = config.convolutions[-1] + config.agent_features
-        self.lstm = SteppedLstm(seen, config.hidden)
+        seen = config.channels[-1] + config.agent_features
+        self.lstm = SteppedLstm(seen, config.hidden_size)
         rounds = [
-            CommunicationRound(num_agents, config.hidden, config.message_features, config.communicates)
+            CommunicationRound(num_agents, config.hidden_size, config.message_features, config.communicates)
             for _ in range(2)
         ]
         self.talk, self.reply = rounds

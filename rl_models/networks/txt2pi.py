@@ -55,9 +55,9 @@ class FilmConfig:
     """The FiLM baseline: texts are summarised and modulate what is seen. The paper's cell is LSTM."""
 
     cell: Cell = "gru"
-    document_hidden: int = 100
-    goal_hidden: int = 10
-    inventory_hidden: int = 10
+    document_hidden_size: int = 100
+    goal_hidden_size: int = 10
+    inventory_hidden_size: int = 10
     word_features: int = 30
     channels: tuple[int, ...] = CHANNELS
     features: int = 400
@@ -69,9 +69,9 @@ class CnnConfig:
     """The CNN baseline: texts are summarised and repeated on every cell of the grid. The paper's cell is LSTM."""
 
     cell: Cell = "gru"
-    document_hidden: int = 100
-    goal_hidden: int = 100
-    inventory_hidden: int = 100
+    document_hidden_size: int = 100
+    goal_hidden_size: int = 100
+    inventory_hidden_size: int = 100
     word_features: int = 30
     channels: tuple[int, ...] = CHANNELS
     features: int = 400
@@ -85,7 +85,7 @@ class SilgConfig:
     With RTFM's texts and the 30,522 word pieces of its release it has 4,890,514 parameters, none unused.
     """
 
-    hidden: int = 200
+    hidden_size: int = 200
     word_features: int = 100
     channels: tuple[int, ...] = CHANNELS
     features: int = 400
@@ -103,10 +103,14 @@ def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
         stack: Film2Stack | ConvolutionStack = film2_stack(config, reader, config.channels)
         return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)
     if isinstance(config, SilgConfig):
-        silg = SilgReader(config.hidden, words)
+        silg = SilgReader(config.hidden_size, words)
         stack = Film2Stack(config.word_features, silg.features, silg.look_features, config.channels)
         return ReadingNetwork(sizes, words, silg, stack, config.features, config.activation)
-    hidden = {DOCUMENT: config.document_hidden, GOAL: config.goal_hidden, INVENTORY: config.inventory_hidden}
+    hidden = {
+        DOCUMENT: config.document_hidden_size,
+        GOAL: config.goal_hidden_size,
+        INVENTORY: config.inventory_hidden_size,
+    }
     summaries = SummaryReader(hidden, config.cell, words, sizes.num_agents)
     if isinstance(config, FilmConfig):
         stack = Film2Stack(config.word_features, summaries.features, 0, config.channels, modulates_text=False)

@@ -21,7 +21,7 @@ from rl_models.policy import Features, State
 class VectorConfig:
     """Widths."""
 
-    dense: tuple[int, ...] = (64, 64)
+    hidden_sizes: tuple[int, ...] = (64, 64)
     """Layers before anybody is heard; the last one is an agent's state."""
 
 
@@ -40,10 +40,10 @@ class VectorNetwork(nn.Module):
             rounds: of communication; 0: nobody hears anybody.
         """
         super().__init__()
-        self.num_agents, self.features = num_agents, config.dense[-1]
+        self.num_agents, self.features = num_agents, config.hidden_sizes[-1]
         self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
-        widths = (len(scale), *config.dense)
-        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.dense, strict=False))
+        widths = (len(scale), *config.hidden_sizes)
+        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
         self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
         self.own, self.heard = (
             nn.ModuleList(nn.Linear(self.features, self.features, bias) for _ in range(rounds))

@@ -57,6 +57,6 @@ def emma_team(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = 1 if config.shares_network else sizes.num_agents
-        features = 2 * config.network.hidden
+        features = 2 * config.network.hidden_size
         network, policy = of_agents(member, members), PolicyTower(features, actions, members)
         return TeamPolicy(network, policy, ValueTower(features, members))

@@ -73,5 +73,5 @@ def language_team(
     network = LanguageNetwork(language, narrator, settings, num_agents, actions)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        critic = PromptValueHead(network.features, settings.value_hidden)
+        critic = PromptValueHead(network.features, settings.value_hidden_sizes)
     return TeamPolicy(network, CandidateHead(actions), critic)

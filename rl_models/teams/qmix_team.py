@@ -29,9 +29,9 @@ class QmixConfig:
 
     room: RoomConfig = field(default_factory=RoomConfig)
     """How rooms are seen; of no meaning where observations are vectors."""
-    hidden: int = 64
+    hidden_size: int = 64
     """Of each agent's memory."""
-    mixing_hidden: int = 32
+    mixing_hidden_size: int = 32
     """Of the mixing network; 0 adds the agents' values up (VDN)."""
 
     @property
@@ -55,11 +55,11 @@ def qmix_room_team(
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = QNetwork(RoomEncoder(config.room, sizes, max(room)), sizes.num_agents, actions, config.hidden)
+        network = QNetwork(RoomEncoder(config.room, sizes, max(room)), sizes.num_agents, actions, config.hidden_size)
         mixer = None
-        if config.mixing_hidden:
+        if config.mixing_hidden_size:
             state = RoomState(config.room, sizes, room[0] * room[1])
-            mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden)
+            mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden_size)
         return QmixPolicy(network, mixer, epsilon)
 
 
@@ -85,8 +85,8 @@ def qmix_team(
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = QNetwork(VectorEncoder(key, features), num_agents, actions, config.hidden)
+        network = QNetwork(VectorEncoder(key, features), num_agents, actions, config.hidden_size)
         mixer = None
-        if config.mixing_hidden:
-            mixer = StateMixer(VectorState(key, features, num_agents), num_agents, config.mixing_hidden)
+        if config.mixing_hidden_size:
+            mixer = StateMixer(VectorState(key, features, num_agents), num_agents, config.mixing_hidden_size)
         return QmixPolicy(network, mixer, epsilon)

@@ -18,7 +18,7 @@ class ReadingTeamConfig:
     """A reading network with a policy and a value head."""
 
     network: ReadingConfig = field(default_factory=Txt2PiConfig)
-    head_hidden: int = 0
+    head_hidden_size: int = 0
     """Width between the two layers of each head (eqs. 21-22); 0: one layer, as in the released code."""
     only_legal_moves: bool = True
     """Moves into walls are never drawn, as in the released code; the paper does not mention it."""
@@ -26,7 +26,7 @@ class ReadingTeamConfig:
     """One network for all agents. False: one each, with nothing shared, as EnDi trains its baselines."""
 
 
-PAPER_TEAM = ReadingTeamConfig(PAPER, head_hidden=400, only_legal_moves=False)
+PAPER_TEAM = ReadingTeamConfig(PAPER, head_hidden_size=400, only_legal_moves=False)
 """Widths of the heads' hidden layers are not in the paper; they are set to the features' width."""
 
 
@@ -43,5 +43,5 @@ def reading_team(config: ReadingTeamConfig, sizes: Sizes, actions: int, seed: in
         torch.manual_seed(seed)
         members = 1 if config.shares_network else sizes.num_agents
         network = of_agents(lambda: reading_network(config.network, sizes), members)
-        policy = LegalPolicyHead(network.features, actions, config.head_hidden, config.only_legal_moves, members)
-        return TeamPolicy(network, policy, LayeredValueHead(network.features, config.head_hidden, members))
+        policy = LegalPolicyHead(network.features, actions, config.head_hidden_size, config.only_legal_moves, members)
+        return TeamPolicy(network, policy, LayeredValueHead(network.features, config.head_hidden_size, members))

@@ -96,7 +96,7 @@ class Config:
     """Env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
     """Value what follows the limit; the authors do not."""
-    network: TboneConfig = field(default_factory=lambda: TboneConfig(convolutions=(16, 32, 64, 128), hidden=128))
+    network: TboneConfig = field(default_factory=lambda: TboneConfig(channels=(16, 32, 64, 128), hidden_size=128))
     """Widths of TBONE, and of the central team's network."""
     no_communication: FamilySettings = FamilySettings(1e-3)
     """Marginal policies without messages."""
@@ -136,7 +136,7 @@ class Config:
         check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
         check_workers(self)
         check_between(1, _MOST_AGENTS, self, "num_agents")
-        check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
+        check_at_least(1, self, "network.channels", "network.hidden_size", "network.message_features")
         check_at_least(1, self, "network.cell_features", "network.agent_features")
         check_at_least(1, self, "learner.epochs", "learner.minibatches")
         check_at_least(0, self, "learner.value_weight")

@@ -52,7 +52,7 @@ class EndiMessengerConfig(MessengerRunConfig):
     goal_features: int = 64
     """Channels of the grounded goal; the paper has no number."""
     silg: SilgConfig = field(
-        default_factory=lambda: SilgConfig(hidden=32, word_features=32, channels=(16, 16), features=64)
+        default_factory=lambda: SilgConfig(hidden_size=32, word_features=32, channels=(16, 16), features=64)
     )
     """Widths of the row `silg`."""
     weights: Literal["validated", "last"] = "validated"
@@ -61,6 +61,6 @@ class EndiMessengerConfig(MessengerRunConfig):
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        check_at_least(1, self, "goal_features", "silg.hidden", "silg.word_features", "silg.features")
+        check_at_least(1, self, "goal_features", "silg.hidden_size", "silg.word_features", "silg.features")
         check_stack(self, "silg.channels")
         check_division(self)

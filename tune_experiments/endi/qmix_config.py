@@ -18,9 +18,9 @@ class QmixSettings:
     """Of a symbol."""
     cell_features: tuple[int, int] = (32, 64)
     """Of the two layers that see a cell."""
-    hidden: int = 64
+    hidden_size: int = 64
     """Of each agent's memory; published: 64."""
-    mixing_hidden: int = 32
+    mixing_hidden_size: int = 32
     """Of the mixing network; published: 32. 0 adds values up (VDN)."""
     optimiser: Literal["adam", "rmsprop"] = "adam"
     """Published: RMSProp with alpha 0.99."""
@@ -55,9 +55,9 @@ PAPER_QMIX = QmixSettings(
 
 def check_qmix(config: Any) -> None:
     """Refuse numbers under `config.qmix` that no run can have."""
-    whole = ("word_features", "cell_features", "hidden", "epsilon_env_steps", "capacity", "fragments")
+    whole = ("word_features", "cell_features", "hidden_size", "epsilon_env_steps", "capacity", "fragments")
     check_at_least(1, config, *(f"qmix.{name}" for name in whole))
     check_at_least(1, config, "qmix.env_steps_per_update", "qmix.target_every_updates")
-    check_at_least(0, config, "qmix.mixing_hidden")
+    check_at_least(0, config, "qmix.mixing_hidden_size")
     check_above(0, config, "qmix.learning_rate", "qmix.clip_gradient")
     check_between(0, 1, config, "qmix.final_epsilon")

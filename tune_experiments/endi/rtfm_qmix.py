@@ -49,7 +49,7 @@ def build_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
 
 def _team(settings: QmixSettings) -> QmixConfig:
     room = RoomConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
-    return QmixConfig(room, settings.hidden, settings.mixing_hidden)
+    return QmixConfig(room, settings.hidden_size, settings.mixing_hidden_size)
 
 
 def _objective(settings: QmixSettings, gamma: float, workers: Workers) -> Qmix:

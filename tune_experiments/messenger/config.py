@@ -76,7 +76,7 @@ class MessengerRunConfig:
     """Moments that are seen."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
-    network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, maps=16, hidden=64))
+    network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, channels=16, hidden_size=64))
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False
     """After the first stage leave alone what finds the sentences about a sprite (keys and symbols), as the release."""
@@ -105,7 +105,7 @@ class MessengerRunConfig:
         check_at_least(1, self, "first_stage_env_steps", "budget_env_steps", "validations", "checkpoints", "frames")
         check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
         check_workers(self)
-        check_at_least(1, self, "network.features", "network.maps", "network.hidden", "encoder.word_features")
+        check_at_least(1, self, "network.features", "network.channels", "network.hidden_size", "encoder.word_features")
         check_at_least(0, self, "encoder.padded_to", "learner.clip_gradient", "learner.entropy_weight")
         check_at_least(0, self, "learner.final_entropy_weight", "learner.value_weight")
         check_above(0, self, "learner.learning_rate", "learner.clip", "learner.grounding_weight")

@@ -10,8 +10,8 @@ from tune_experiments.results.differences import differences
 _COMPARED = {
     "stages": "stages",
     "network.features": "width of keys, values and symbols",
-    "network.maps": "maps of the convolution",
-    "network.hidden": "hidden units",
+    "network.channels": "maps of the convolution",
+    "network.hidden_size": "hidden units",
     "network.averages_sentences": "values averaged over sentences",
     "network.shares_hidden": "hidden layer shared by policy and value",
     "encoder.padded_to": "tokens to which sentences are padded",

@@ -112,11 +112,11 @@ class NetworkSettings:
     """What txt2pi and its baselines are where the paper's text and the released code differ."""
     word_features: int = 16
     """Of a word's embedding."""
-    document_hidden: int = 32
+    document_hidden_size: int = 32
     """States of the document in one direction; of all texts in `cnn`."""
-    goal_hidden: int = 32
+    goal_hidden_size: int = 32
     """States with which txt2pi's goal looks at the document; the paper's text says 10, the released code has 100."""
-    inventory_hidden: int = 10
+    inventory_hidden_size: int = 10
     """States of the inventory, and of the goal in `film`."""
     channels: tuple[int, ...] = (16, 16)
     """Of the layers over the grid."""
@@ -203,8 +203,8 @@ class RunConfig:
         # Shuffled documents are other episodes' documents.
         check_at_least(2, self, "test_episodes")
         check_workers(self)
-        check_at_least(1, self, "network.word_features", "network.document_hidden", "network.goal_hidden")
-        check_at_least(1, self, "network.inventory_hidden", "network.channels", "network.features")
+        check_at_least(1, self, "network.word_features", "network.document_hidden_size", "network.goal_hidden_size")
+        check_at_least(1, self, "network.inventory_hidden_size", "network.channels", "network.features")
         check_between(MIN_SIZE, MAX_SIZE, self, "task.size", "test_sizes")
         try:
             check_channels(self.network.channels)

@@ -132,7 +132,7 @@ class SamaConfig:
         check_between(0, 1, self, "learner.final_learning_rate_share")
         check_at_least(1, self, "states", "round_steps", "max_episode_steps", "budget_env_steps", "validations")
         check_at_least(1, self, "valid_episodes", "checkpoints", "test_episodes", "model.concurrency")
-        check_at_least(1, self, "network.features", "network.hidden", "network.convolutions", "encoder.word_features")
+        check_at_least(1, self, "network.features", "network.hidden_size", "network.channels", "encoder.word_features")
         check_at_least(1, self, "learner.epochs", "learner.minibatches")
         check_at_least(0, self, "shots", "encoder.padded_to", "learner.entropy_weight", "learner.final_entropy_weight")
         check_at_least(0, self, "learner.value_weight", "learner.entropy_env_steps")
@@ -141,8 +141,8 @@ class SamaConfig:
         check_at_least(1, self, "fine_tuning.episodes")
         check_above(0, self, "fine_tuning.share")
         check_workers(self)
-        if not self.network.convolutions:
-            raise UserError("--network.convolutions must be one or more widths")
+        if not self.network.channels:
+            raise UserError("--network.channels must be one or more widths")
         self._keep_folders()
 
     def _keep_folders(self) -> None:

@@ -30,7 +30,7 @@ def cooks(length=12):
     """Two cooks that see numbers and carry on with macro actions, in six kitchens."""
     world = make("salad-v0", 6, first_world=0)
     scale = world.tables["vector_scale"].tolist()
-    team = vector_team(VectorConfig(dense=(8,)), world.num_agents, scale, len(world.macros), 0, 0)
+    team = vector_team(VectorConfig(hidden_sizes=(8,)), world.num_agents, scale, len(world.macros), 0, 0)
     one = Collector(world, team, length)
     one.reset(3)
     return one

@@ -233,8 +233,8 @@ def joint_values(policy, *rooms_so_far):
     return torch.stack([mix(row[None, None])[0, 0] for row in joint]).detach()
 
 
-def trained_on_the_two_step_game(mixing_hidden):
-    policy = two_step_team(mixing_hidden)
+def trained_on_the_two_step_game(mixing_hidden_size):
+    policy = two_step_team(mixing_hidden_size)
     one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
     one.reset(0)
     qmix = Qmix(epsilon=Schedule.constant(1.0), capacity=512, fragments=32, updates=2, target_every_updates=25)
@@ -244,7 +244,7 @@ def trained_on_the_two_step_game(mixing_hidden):
 
 
 def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
-    policy = trained_on_the_two_step_game(mixing_hidden=8)
+    policy = trained_on_the_two_step_game(mixing_hidden_size=8)
     assert play(policy) == 8.0
     for rooms_so_far, table in (
         ((0,), [6.93, 6.93, 7.92, 7.92]),  # the discount 0.99 of 7 and 8
@@ -256,7 +256,7 @@ def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
 
 def test_without_a_mixer_it_settles_for_the_safe_reward():
     """VDN: what it can believe of the risky half is the additive fit, whose best entry of 6.5 is less than 7."""
-    policy = trained_on_the_two_step_game(mixing_hidden=0)
+    policy = trained_on_the_two_step_game(mixing_hidden_size=0)
     assert play(policy) == 7.0
     risky = torch.tensor([-1.5, 2.5, 2.5, 6.5])
     torch.testing.assert_close(joint_values(policy, 0, 2), risky, atol=0.4, rtol=0)

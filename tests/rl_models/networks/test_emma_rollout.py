@@ -30,7 +30,7 @@ def world(num_worlds=6, stage=1, **arguments):
 
 def team(place, encoder="words", folder="", frames=3, **arguments):
     """A narrow team for a world."""
-    config = EmmaTeamConfig(EmmaConfig(features=12, maps=4, hidden=8), **arguments)
+    config = EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
     sizes = EmmaSizes(place.num_agents, len(SYMBOLS), side=SIDE, moments=frames)
 
     def build():

@@ -17,7 +17,7 @@ from rl_models.training.loop import Learner
 from tests.rl_models.networks.weight_changes import CHANGES
 from tests.rl_models.rllib.small import config_of
 from tests.rl_models.training.small import assert_equal_fragments, collector
-from tune_experiments.experiment.experiment import find_experiment
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.trials import plan
 from tune_experiments.sama_overcooked import SMOKE

@@ -79,7 +79,7 @@ def test_no_document_is_read_and_the_goal_is_a_symbol():
 
 
 def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
-    config = QmixConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden, 5)
+    config = QmixConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden_size, 5)
     fragment, policy = fragment_and_team(policy=room_team(config))
     assert config.texts == ()
     bare = objective(texts=()).prepare(to_batch(fragment))

@@ -12,7 +12,7 @@ from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_tea
 from tests.rl_models.training.small import rooms
 
 STEPS, WORLDS = 18, 3
-NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=5)
+NETWORK = TboneConfig(cell_features=4, channels=(4, 4, 8, 8), agent_features=3, hidden_size=16, message_features=5)
 SILENT = TboneConfig(**{**vars(NETWORK), "communicates": False})
 
 
