@@ -10,7 +10,7 @@ import torch
 from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, Objective, Ppo
 from rl_models.algorithms.qmix import Qmix
-from rl_models.batch import Batch, Share, take
+from rl_models.batch import Batch, Share, select_worlds
 from rl_models.losses.extra_loss import Statistics
 
 
@@ -22,7 +22,7 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
     if isinstance(objective, Qmix) or objective.accumulate == 1:
         return [minibatch]
     count = min(objective.accumulate, sequences)
-    return [take(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
+    return [select_worlds(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
 
 
 class Divergence:

@@ -20,7 +20,16 @@ from typing import Literal
 from torch import Tensor
 
 from rl_models.algorithms.qmix import Qmix
-from rl_models.batch import WHOLE, Batch, Share, alive, chosen, decides, leaves, without_last_observation
+from rl_models.batch import (
+    WHOLE,
+    Batch,
+    Share,
+    alive_mask,
+    chosen_actions,
+    decision_mask,
+    leaving_mask,
+    without_last_observation,
+)
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, gae, values_of_decisions, vtrace
@@ -67,8 +76,8 @@ class _Objective:
                 "while another one decides: set is_joint=False"
             )
         if self.is_joint:
-            return output.policy.log_prob(chosen(batch), decides(batch))[..., None]
-        return output.policy.component_log_prob(chosen(batch), batch["component"])
+            return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
+        return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
 
     def _sampling_log_prob(self, batch: Batch) -> Tensor:
         return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
@@ -84,12 +93,12 @@ class _Objective:
         return advantages.sum(-1, keepdim=True) if self.is_joint else advantages
 
     def _mask(self, batch: Batch) -> Tensor | None:
-        mask = decides(batch)
+        mask = decision_mask(batch)
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
 
     def _valued(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, agents of whom a decision is valued: their own, or in the joint form anybody's."""
-        mask, present = decides(batch), alive(batch)
+        mask, present = decision_mask(batch), alive_mask(batch)
         if mask is None or not self.is_joint:
             return mask
         anybody = mask.any(-1, keepdim=True).expand_as(mask)
@@ -97,13 +106,13 @@ class _Objective:
 
     def _regressed(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, whose values are learned; None: everybody's."""
-        return self._valued(batch) if self.regressed == "decisions" else alive(batch)
+        return self._valued(batch) if self.regressed == "decisions" else alive_mask(batch)
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
-        left = leaves(batch)
+        left = leaving_mask(batch)
         if left is not None:
             discounts = discounts * ~left
         truncated = batch["truncated"][..., None].expand_as(values)
@@ -125,7 +134,7 @@ class _Objective:
     ) -> tuple[Tensor, Statistics]:
         """Add the entropy bonus and the extra losses, each term weighed by its share of the steps it is a mean over."""
         weight = self.entropy_weight.at(progress)
-        entropy = self._entropy(output, decides(batch))
+        entropy = self._entropy(output, decision_mask(batch))
         of_decisions, of_values = policy_loss - weight * entropy, self.value_weight * value_loss
         # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
         share_of_values = share.decisions if self.regressed == "decisions" else share.steps
@@ -200,8 +209,8 @@ class Ppo(_Objective):
     def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
         targets, mask = batch["value_targets"], self._regressed(batch)
         if self.value_clip:
-            return pg.clipped_value_error(values, targets, batch["values"], self.value_clip, mask)
-        return pg.value_error(values, targets, mask)
+            return pg.clipped_value_loss(values, targets, batch["values"], self.value_clip, mask)
+        return pg.value_loss(values, targets, mask)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,13 +239,13 @@ class Impala(_Objective):
         `whole` covers all T + 1 observations.
         """
         values = whole.values[:, :-1]
-        output = TeamOutput(whole.policy.first(values.shape[1]), values, whole.state, whole.extras)
+        output = TeamOutput(whole.policy.first_steps(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
         targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
-        policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
-        value_loss = pg.value_error(values, targets, self._regressed(batch))
+        policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
+        value_loss = pg.value_loss(values, targets, self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]

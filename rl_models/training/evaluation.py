@@ -83,7 +83,7 @@ class Evaluation(Collector):
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
-        return policy.likeliest() if self._is_greedy else super()._choose(policy)
+        return policy.mode() if self._is_greedy else super()._choose(policy)
 
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         return super()._with_noise(obs, worlds) if self._draws_noise else obs

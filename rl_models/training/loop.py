@@ -18,7 +18,7 @@ from rl_models.algorithms.objective import Objective, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import Batch, count_steps, share_of, steps_of_decisions, take, think, to_batch
+from rl_models.batch import Batch, count_steps, decision_steps, forward, select_worlds, share_of, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
@@ -89,7 +89,7 @@ class Learner:
         statistics: Statistics = {}
         for part in parts(self.objective, minibatch):
             share = share_of(part, whole)
-            loss, statistics = self.objective.loss(think(self.policy, part), part, self.progress, share)
+            loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
             self.divergence.add(share, statistics)
             loss.backward()
         self.divergence.agree(self.learners)
@@ -142,7 +142,7 @@ def minibatches(
         yield from _replayed(objective, batch, seed, objective.new_replay() if replay is None else replay, learners)
         return
     if isinstance(objective, Ppo) and objective.by_decisions:
-        batch = steps_of_decisions(batch)
+        batch = decision_steps(batch)
     device = batch["is_first"].device
     held = learners.rows(len(batch["is_first"]), device)
     number = min(objective.minibatches, held.total)
@@ -152,7 +152,7 @@ def minibatches(
             yield batch
             continue
         for rows in _shuffled(held.total, number, generator):
-            yield take(batch, held.own(rows).to(device))
+            yield select_worlds(batch, held.own(rows).to(device))
 
 
 def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tensor]:

@@ -11,7 +11,7 @@ from rl_envs.registry import make
 from rl_models.algorithms.accumulation import parts
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
-from rl_models.batch import count_steps, decides, share_of, take, think, to_batch
+from rl_models.batch import count_steps, decision_mask, forward, select_worlds, share_of, to_batch
 from rl_models.losses import policy_gradient as pg
 from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
@@ -86,7 +86,7 @@ def test_no_pass_holds_more_than_a_part(count):
 @pytest.mark.parametrize("worlds", [2, 0])
 def test_no_part_is_empty(worlds):
     batch = Ppo().prepare(to_batch(collector(num_worlds=2).collect()))
-    found = parts(Ppo(accumulate=3), take(batch, slice(worlds)))
+    found = parts(Ppo(accumulate=3), select_worlds(batch, slice(worlds)))
     assert [len(part["is_first"]) for part in found] == [1] * worlds
 
 
@@ -97,12 +97,12 @@ def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_
     one = cooks()
     batch = BY_DECISIONS.prepare(to_batch(one.collect()))
     batch["number"] = torch.arange(batch["terminated"].numel()).reshape(batch["terminated"].shape)
-    wanted = batch["number"][decides(batch).any(-1)].tolist()
+    wanted = batch["number"][decision_mask(batch).any(-1)].tolist()
     found = list(minibatches(dataclasses.replace(BY_DECISIONS, epochs=2, minibatches=4), batch, seed=0))
     epochs = [torch.cat([part["number"][:, 0] for part in found[first : first + 4]]).tolist() for first in (0, 4)]
     assert len(wanted) < batch["number"].numel()
     assert sorted(epochs[0]) == sorted(epochs[1]) == wanted and epochs[0] != epochs[1]
-    assert all(decides(part).any(-1).all() for part in found)
+    assert all(decision_mask(part).any(-1).all() for part in found)
 
 
 def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
@@ -173,7 +173,7 @@ def test_a_clipped_value_error_is_the_larger_one():
     values = torch.tensor([[1.0], [0.1], [0.5]], requires_grad=True)
     targets, recorded = torch.tensor([[1.2], [1.0], [-1.0]]), torch.zeros(3, 1)
     # held: .2, .1, .2; errors: max(.04, 1), max(.81, .81), max(2.25, 1.44)
-    loss = pg.clipped_value_error(values, targets, recorded, 0.2)
+    loss = pg.clipped_value_loss(values, targets, recorded, 0.2)
     torch.testing.assert_close(loss, torch.tensor((1.0 + 0.81 + 2.25) / 3))
     loss.backward()
     assert values.grad[0] == 0  # it has moved as far as it may towards its target
@@ -183,10 +183,10 @@ def test_a_clipped_value_error_is_the_larger_one():
 def test_ppo_clips_values_around_those_recorded_while_acting():
     one = collector()
     batch = Ppo().prepare(to_batch(one.collect()))
-    output = think(one.policy, batch)
+    output = forward(one.policy, batch)
     moved = dataclasses.replace(output, values=output.values + 5.0)
     told = Ppo(value_clip=0.2).loss(moved, batch, Progress())[1]["loss/value"]
-    wanted = pg.clipped_value_error(moved.values, batch["value_targets"], batch["values"], 0.2)
+    wanted = pg.clipped_value_loss(moved.values, batch["value_targets"], batch["values"], 0.2)
     torch.testing.assert_close(told, wanted.detach())
     assert told >= Ppo().loss(moved, batch, Progress())[1]["loss/value"]
 

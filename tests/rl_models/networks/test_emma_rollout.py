@@ -8,7 +8,7 @@ from rl_envs.messenger.symbols import SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.schedule import Progress, Schedule
@@ -66,7 +66,7 @@ def test_rollout_equals_train(kind, objective):
     assert fragment.is_first[:, 1:-1].any()
     assert not fragment.is_first[:, 0].all()
     batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
@@ -77,7 +77,7 @@ def test_the_same_for_game_id_and_for_networks_of_ones_own(arguments):
     place = world(stage=2, num_agents=2, shows_roles=True)
     one = collector(place, team(place, **arguments))
     batch = Ppo().prepare(to_batch(one.collect()))
-    _, statistics = Ppo().loss(think(one.policy, batch), batch, Progress())
+    _, statistics = Ppo().loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
@@ -135,7 +135,7 @@ def test_new_weights_read_sentences_anew():
     learner = Learner(one.policy, Ppo(), OptimiserSettings())
     learner.update([one.collect()])
     batch = Ppo().prepare(to_batch(one.collect()))
-    _, statistics = Ppo().loss(think(one.policy, batch), batch, Progress())
+    _, statistics = Ppo().loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 

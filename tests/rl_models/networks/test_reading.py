@@ -73,7 +73,7 @@ def test_the_paper_team_differs_where_the_sheet_says():
     paper = reading_team(PAPER_TEAM, sizes(), ACTIONS)
     reader = paper.network.reader
     assert reader.features == 20 + 20 + 20
-    assert reader.look_features == 200
+    assert reader.context_features == 200
     assert type(reader.inventory_reader.onward) is torch.nn.LSTM
     assert run(paper, observations()).policy.log_marginals.min() > -20  # illegal moves are not masked
 

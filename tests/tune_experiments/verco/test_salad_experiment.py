@@ -237,7 +237,7 @@ def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
     model = answering('{"action": "fetch the tomato"}')
     policy, world = prompted.prompted_team(SMOKE, 0, None), make_world(SMOKE, 2)
     seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
-    played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.likeliest()[0][:, 0]
+    played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.mode()[0][:, 0]
     narrator = Narrator(world)
     for row, agent in np.ndindex(2, 2):
         code, action = seen["situation"][row, 0, agent].numpy(), int(played[row, agent])
