@@ -1,7 +1,7 @@
 # The commands of Concord. `make` alone lists them; each makes what it needs first.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv furnmove matrix verco test lint type bench cluster drills docs clean
+.PHONY: help venv furnmove matrix verco check test slow lint type bench cluster drills docs clean
 .DELETE_ON_ERROR:
 
 # The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
@@ -33,7 +33,7 @@ $(STAMP): pyproject.toml constraints.txt
 		echo "$(PYTHON) cannot make virtual environments: install its venv package (python3-venv on Debian and Ubuntu) and run make again." >&2; \
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs]"
 	@touch $@
 
 furnmove: $(STAMP) ## train SYNC and marginal policies on FurnMove and print the paper's table (ARGS="--preset smoke")
@@ -53,10 +53,17 @@ verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table
 	$(BIN)/python -m tune_experiments.verco.combined $(VERCO_OUT)
 
 # One thread an operation: several processes share the cores, and sums keep their order.
-test bench: export OMP_NUM_THREADS = 1
+check test slow bench: export OMP_NUM_THREADS = 1
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test: lint type ## style, types and every test
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+check: lint type ## style, types and the tests without Ray, processes and long learning (3 minutes)
+	$(PYTEST) -m "not (ray or processes or cluster or browser or learns or slow)" $(ARGS)
+
+test: lint type ## style, types and every test but the slow ones
+	$(PYTEST) -m "not slow" $(ARGS)
+
+slow: $(STAMP) ## the slow tests
+	$(PYTEST) -m slow --timeout 1800 $(ARGS)
 
 lint: $(STAMP) ## style and formatting, without changing a file
 	$(BIN)/ruff check .
@@ -76,9 +83,10 @@ cluster: $(STAMP) ## a smoke experiment on three nodes on this machine, one of w
 drills: $(STAMP) ## break what can break while a cluster trains, and report what was lost (ONLY=learner_killed for one)
 	$(BIN)/python -m cluster.testing.fault_injection $(ONLY)
 
-docs: $(STAMP) ## write docs/reference from the headers of worlds, minds and experiments
-	$(BIN)/python docs/build.py
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(STAMP) ## build the documentation into build/site; a broken link is an error
+	$(BIN)/python -m mkdocs build --strict
 
 clean: ## remove caches and generated pages; .venv and runs stay
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist ./*.egg-info docs/reference bench.jsonl
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist ./*.egg-info bench.jsonl
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -27,13 +27,13 @@ from examples.agreement_loss import AgreementLoss
 from examples.corridor import LENGTH
 from examples.talking_network import TalkingConfig, talking_team
 from rl_envs import World, make
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.checks import check_at_least, check_some, check_workers
+from tune_experiments.experiment.checks import check_at_least, check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results.rows import Result
@@ -54,8 +54,11 @@ class Config:
     """Widths of the network."""
     agreement_weight: float = 0.1
     """Weight of the agreement loss in the row marginal_agreement, at least 0."""
-    learning_rate: float = 3e-3
-    """Learning rate of Adam."""
+    learning_rate: float = 1e-2
+    """Learning rate of Adam at the start; it falls to a tenth of this at the end of the budget."""
+    entropy_coef: float = 0.2
+    """Weight of the entropy bonus at the start; it falls to 0 at two thirds of the budget. Without it a team that has
+    found one door never looks for the other."""
     workers: Workers = dataclasses.field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=10))
     """Processes and worlds of a trial."""
     budget_env_steps: int = 60_000
@@ -67,8 +70,8 @@ class Config:
         """Refuse numbers that no run can have, in one sentence that names the flag."""
         check_some(self, "methods")
         check_at_least(1, self, "network.hidden_size", "network.message", "budget_env_steps", "test_episodes")
-        check_at_least(0, self, "agreement_weight", "learning_rate")
-        check_workers(self)
+        check_at_least(0, self, "agreement_weight", "learning_rate", "entropy_coef")
+        check_ranges(self)
 
 
 LAPTOP = Config()
@@ -100,15 +103,16 @@ class CorridorExperiment(Experiment):
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO on a team of our own in a world of our own."""
         weight = config.agreement_weight if method == "marginal_agreement" else 0.0
+        rate = config.learning_rate
         build = functools.partial(talking_team, config.network, COMPONENTS[method], 2, LENGTH + 2, 3, seed)
         return TrialPlan(
             make_world=make_corridors,
             build_policy=build,
             objective=Ppo(
-                entropy_weight=Schedule.linear(0.02, 0.0, config.budget_env_steps),
+                entropy_coef=Schedule.linear(config.entropy_coef, 0.0, 2 * config.budget_env_steps // 3),
                 extra_losses=(AgreementLoss(Schedule.constant(weight)),),
             ),
-            optimiser=OptimiserSettings(learning_rate=Schedule.constant(config.learning_rate)),
+            optimiser=OptimiserSettings(learning_rate=Schedule.linear(rate, rate / 10, config.budget_env_steps)),
             workers=config.workers,
             seed=seed,
             budget_env_steps=config.budget_env_steps,

@@ -1,19 +1,36 @@
-"""What all tests share: one thread an operation, and one Ray session for those that need a cluster."""
+"""What all tests share: one thread an operation, one Ray session for those that need a cluster, and patience."""
 
 import os
 import secrets
+import sys
 
 # Read when torch and Ray are imported, so set before: several processes share the cores, Ray must not look for a
 # cluster elsewhere, and the one that these tests start answers to nobody who does not know their token. Ray's workers
-# are as urgent as the tests that wait for them: by default they stand back, and on a busy machine hardly run at all.
+# are as urgent as the tests that wait for them, and may be slow to start: by default they stand back, hardly run on a
+# busy machine, and are given up after a minute.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("RAY_worker_niceness", "0")
+os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
+os.environ.setdefault("RAY_agent_register_timeout_ms", "600000")
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_AUTH_MODE"] = "token"
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 os.environ.pop("RAY_ADDRESS", None)
 
+import hypothesis
 import pytest
+
+pytest_plugins = ["tests.tiers", "pytester"]
+
+# The same examples every time, however long the machine takes over each.
+hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("concord")
+
+
+def pytest_runtest_setup():
+    """Whoever draws without a seed draws the same, whichever tests this process has run before."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

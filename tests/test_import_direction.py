@@ -88,6 +88,7 @@ def test_no_two_files_of_the_models_have_the_same_name():
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
+@pytest.mark.processes
 def test_importing_the_worlds_brings_in_numpy_alone():
     code = (
         "import sys, rl_envs, rl_envs.testing, rl_envs.matrix_game.world\n"

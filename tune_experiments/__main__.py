@@ -22,7 +22,6 @@ import torch
 import tyro
 from rich.console import Console
 
-from rl_models.algorithms.objective import Impala
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.play.loading import find_checkpoint, load_policy
@@ -124,7 +123,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
         for world, episodes in evaluation(loaded.policy).items():
             rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
     for table in loaded.experiment.tables(rows):
-        console.print(table.for_terminal())
+        console.print(table.for_terminal(console.width), crop=False)
 
 
 def play(command: Play, console: Console) -> None:
@@ -179,7 +178,7 @@ def doctor(command: Doctor, console: Console) -> None:
     checkpoint = find_checkpoint(command.path, command.allow)
     plan = load_policy(checkpoint, command.allow).course.plan
     rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
-    found = diagnose(rows, plan.workers, takes_turns=not isinstance(plan.objective, Impala))
+    found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
     for line in report(found, plan.workers):
         console.print(line, highlight=False, markup=False)
 

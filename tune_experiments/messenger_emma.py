@@ -28,7 +28,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import figures
-from tune_experiments.messenger.config import LearnerSettings, MessengerConfig
+from tune_experiments.messenger.config import MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations
 from tune_experiments.messenger.evaluation import evaluate
 from tune_experiments.messenger.experiment import MessengerExperiment
@@ -47,17 +47,20 @@ STAGES = dataclasses.replace(
     LAPTOP,
     methods=("emma_grounding",),
     stages=(1, 2, 3),
-    learner=LearnerSettings(
+    learner=MessengerLearnerConfig(
         gamma=(0.8, 0.99, 1.0),
-        lambda_=0.98,
-        minibatches=(16, 16, 4),
-        entropy_weight=(0.2, 0.02, 0.02),
-        final_entropy_weight=(0.1, 0.005, 0.005),
+        gae_lambda=0.98,
+        num_minibatches=(16, 16, 4),
+        entropy_coef=(0.2, 0.02, 0.02),
+        final_entropy_coef=(0.1, 0.005, 0.005),
     ),
     workers=Workers(worlds_per_runner=128, fragment_length=32),
     first_stage_env_steps=200_000,
     budget_env_steps=4_000_000,
-    validations=40,
+    first_stage_validate_every_env_steps=5_000,
+    validate_every_env_steps=100_000,
+    first_stage_checkpoint_every_env_steps=40_000,
+    checkpoint_every_env_steps=800_000,
 )
 """Stage 3 wants long fragments of many worlds, and no discount: with one, running away until the limit loses less than
 trying."""

@@ -1,7 +1,7 @@
 """Overcooked by self-play: two chefs with one network learn to serve onion soup by PPO, the baseline of SAMA's figures.
 
     python tune_experiments/overcooked_selfplay.py                           # laptop: minutes on 2 cores
-    python tune_experiments/overcooked_selfplay.py --layout coordination_ring --out runs/ring
+    python tune_experiments/overcooked_selfplay.py --task coordination_ring --out runs/ring
     python tune_experiments/overcooked_selfplay.py --methods selfplay --seeds 0 1 2 3 --out runs/population
     python tune_experiments/overcooked_selfplay.py --methods fcp --population runs/population --out runs/fcp
     python tune_experiments/overcooked_selfplay.py --methods selfplay --search 4 --search-by pbt   # PBT
@@ -33,7 +33,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.overcooked import figures
-from tune_experiments.overcooked.config import LearnerSettings, OvercookedConfig, ShapingSettings, make_world
+from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config, make_world
 from tune_experiments.overcooked.deviations import deviations
 from tune_experiments.overcooked.evaluation import evaluate
 from tune_experiments.overcooked.search_space import search_space
@@ -54,32 +54,32 @@ SMOKE = dataclasses.replace(
     workers=Workers(worlds_per_runner=8, fragment_length=20),
     max_episode_steps=60,
     budget_env_steps=1_600,
-    validations=2,
+    validate_every_env_steps=800,
     valid_episodes=4,
-    checkpoints=2,
+    checkpoint_every_env_steps=800,
     test_episodes=8,
 )
 PAPER = dataclasses.replace(
     LAPTOP,
     network=GridCnnConfig(),
     shaping=ShapingSettings(env_steps=2_500_000),
-    learner=LearnerSettings(
+    learner=learner_config(
         learning_rate=2.2e-4,
         final_learning_rate_share=1.0,
         gamma=0.97,
-        lambda_=0.55,
-        clip=0.15,
-        epochs=8,
-        minibatches=6,
-        value_weight=0.015,
-        entropy_weight=0.2,
-        final_entropy_weight=0.1,
+        gae_lambda=0.55,
+        clip_range=0.15,
+        num_epochs=8,
+        num_minibatches=6,
+        value_coef=0.015,
+        entropy_coef=0.2,
+        final_entropy_coef=0.1,
         entropy_env_steps=300_000,
     ),
     workers=Workers(worlds_per_runner=30, fragment_length=400),
     budget_env_steps=7_200_000,
-    validations=60,
-    checkpoints=60,
+    validate_every_env_steps=120_000,
+    checkpoint_every_env_steps=120_000,
 )
 """600 updates of 12,000 env steps, in minibatches of 2,000; the middle of the published ranges."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}

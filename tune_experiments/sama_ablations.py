@@ -1,7 +1,7 @@
 """SAMA's ablations in Overcooked: planners, reflections, random commands, who writes rewards (figures 13 to 16).
 
     python tune_experiments/sama_ablations.py                                # laptop: cramped_room
-    python tune_experiments/sama_ablations.py --layouts forced_coordination
+    python tune_experiments/sama_ablations.py --tasks forced_coordination
     python tune_experiments/sama_ablations.py --methods sama blind predicate code
     python tune_experiments/sama_ablations.py --preset smoke                 # under 2 minutes, learns nothing
 

@@ -1,7 +1,7 @@
 """SAMA in Overcooked: a planner tells two chefs what to do, and they have learned to do so (figures 4 and 5).
 
     python tune_experiments/sama_overcooked.py                               # laptop: cramped_room, offline planner
-    python tune_experiments/sama_overcooked.py --layouts coordination_ring forced_coordination --methods sama
+    python tune_experiments/sama_overcooked.py --tasks coordination_ring forced_coordination --methods sama
     python tune_experiments/sama_overcooked.py --planner noisy --reflections 1
     python tune_experiments/sama_overcooked.py --planner openai --model.name NAME     # OPENAI_BASE_URL, OPENAI_API_KEY
     python tune_experiments/sama_overcooked.py --manual PAPER.tex            # rules from a paper about the game
@@ -39,14 +39,14 @@ SMOKE = dataclasses.replace(
     round_steps=20,
     max_episode_steps=60,
     budget_env_steps=1_600,
-    validations=2,
+    validate_every_env_steps=800,
     valid_episodes=8,
-    checkpoints=2,
+    checkpoint_every_env_steps=800,
     test_episodes=2,
 )
 PAPER = dataclasses.replace(
     LAPTOP,
-    layouts=(
+    tasks=(
         "cramped_room",
         "asymmetric_advantages",
         "coordination_ring",
@@ -62,13 +62,13 @@ PAPER = dataclasses.replace(
         learning_rate=5e-5,
         final_learning_rate_share=1.0,
         gamma=0.99,
-        entropy_weight=0.01,
-        final_entropy_weight=0.01,
+        entropy_coef=0.01,
+        final_entropy_coef=0.01,
     ),
     states=5_000,
     budget_env_steps=5_000_000,
-    validations=50,
-    checkpoints=50,
+    validate_every_env_steps=100_000,
+    checkpoint_every_env_steps=100_000,
     is_greedy=True,
 )
 """What the paper says; its learning rate is printed as 5 x 10^5."""

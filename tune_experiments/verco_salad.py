@@ -44,9 +44,9 @@ from tune_experiments.run.main import main
 from tune_experiments.verco import figures
 from tune_experiments.verco.config import (
     CorpusSettings,
-    LearnerSettings,
     LessonSettings,
     VercoConfig,
+    VercoLearnerConfig,
     make_world,
 )
 from tune_experiments.verco.deviations import deviations
@@ -72,9 +72,9 @@ SMOKE = dataclasses.replace(
     max_episode_steps=24,
     training_episode_steps=0,
     budget_env_steps=128,
-    validations=1,
+    validate_every_env_steps=128,
     valid_episodes=4,
-    checkpoints=1,
+    checkpoint_every_env_steps=128,
     test_episodes=4,
 )
 PAPER = dataclasses.replace(
@@ -87,28 +87,30 @@ PAPER = dataclasses.replace(
     lessons_by="policy",
     rounds=4,
     lessons=LessonSettings(worlds=16, env_steps=100),
-    learner=LearnerSettings(
+    learner=VercoLearnerConfig(
         learning_rate=5e-7,
         critic_learning_rate=1e-5,
         symbolic_learning_rate=2.5e-4,
         final_learning_rate_share=0.0,
         gamma=0.99,
-        lambda_=0.95,
-        clip=0.2,
-        epochs=1,
-        minibatches=4,
-        accumulate=8,
+        gae_lambda=0.95,
+        clip_range=0.2,
+        num_epochs=1,
+        num_minibatches=4,
+        gradient_accumulation_steps=8,
         by_decisions=True,
         target_kl=0.02,
-        value_clip=0.2,
-        value_weight=0.25,
-        entropy_weight=0.01,
-        final_entropy_weight=0.01,
-        clip_gradient=0.5,
+        value_clip_range=0.2,
+        value_coef=0.25,
+        entropy_coef=0.01,
+        final_entropy_coef=0.01,
+        max_grad_norm=0.5,
     ),
     workers=Workers(worlds_per_runner=4, fragment_length=64, learners=0, gpus_per_learner=1.0),
     training_episode_steps=200,
     budget_env_steps=1_000_000,
+    validate_every_env_steps=125_000,
+    checkpoint_every_env_steps=200_000,
 )
 """About 128 decisions of two cooks an update, in four optimiser steps of eight parts; 500,000 decisions. The base
 method weighs half of the squared value error with 0.5."""

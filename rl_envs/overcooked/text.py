@@ -1,8 +1,8 @@
-"""A state as text that a planner can read, and back: what is written is all that the future depends on.
+"""States as text that a planner can read, and back; the text holds everything that the future depends on.
 
-One line of a state says one thing, in a fixed order: the step and soups served, each pot in reading order, what lies on
-counters, each chef. `read_states` is the exact inverse of `describe`. Chance, running returns and half-done relocations
-are not told. This file must not know any rule.
+The lines of a state have a fixed order: the step and served soups, each pot in reading order, the things on counters,
+each chef. `read_states` is the exact inverse of `describe`. Random numbers, running returns and unfinished relocations
+are not included. This file must not know any rule.
 """
 
 from __future__ import annotations
@@ -16,53 +16,64 @@ from rl_envs.core.spec import Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, NOTHING, POT, READY, SOUP
 
-_WITH_ARTICLE = ("nothing", "an onion", "a dish", "a soup")
+WITH_ARTICLE = ("nothing", "an onion", "a dish", "a soup")
+"""The words for each of `THINGS`."""
 _RAW = ("empty", "1 onion", "2 onions", "3 onions")
 _IS_READY = "a soup that is done"
 _STEP = re.compile(r"Step (\d{1,9}), soups served: (\d{1,9})\.")
-_POT = re.compile(r"Pot (\d+) at row (\d+), column (\d+): (.+)\.")
-_COOKS = re.compile(rf"a soup that has cooked for (\d+) of {COOK_STEPS} steps")
+_AT = r"at row (\d{1,9}), column (\d{1,9})"
+_POT = re.compile(rf"Pot (\d{{1,9}}) {_AT}: (.+)\.")
+_COOKS = re.compile(rf"a soup that has cooked for (\d{{1,9}}) of {COOK_STEPS} steps")
 _COUNTERS = re.compile(r"On the counters: (.+)\.")
-_LIES = re.compile(r"(.+) at row (\d+), column (\d+)")
-_CHEF = re.compile(r"Chef (\d+) at row (\d+), column (\d+) faces (\w+) and holds (.+)\.")
+_LIES = re.compile(rf"(.+) {_AT}")
+_CHEF = re.compile(rf"Chef (\d{{1,9}}) {_AT} faces (\w+) and holds (.+)\.")
 
 
 def describe(kitchen: Kitchen, state: Arrays, index: int = 0) -> str:
-    """One world's state in lines."""
+    """The state of one world as lines of text."""
     one = {name: value[index] for name, value in state.items()}
     lines = [f"Step {one['episode_length']}, soups served: {one['soups']}."]
     for number, cell in enumerate(kitchen.pots.tolist()):
-        lines.append(f"Pot {number} at {_at(kitchen, cell)}: {_pot_in_words(int(one['contents'][cell]))}.")
+        lines.append(f"Pot {number} at {_at(kitchen, cell)}: {pot_in_words(int(one['contents'][cell]))}.")
     lying = np.flatnonzero((one["contents"] > NOTHING) & (one["contents"] <= SOUP))
-    things = [f"{_WITH_ARTICLE[one['contents'][cell]]} at {_at(kitchen, cell)}" for cell in lying.tolist()]
+    things = [f"{WITH_ARTICLE[one['contents'][cell]]} at {_at(kitchen, cell)}" for cell in lying.tolist()]
     lines.append(f"On the counters: {'; '.join(things) or 'nothing'}.")
     for number, (cell, heading, held) in enumerate(zip(one["agent_cells"], one["headings"], one["held"], strict=True)):
         where = f"Chef {number} at {_at(kitchen, cell)}"
-        lines.append(f"{where} faces {HEADINGS[heading]} and holds {_WITH_ARTICLE[held]}.")
+        lines.append(f"{where} faces {HEADINGS[heading]} and holds {WITH_ARTICLE[held]}.")
     return "\n".join(lines)
 
 
 def read_states(kitchen: Kitchen, texts: Sequence[str]) -> Arrays:
-    """States of as many worlds as there are texts, as `Overcooked.restore` takes them.
+    """Parse one state per text, for `Overcooked.restore`: name -> [len(texts), ...].
 
     Raises:
-        ValueError: a text is not as `describe` writes it; the sentence names it and quotes the line.
+        ValueError: a text has another format than `describe` writes; the message names it and quotes the line.
     """
     states = []
     for number, text in enumerate(texts):
         try:
-            states.append(_Reader(kitchen, text).state())
-        except _UnreadableLineError as error:
+            states.append(read_state(kitchen, text))
+        except UnreadableStateError as error:
             raise ValueError(f"state {number} of {len(texts)}: {error}; write it as `describe` does") from None
     return {name: np.stack([state[name] for state in states]) for name in states[0]} if states else {}
 
 
-class _UnreadableLineError(ValueError):
-    """A line that says something else than it should."""
+def read_state(kitchen: Kitchen, text: str) -> Arrays:
+    """The state of one world, without the axis of worlds.
+
+    Raises:
+        UnreadableStateError: a line says something else than `describe` would.
+    """
+    return _Reader(kitchen, text).state()
+
+
+class UnreadableStateError(ValueError):
+    """A text is no state of the kitchen; the error is a clause that quotes the line."""
 
 
 class _Reader:
-    """Reads one text line by line."""
+    """Parser of one text, line by line."""
 
     def __init__(self, kitchen: Kitchen, text: str) -> None:
         self._kitchen, self._lines = kitchen, iter(text.strip().splitlines())
@@ -75,7 +86,7 @@ class _Reader:
         self._read_counters()
         chefs = [self._chef(number) for number in range(len(self._kitchen.starts))]
         if any(True for _ in self._lines):
-            raise _UnreadableLineError("there are more lines than a state has")
+            raise UnreadableStateError("there are more lines than a state has")
         cells, headings, held = (np.array(part) for part in zip(*chefs, strict=True))
         state = {"agent_cells": cells, "headings": headings, "held": held, "contents": self._contents}
         return state | {"episode_length": np.array(step), "soups": np.array(soups)}
@@ -84,36 +95,36 @@ class _Reader:
         line = next(self._lines, "").strip()
         found = form.fullmatch(line)
         if found is None:
-            raise _UnreadableLineError(f"a line about {what} is wanted, not {line[:80]!r}")
+            raise UnreadableStateError(f"a line about {what} is wanted, not {line[:80]!r}")
         return found
 
     def _read_pot(self, number: int, cell: int) -> None:
         found = self._next(_POT, f"pot {number}")
         if (int(found[1]), self._cell(found[2], found[3])) != (number, cell):
-            raise _UnreadableLineError(f"pot {number} is at {_at(self._kitchen, cell)}, not as in {found[0][:80]!r}")
+            raise UnreadableStateError(f"pot {number} is at {_at(self._kitchen, cell)}, not as in {found[0][:80]!r}")
         self._contents[cell] = _pot_from_words(found[4])
 
     def _read_counters(self) -> None:
-        told = self._next(_COUNTERS, "the counters")[1]
-        for part in () if told == "nothing" else told.split("; "):
+        things = self._next(_COUNTERS, "the counters")[1]
+        for part in () if things == "nothing" else things.split("; "):
             found = _LIES.fullmatch(part)
             if found is None:
-                raise _UnreadableLineError(f"a thing at a place is wanted, not {part[:80]!r}")
+                raise UnreadableStateError(f"a thing at a place is wanted, not {part[:80]!r}")
             cell = self._cell(found[2], found[3])
             if self._contents[cell] != NOTHING:
-                raise _UnreadableLineError(f"{part[:80]!r} is not an empty counter")
-            self._contents[cell] = _number_of(found[1], _WITH_ARTICLE[1:], "a thing") + 1
+                raise UnreadableStateError(f"{part[:80]!r} is not an empty counter")
+            self._contents[cell] = _number_of(found[1], WITH_ARTICLE[1:], "a thing") + 1
 
     def _chef(self, number: int) -> tuple[int, int, int]:
         found = self._next(_CHEF, f"chef {number}")
         if int(found[1]) != number:
-            raise _UnreadableLineError(f"chef {number} is wanted, not {found[0][:80]!r}")
-        heading, held = _number_of(found[4], HEADINGS, "a heading"), _number_of(found[5], _WITH_ARTICLE, "a thing")
+            raise UnreadableStateError(f"chef {number} is wanted, not {found[0][:80]!r}")
+        heading, held = _number_of(found[4], HEADINGS, "a heading"), _number_of(found[5], WITH_ARTICLE, "a thing")
         return self._cell(found[2], found[3]), heading, held
 
     def _cell(self, row: str, column: str) -> int:
         if int(row) >= self._kitchen.height or int(column) >= self._kitchen.width:
-            raise _UnreadableLineError(f"row {row[:9]}, column {column[:9]} is outside the kitchen")
+            raise UnreadableStateError(f"row {row}, column {column} is outside the kitchen")
         return int(row) * self._kitchen.width + int(column)
 
 
@@ -122,7 +133,8 @@ def _at(kitchen: Kitchen, cell: int) -> str:
     return f"row {row}, column {column}"
 
 
-def _pot_in_words(contents: int) -> str:
+def pot_in_words(contents: int) -> str:
+    """What is in a pot: `empty`, `2 onions`, `a soup that is done`, ..."""
     if contents == READY:
         return _IS_READY
     cooked = contents - FULL
@@ -141,5 +153,5 @@ def _pot_from_words(words: str) -> int:
 def _number_of(word: str, known: Iterable[str], what: str) -> int:
     names = list(known)
     if word not in names:
-        raise _UnreadableLineError(f"{word[:80]!r} is not {what}: {', '.join(names)}")
+        raise UnreadableStateError(f"{word[:80]!r} is not {what}: {', '.join(names)}")
     return names.index(word)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import torch
 
 from rl_models.algorithms.learners import Learners
-from rl_models.algorithms.objective import APPROXIMATE_KL, Objective, Ppo
-from rl_models.algorithms.qmix import Qmix
+from rl_models.algorithms.objective import APPROXIMATE_KL, Objective
 from rl_models.batch import Batch, Share, select_worlds
 from rl_models.losses.extra_loss import Statistics
 
@@ -19,9 +18,9 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
     sequences = len(minibatch["is_first"])
     if sequences == 0:
         return []
-    if isinstance(objective, Qmix) or objective.accumulate == 1:
+    count = min(objective.gradient_accumulation_steps, sequences)
+    if count == 1:
         return [minibatch]
-    count = min(objective.accumulate, sequences)
     return [select_worlds(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
 
 
@@ -30,7 +29,7 @@ class Divergence:
 
     def __init__(self, objective: Objective) -> None:
         """Know the objective's limit."""
-        self._limit = objective.target_kl if isinstance(objective, Ppo) else 0.0
+        self._limit = objective.target_kl
         self.mean = torch.zeros(())
 
     def begin(self, device: torch.device) -> None:

@@ -1,5 +1,8 @@
 """Optimisers by name with a scheduled learning rate, gradient clipping and a check that gradients are finite.
 
+`OptimiserConfig` holds the numbers that an experiment's user chooses; `optimiser_settings` turns them into the
+`OptimiserSettings` of a run, whose learning rates are schedules over its budget.
+
 RLlib 2.60 silently ignores `opt_type` and always builds Adam; its learners use this file instead.
 """
 
@@ -8,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 
 from rl_models.schedule import Progress, Schedule
@@ -18,21 +22,74 @@ from rl_models.schedule import Progress, Schedule
 logger = logging.getLogger(__name__)
 
 
+OptimiserName = Literal["adam", "rmsprop"]
+GradClipBy = Literal["norm", "largest"]
+_RMSPROP_ALPHA = 0.99
+UnitInterval = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserConfig:
+    """Constants of the optimiser, all but the learning rate."""
+
+    optimiser: OptimiserName = "adam"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99."""
+    optimiser_epsilon: PositiveFloat = 1e-5
+    """Constant above 0 that the optimiser adds to its denominators."""
+    amsgrad: bool = False
+    """Whether Adam divides by the largest second moment so far (AMSGrad)."""
+    max_grad_norm: NonNegativeFloat = 1.0
+    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    grad_clip_by: GradClipBy = "norm"
+    """What max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OptimiserSettings:
     """Which optimiser, with which constants."""
 
-    kind: Literal["adam", "rmsprop"] = "adam"
+    optimiser: OptimiserName = "adam"
     learning_rate: Schedule = field(default_factory=lambda: Schedule.constant(1e-3))
     critic_learning_rate: Schedule | None = None
     """Of the value head, which then is a group of parameters of its own; None: the same as of all others."""
-    epsilon: float = 1e-5
+    optimiser_epsilon: float = 1e-5
     betas: tuple[float, float] = (0.9, 0.999)
     """Adam's decay rates; RMSProp uses the second as its alpha."""
     amsgrad: bool = False
-    clip: float = 1.0
-    """Gradients are scaled down together until their global norm is at most this: Euclidean, or the largest entry."""
-    clip_by: Literal["norm", "largest"] = "norm"
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down together until their global norm is at most this; 0: never."""
+    grad_clip_by: GradClipBy = "norm"
+    """Which norm: Euclidean, or the largest entry."""
+
+
+def optimiser_settings(
+    config: OptimiserConfig, learning_rate: float, budget_env_steps: int, critic_learning_rate: float = 0.0
+) -> OptimiserSettings:
+    """The settings of a run, with learning rates that fall until the end of its budget.
+
+    Args:
+        config: the constants.
+        learning_rate: at the start.
+        budget_env_steps: when the learning rate has fallen to `final_learning_rate_share`.
+        critic_learning_rate: of the value head at the start; 0: that of all others.
+    """
+
+    def falling(rate: float) -> Schedule:
+        return Schedule.linear(rate, rate * config.final_learning_rate_share, budget_env_steps)
+
+    return OptimiserSettings(
+        optimiser=config.optimiser,
+        learning_rate=falling(learning_rate),
+        critic_learning_rate=falling(critic_learning_rate) if critic_learning_rate else None,
+        optimiser_epsilon=config.optimiser_epsilon,
+        betas=(0.9, _RMSPROP_ALPHA if config.optimiser == "rmsprop" else 0.999),
+        amsgrad=config.amsgrad,
+        max_grad_norm=config.max_grad_norm,
+        grad_clip_by=config.grad_clip_by,
+    )
 
 
 def make_optimiser(
@@ -49,11 +106,11 @@ def make_optimiser(
     groups = _groups(trainable, {id(one) for one in critic} if settings.critic_learning_rate else set())
     rate = settings.learning_rate.at(Progress())
     optimiser: torch.optim.Optimizer
-    if settings.kind == "rmsprop":
-        optimiser = torch.optim.RMSprop(groups, lr=rate, alpha=settings.betas[1], eps=settings.epsilon)
+    if settings.optimiser == "rmsprop":
+        optimiser = torch.optim.RMSprop(groups, lr=rate, alpha=settings.betas[1], eps=settings.optimiser_epsilon)
     else:
         optimiser = torch.optim.Adam(
-            groups, lr=rate, betas=settings.betas, eps=settings.epsilon, amsgrad=settings.amsgrad
+            groups, lr=rate, betas=settings.betas, eps=settings.optimiser_epsilon, amsgrad=settings.amsgrad
         )
     set_learning_rate(optimiser, settings, Progress())
     return optimiser
@@ -86,7 +143,7 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
         logger.warning("a gradient is not finite (norm %s): this update is skipped", norm)
         torch._foreach_zero_(gradients)
         return norm, False
-    size = norm if settings.clip_by == "norm" else max(float(gradient.abs().max()) for gradient in gradients)
-    if size > settings.clip:
-        torch._foreach_mul_(gradients, settings.clip / (size + 1e-6))
+    size = norm if settings.grad_clip_by == "norm" else max(float(gradient.abs().max()) for gradient in gradients)
+    if 0 < settings.max_grad_norm < size:
+        torch._foreach_mul_(gradients, settings.max_grad_norm / (size + 1e-6))
     return norm, True

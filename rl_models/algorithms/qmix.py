@@ -1,17 +1,22 @@
 """QMIX as an objective: a replay of fragments, the squared error of the joint value, and what follows each step.
 
-Beside PPO and IMPALA (`objective.py`) it differs in three places, which the learners ask every objective about: it
-keeps what was played (`new_replay`), draws its minibatches from there (`loop.minibatches`), and after each optimiser
-step it sets epsilon and from time to time copies the networks to their targets (`after_step`).
+It differs from PPO and IMPALA in three methods of the protocol: it keeps what was played (`new_replay`), draws its
+minibatches from there (`minibatches`), and after each optimiser step it sets epsilon and from time to time copies the
+networks to their targets (`after_step`). RLlib has no QMIX any more; it takes turns as PPO does and runs in PPO's loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
+from pydantic import NonNegativeFloat
 from torch import Tensor
 
+from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.objective import RllibAlgorithm
+from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import WHOLE, Batch, Share, decision_mask
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
@@ -25,6 +30,52 @@ _BEFORE, _AFTER = slice(None, -1), slice(1, None)
 
 
 @dataclass(frozen=True, kw_only=True)
+class QmixLearnerConfig(OptimiserConfig):
+    """How QMIX learns, by default with the paper's constants for StarCraft and the gradient norm of its release."""
+
+    optimiser: OptimiserName = "rmsprop"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
+    max_grad_norm: NonNegativeFloat = 10.0
+    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    final_learning_rate_share: UnitInterval = 1.0
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+    learning_rate: float = 5e-4
+    """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
+    exploration_env_steps: int = 50_000
+    """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
+    exploration_final_epsilon: float = 0.05
+    """Probability of a random action after that, from 0 to 1; QMIX's paper has 0.05."""
+    buffer_size: int = 5000
+    """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
+    batch_size: int = 32
+    """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
+    train_every_env_steps: int = 20
+    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
+    update_target_every_updates: int = 200
+    """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
+
+
+def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int, texts: tuple[str, ...] = ()) -> Qmix:
+    """What a configured QMIX minimises.
+
+    Args:
+        config: the constants.
+        gamma: discount of an env step.
+        batch_env_steps: env steps of all worlds that are played between two updates.
+        texts: observation keys whose texts the team reads.
+    """
+    return Qmix(
+        gamma=gamma,
+        epsilon=Schedule.linear(1.0, config.exploration_final_epsilon, config.exploration_env_steps),
+        buffer_size=config.buffer_size,
+        batch_size=config.batch_size,
+        gradient_steps=max(1, batch_env_steps // config.train_every_env_steps),
+        update_target_every_updates=config.update_target_every_updates,
+        texts=texts,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Qmix:
     """Double Q-learning of the team's joint value; the team's reward is the mean of its agents' rewards.
 
@@ -33,27 +84,32 @@ class Qmix:
     Attributes:
         gamma: discount of an env step.
         epsilon: probability of a random action.
-        capacity: fragments that a learner keeps.
-        fragments: in a minibatch, of all learners together.
-        updates: minibatches after each fragment of all worlds; the paper has one after each episode.
-        target_every_updates: when the targets are brought up to date.
+        buffer_size: fragments that a learner keeps.
+        batch_size: fragments in a minibatch, of all learners together.
+        gradient_steps: minibatches after each fragment of all worlds; the paper has one after each episode.
+        update_target_every_updates: when the targets are brought up to date.
         texts: observation keys whose texts the team reads. They are kept as tokens, all other texts are forgotten.
         extra_losses: declared additions; of a batch they find what a replay keeps.
     """
 
+    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
+    takes_turns: ClassVar[bool] = True
+    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = False
+    gradient_accumulation_steps: ClassVar[int] = 1
+    target_kl: ClassVar[float] = 0.0
     gamma: float = 0.99
     epsilon: Schedule = field(default_factory=lambda: Schedule.linear(1.0, 0.05, 50_000))
-    capacity: int = 5000
-    fragments: int = 32
-    updates: int = 8
-    target_every_updates: int = 200
+    buffer_size: int = 5000
+    batch_size: int = 32
+    gradient_steps: int = 8
+    update_target_every_updates: int = 200
     texts: tuple[str, ...] = ()
     extra_losses: tuple[ExtraLoss, ...] = ()
 
     def new_replay(self) -> Replay:
         """An empty one for a learner."""
-        return Replay(self.capacity)
+        return Replay(self.buffer_size)
 
     def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Put tokens in the place of row numbers, which mean something else in the next fragment.
@@ -69,6 +125,17 @@ class Qmix:
         rows = {key.replace("texts/", "obs/", 1) for key in batch if key.startswith("texts/")}
         told = {f"obs/{key}": batch[f"texts/{key}"][batch[f"obs/{key}"].long()] for key in self.texts}
         return {key: value for key, value in batch.items() if key not in rows and not key.startswith("texts/")} | told
+
+    def minibatches(
+        self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
+    ) -> Iterator[Batch]:
+        """Add the batch to the replay (or to an empty one), and draw from there by a generator of this seed alone."""
+        replay = self.new_replay() if replay is None else replay
+        replay.add(batch)
+        device = batch["is_first"].device
+        held = learners.rows(len(replay), device)
+        for drawn in replay.draws(self.gradient_steps, self.batch_size, seed, held):
+            yield {key: value.to(device) for key, value in drawn.items()}
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
@@ -105,7 +172,7 @@ class Qmix:
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon for whoever acts next, and bring the targets up to date when it is time."""
-        assert isinstance(policy, QmixPolicy)  # the loss has seen its values
-        policy.policy_head.epsilon.fill_(self.epsilon.at(progress))
-        if progress.updates % self.target_every_updates == 0:
-            policy.copy_to_targets()
+        team = cast(QmixPolicy, policy)  # the loss has seen its values
+        team.policy_head.epsilon.fill_(self.epsilon.at(progress))
+        if progress.updates % self.update_target_every_updates == 0:
+            team.copy_to_targets()

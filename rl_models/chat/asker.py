@@ -9,13 +9,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.pool import ThreadPool
+from multiprocessing import TimeoutError
+from multiprocessing.pool import IMapIterator, ThreadPool
 from typing import Generic, Literal, TypeVar
 
 from rl_models.chat.exchange import ChatFailure, ChatRequest, Transport
 
 T = TypeVar("T")
 _CLIPPED_TO = 2_000
+_LOOKS_AFTER_SECONDS = 1.0
 
 
 class RejectedReplyError(ValueError):
@@ -80,7 +82,8 @@ class Asker:
             return [self._ask_one(question) for question in questions]
         # Its threads are daemons: whoever interrupts a run need not wait for answers that are under way.
         with ThreadPool(min(self._concurrency, len(questions))) as threads:
-            return list(threads.imap(self._ask_one, questions))
+            answers = threads.imap(self._ask_one, questions)
+            return [_next(answers) for _ in questions]
 
     def _ask_one(self, question: Question[T]) -> Answer[T]:
         self._count("asked")
@@ -112,3 +115,12 @@ class Asker:
     def _count(self, name: str) -> None:
         with self._lock:
             self.counts[name] += 1
+
+
+def _next(answers: IMapIterator[Answer[T]]) -> Answer[T]:
+    """The next answer, however late; an interrupt just as Python begins to wait would be lost without another look."""
+    while True:
+        try:
+            return answers.next(_LOOKS_AFTER_SECONDS)
+        except TimeoutError:
+            continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
+from threading import Lock, Timer
 from types import TracebackType
 from typing import Any
 
@@ -18,9 +18,9 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         """The time begins with the context."""
-        self._timer = threading.Timer(seconds, self._end)
+        self._timer = Timer(seconds, self._end)
         self._timer.daemon = True
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._sockets: list[socket.socket] = []
         self.is_over = False
 

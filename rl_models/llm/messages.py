@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.generation import generate
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.memory import Memory
-from rl_models.llm.narration import Array
 from rl_models.llm.trie import Ids
+
+Array = NDArray[Any]
 
 PADDING = -1
 """Behind the end of a message; every token id is 0 or more."""

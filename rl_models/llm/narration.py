@@ -1,6 +1,7 @@
-"""Observations in words: what an experiment hands in so that a language model can act in a world.
+"""From a world's moments to token ids: what an experiment hands in so that a language model can act in a world.
 
-This file knows neither the words nor the model.
+A narration runs beside the world and makes prompts, messages and phrases. What learns reads token ids alone, and this
+file knows no words itself.
 """
 
 from __future__ import annotations
@@ -9,12 +10,22 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rl_models.llm.llm_config import LanguageTeamSettings
+from rl_models.llm.messages import PADDING, Writer, message_of
+from rl_models.llm.tokens import Tokens
+from rl_models.llm.trie import Ids
+from rl_models.networks.speech import MESSAGES
 from rl_models.networks.texts import TEXTS, MissingTextsError
 
 Array = NDArray[Any]
+
+PROMPT, PHRASES = "prompt", "phrases"
+"""Observation keys: [B, T, N] int32 and [B, T, N, A] int32, rows of the prompt that an agent's action follows and of
+what its A actions are called; the token ids lie beside them, -1 behind the end."""
 
 
 class Narrator(Protocol):
@@ -31,6 +42,110 @@ class Narrator(Protocol):
 
     def actions(self, code: Array) -> Sequence[str]:
         """A phrases, one an action."""
+
+
+class TokenTable:
+    """Distinct texts of any length, each a row."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._rows: dict[Ids, int] = {}
+        self._table: Array = np.zeros((0, 0), np.int32)
+
+    def add(self, texts: Sequence[Ids]) -> Array:
+        """Rows [K] int32 of these texts; a text that is there keeps its row."""
+        return np.array([self._rows.setdefault(ids, len(self._rows)) for ids in texts], np.int32)
+
+    @property
+    def table(self) -> Array:
+        """[D, L] int32, -1 behind the end of a text."""
+        known = len(self._table)
+        new = list(self._rows)[known:]
+        if new:
+            width = max(self._table.shape[1], *map(len, new))
+            table = np.full((known + len(new), width), PADDING, np.int32)
+            table[:known, : self._table.shape[1]] = self._table
+            for row, ids in enumerate(new, known):
+                table[row, : len(ids)] = ids
+            self._table = table
+        return self._table
+
+    def keep(self, rows: Array) -> Array:
+        """Drop all texts but those of these rows, whose new numbers hang on the texts alone; `rows`' shape int32."""
+        texts = list(self._rows)
+        used, which = np.unique(rows, return_inverse=True)
+        kept = [texts[row] for row in used]
+        self._rows, self._table = {}, np.zeros((0, 0), np.int32)
+        self.add(sorted(kept))
+        return self.add(kept)[which].reshape(np.shape(rows))
+
+
+class Narration:
+    """The `Speech` of a team on one language model."""
+
+    def __init__(self, narrator: Narrator, writer: Writer, tokens: Tokens, settings: LanguageTeamSettings) -> None:
+        """Begin without texts.
+
+        Args:
+            narrator: who puts codes into words.
+            writer: of messages.
+            tokens: the model's tokenizer.
+            settings: where codes are and what reaches whom.
+        """
+        self._narrator, self._writer, self._tokens = narrator, writer, tokens
+        self._keys, self._heard = settings.situation, settings.messages.heard
+        is_drawn = settings.messages.sampled and self._heard != "silence"
+        self.draws = settings.messages.most_tokens if is_drawn else 0
+        self.hears_another_world = self._heard == "shuffled"
+        self._tables = {PROMPT: TokenTable(), PHRASES: TokenTable()}
+
+    @torch.no_grad()
+    def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
+        """As `Speech.narrate`: messages as they reach the others, prompts and phrases."""
+        codes, rows = situations(obs, self._keys)
+        said = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
+        texts, heard = self._hear(said)
+        keys = np.concatenate([rows[..., None], heard], axis=-1)
+        distinct, which = np.unique(keys.reshape(-1, keys.shape[-1]), axis=0, return_inverse=True)
+        prompts = [
+            self._tokens.prompt(self._narrator.action_prompt(codes[code], tuple(texts[text] for text in others)))
+            for code, *others in distinct.tolist()
+        ]
+        prompt = self._tables[PROMPT].add(prompts)[which.ravel()].reshape(rows.shape)
+        phrases = [self._tables[PHRASES].add([*map(self._tokens.behind, self._narrator.actions(c))]) for c in codes]
+        found = {MESSAGES: said, PROMPT: prompt, PHRASES: np.stack(phrases)[rows]}
+        return {key: torch.from_numpy(value) for key, value in found.items()}
+
+    def tables(self) -> dict[str, Array]:
+        """As `Speech.tables`."""
+        return {key: one.table for key, one in self._tables.items()}
+
+    def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
+        """As `Speech.keep`."""
+        return {key: one.keep(obs[key]) for key, one in self._tables.items()}
+
+    def _messages(self, codes: Array, rows: Array, uniforms: Tensor | None) -> Array:
+        """What every agent writes about what it sees, [B, T, N, L] int32 as the others get it; L is 0 in silence."""
+        if self._heard == "silence":
+            return np.zeros((*rows.shape, 0), np.int32)
+        prompts = [self._tokens.prompt(self._narrator.message_prompt(code)) for code in codes]
+        if uniforms is None:
+            table = self._writer.table(self._writer.write(prompts))[rows]
+        else:
+            written = self._writer.write([prompts[row] for row in rows.ravel()], uniforms.flatten(0, -2))
+            table = self._writer.table(written).reshape(*rows.shape, -1)
+        if not self.hears_another_world:
+            return table
+        return np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)
+
+    def _hear(self, said: Array) -> tuple[list[str], Array]:
+        """Distinct texts, and which of them each agent hears from agents i + 1, i + 2, ..., [B, T, N, N - 1]."""
+        *lead, agents, length = said.shape
+        if length == 0:
+            return [], np.zeros((*lead, agents, 0), np.int64)
+        rows, which = np.unique(said.reshape(-1, length), axis=0, return_inverse=True)
+        others = (np.arange(agents)[:, None] + np.arange(1, agents)) % agents
+        return [self._writer.text(message_of(row)) for row in rows], which.reshape(*lead, agents)[..., others]
 
 
 def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Array]:

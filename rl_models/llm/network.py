@@ -1,13 +1,12 @@
 """A team of N agents that share one language model: they write, read each other, and weigh their actions (Verco).
 
-One pass over a batch turns codes and messages into prompts, computes each distinct moment once, and hands scores of
+One pass over a batch reads prompts and phrases as token ids, computes each distinct moment once, and hands scores of
 actions and the state that the critic reads to the heads. What is said here of prompts and messages is laid out in
-docs/papers/verco.md. It knows no world: words come from the narrator.
+docs/papers/verco.md. It reads no words: those come from the narration, beside the world.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,16 +16,18 @@ from torch import Tensor, nn
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.memory import Memory
-from rl_models.llm.messages import PADDING, Writer, message_of
-from rl_models.llm.narration import Array, Narrator, situations
+from rl_models.llm.messages import Writer, message_of
+from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.trie import Candidates, Ids
 from rl_models.networks.speech import MESSAGES
+from rl_models.networks.texts import TEXTS, MissingTextsError
 from rl_models.policy import UNVALUED, Features, State
 
 ACTION_SCORES = "action_scores"
 """Extra: [B, T, N, A] float32, normalised log-probabilities of the actions' phrases."""
 _KEPT = 2**16
+_ILLEGAL = -1
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,12 @@ class Moment:
 
 
 class LanguageNetwork(nn.Module):
-    """Codes in, scores of actions out.
+    """Prompts and phrases in, scores of actions out.
 
     Attributes:
         language: model and adapters; the only thing here with weights.
         writer: of messages.
+        narrator: who puts what agents see into words; asked by narrations, never here.
         moments: scores of moments, kept while the weights stay and nobody wants gradients.
     """
 
@@ -72,95 +74,62 @@ class LanguageNetwork(nn.Module):
         self.language, self.settings = language, settings
         self.writer = Writer(language, settings.messages)
         self.moments: Memory[Moment, tuple[Tensor, Tensor]] = Memory(_KEPT)
-        self._narrator = narrator
+        self.narrator = narrator
         self._states: Memory[Ids, Tensor] = Memory(_KEPT)
-        self._message_prompts: Memory[bytes, Ids] = Memory(_KEPT)
-        self._action_prompts: Memory[tuple[bytes, tuple[str, ...]], Ids] = Memory(_KEPT)
-        self._phrases: Memory[bytes, tuple[tuple[Ids, ...], tuple[int, ...]]] = Memory(_KEPT)
 
     def initial_state(self, batch: int) -> State:
         """Nothing is remembered from step to step."""
         return {}
 
-    @property
-    def speech_draws(self) -> int:
-        """Uniforms that an agent needs for one message; 0 unless words are drawn."""
-        messages = self.settings.messages
-        return messages.most_tokens if messages.sampled and messages.heard != "silence" else 0
-
-    @property
-    def hears_another_world(self) -> bool:
-        """What reaches the others is what was written in another world."""
-        return self.settings.messages.heard == "shuffled"
-
-    @torch.no_grad()
-    def speak(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> Tensor:
-        """What every agent writes about what it sees, [B, T, N, L] int32 as the others get it; L is 0 in silence."""
-        codes, rows = situations(obs, self.settings.situation)
-        if self.settings.messages.heard == "silence":
-            return torch.zeros(*rows.shape, 0, dtype=torch.int32)
-        prompts = self._prompts_of_messages(codes)
-        if uniforms is None:
-            table = self.writer.table(self.writer.write(prompts))[rows]
-        else:
-            each = [prompts[row] for row in rows.ravel()]
-            written = self.writer.write(each, uniforms.flatten(0, -2))
-            table = self.writer.table(written).reshape(*rows.shape, -1)
-        if self.hears_another_world:
-            table = np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)
-        return torch.from_numpy(table)
+    def speech(self) -> Narration:
+        """What stands between a world and this network, for whoever plays with both."""
+        return Narration(self.narrator, self.writer, self.language.tokens, self.settings)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Scores of actions and states for the critic at every step; `is_first` [B, T] and the state change nothing.
 
         Args:
-            obs: codes as `narration.situations` describes, `legal` [B, T, N, A] bool; perhaps `decides` and `alive`
-                [B, T, N] bool, and `messages` [B, T, N, L] int32.
+            obs: rows of `prompt` [B, T, N] and `phrases` [B, T, N, A] with their texts, as `speech` makes them, `legal`
+                [B, T, N, A] bool; perhaps `decides` and `alive` [B, T, N] bool, and `messages`, which are passed on.
             state: empty.
             is_first: an episode begins at this step.
+
+        Raises:
+            MissingTextsError: the observations have no prompts.
         """
-        said = obs[MESSAGES] if MESSAGES in obs else self.speak(obs)
         counted = _counted(obs)
-        moments, rows = self._moments_of(obs, said.cpu().numpy(), counted)
+        moments, rows = self._moments_of(obs, counted)
         scores, states = self._thoughts(moments)
         place = torch.from_numpy(counted).to(scores.device)
         each = torch.from_numpy(rows).to(scores.device)
         lead = counted.shape
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
         all_states = states.new_zeros(*lead, self.features).masked_scatter(place[..., None], states[each])
-        extras = {ACTION_SCORES: all_scores, MESSAGES: said} | _left_out(obs, counted)
+        extras = {ACTION_SCORES: all_scores} | {key: obs[key] for key in (MESSAGES,) if key in obs}
+        extras |= _left_out(obs, counted)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
-    def _moments_of(self, obs: dict[str, Tensor], said: Array, counted: Array) -> tuple[list[Moment], Array]:
+    def _moments_of(self, obs: dict[str, Tensor], counted: Array) -> tuple[list[Moment], Array]:
         """Distinct moments of the K agents that count, and which of them each is in, [K] int64."""
-        codes, rows = situations(obs, self.settings.situation)
-        texts, heard = self._heard(said)
-        legal = obs["legal"].bool().cpu().numpy()
-        keys = np.concatenate([rows[..., None], heard, legal], axis=-1)[counted]
+        prompts, prompt = _shown(obs, PROMPT)
+        phrases, phrase = _shown(obs, PHRASES)
+        legal = np.where(obs["legal"].bool().cpu().numpy(), phrase, _ILLEGAL)
+        keys = np.concatenate([prompt[..., None], legal], axis=-1)[counted]
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
-        others = heard.shape[-1]
-        told = [
-            self._moment(codes[key[0]], tuple(texts[text] for text in key[1 : 1 + others]), key[1 + others :])
-            for key in distinct
-        ]
-        number = {moment: index for index, moment in enumerate(dict.fromkeys(told))}  # codes can read the same
+        told = [self._moment(prompts[key[0]], phrases, key[1:]) for key in distinct]
+        number = {moment: index for index, moment in enumerate(dict.fromkeys(told))}  # joined texts can be equal
         return list(number), np.array([number[moment] for moment in told], np.int64)[which.ravel()]
 
-    def _heard(self, said: Array) -> tuple[list[str], Array]:
-        """Distinct texts, and which of them each agent hears from agents i + 1, i + 2, ..., [B, T, N, N - 1]."""
-        lead = said.shape[:-1]
-        if said.shape[-1] == 0:
-            return [], np.zeros((*lead, 0), np.int64)
-        rows, which = np.unique(said.reshape(-1, said.shape[-1]), axis=0, return_inverse=True)
-        own = which.reshape(lead)
-        others = (np.arange(self.num_agents)[:, None] + np.arange(1, self.num_agents)) % self.num_agents
-        return [self.writer.text(message_of(row)) for row in rows], own[..., others]
+    def _moment(self, prompt: Ids, phrases: list[Ids], rows: Array) -> Moment:
+        actions = tuple(np.flatnonzero(rows != _ILLEGAL).tolist())
+        candidates = tuple(phrases[rows[action]] for action in actions)
+        return Moment(prompt, candidates, actions, tuple(map(self._length, candidates)))
 
-    def _moment(self, code: Array, heard: tuple[str, ...], legal: Array) -> Moment:
-        prompt = self._prompt_of_action(code, heard)
-        phrases, lengths = self._phrases_of(code)
-        some = tuple(np.flatnonzero(legal).tolist())
-        return Moment(prompt, tuple(phrases[a] for a in some), some, tuple(lengths[a] for a in some))
+    def _length(self, phrase: Ids) -> int:
+        """What the score of a phrase is divided by."""
+        if self.settings.normalisation == "word":
+            return self.language.tokens.words(phrase)
+        return len(phrase) if self.settings.normalisation == "token" else 1
 
     def _thoughts(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""
@@ -195,32 +164,17 @@ class LanguageNetwork(nn.Module):
 
         return torch.stack(self._states.of([moment.prompt for moment in moments], self.language.weights(None), compute))
 
-    def _prompts_of_messages(self, codes: Array) -> list[Ids]:
-        def compute(keys: list[bytes]) -> list[Ids]:
-            said = (self._narrator.message_prompt(np.frombuffer(key, codes.dtype)) for key in keys)
-            return [self.language.tokens.prompt(text) for text in said]
 
-        return self._message_prompts.of([code.tobytes() for code in codes], (), compute)
-
-    def _prompt_of_action(self, code: Array, heard: tuple[str, ...]) -> Ids:
-        def compute(keys: list[tuple[bytes, tuple[str, ...]]]) -> list[Ids]:
-            return [self.language.tokens.prompt(self._narrator.action_prompt(code, heard)) for _ in keys]
-
-        return self._action_prompts.of([(code.tobytes(), heard)], (), compute)[0]
-
-    def _phrases_of(self, code: Array) -> tuple[tuple[Ids, ...], tuple[int, ...]]:
-        """Token ids of all A phrases, and what their scores are divided by."""
-
-        def compute(keys: list[bytes]) -> list[tuple[tuple[Ids, ...], tuple[int, ...]]]:
-            return [self._tokenised(self._narrator.actions(code)) for _ in keys]
-
-        return self._phrases.of([code.tobytes()], (), compute)[0]
-
-    def _tokenised(self, phrases: Sequence[str]) -> tuple[tuple[Ids, ...], tuple[int, ...]]:
-        ids = tuple(self.language.tokens.behind(phrase) for phrase in phrases)
-        if self.settings.normalisation == "word":
-            return ids, tuple(max(1, len(phrase.split())) for phrase in phrases)
-        return ids, tuple(len(each) if self.settings.normalisation == "token" else 1 for each in ids)
+def _shown(obs: dict[str, Tensor], key: str) -> tuple[list[Ids], Array]:
+    """The texts that are shown under a key, and which of them each of its rows points at."""
+    if key not in obs or f"{TEXTS}{key}" not in obs:
+        raise MissingTextsError(
+            f"observations lack {key!r} with its texts: take what `networks.speech.narrated` makes of them"
+        )
+    table = obs[f"{TEXTS}{key}"]
+    used, rows = obs[key].unique(return_inverse=True)
+    texts = table[used.long().to(table.device)].cpu().numpy()
+    return [message_of(row) for row in texts], rows.cpu().numpy()
 
 
 def _counted(obs: dict[str, Tensor]) -> Array:

@@ -32,6 +32,7 @@ class Tokens:
         self.prompt = functools.lru_cache(_TEXTS_KEPT)(self._prompt)
         self.behind = functools.lru_cache(_TEXTS_KEPT)(self._behind)
         self.text = functools.lru_cache(_TEXTS_KEPT)(self._text)
+        self.words = functools.lru_cache(_TEXTS_KEPT)(self._words)
 
     def __reduce__(self) -> tuple[type[Tokens], tuple[Any, int]]:
         """Copies and other processes begin with nothing remembered."""
@@ -65,3 +66,7 @@ class Tokens:
         written = self._tokenizer.decode(list(ids), skip_special_tokens=True).strip()
         first_line = written.splitlines()[0] if written else ""
         return " ".join(first_line.split()[:most_words])
+
+    def _words(self, ids: Ids) -> int:
+        """How many words ids say, at least 1."""
+        return max(1, len(self._tokenizer.decode(list(ids), skip_special_tokens=True).split()))

@@ -30,10 +30,10 @@ class EmmaSizes:
         moments: T, moments of each observation; the released code has 3.
     """
 
-    num_agents: int = 1
-    symbols: int = 17
-    avatar_symbols: int = 2
-    side: int = 10
+    num_agents: int
+    symbols: int
+    avatar_symbols: int
+    side: int
     moments: int = 3
 
 
@@ -54,8 +54,7 @@ class EmmaConfig:
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)
-RELEASED_SYMBOLS = 25
-"""Rows of the released code's table of symbols. With it and 768 wide tokens EMMA has 1,942,984 parameters."""
+"""With 768 wide tokens and the 25 symbols of its release EMMA has 1,942,984 parameters."""
 
 
 class EmmaBody(nn.Module):

@@ -1,7 +1,7 @@
 """What the planner must be told about a world: its words, and rules that answer where no language model does.
 
-Everything is text or small records. An experiment builds a domain for its world (`kitchen/` for Overcooked) and hands
-it to the planner; this file must not know any of them.
+Everything is text or small records. An experiment builds a domain for its world and hands it to the planner; this
+file must not know any of them.
 """
 
 from __future__ import annotations
@@ -70,15 +70,22 @@ class Domain(Protocol):
 
     name: str
     agents: tuple[str, ...]
+    """What each agent is called: a word or more, and perhaps its number."""
     manual: str
     """Rules of the game and map, for whoever has no other manual."""
     objects: tuple[str, ...]
     """What can be acted on, in the manual's words."""
+    aims: tuple[str, ...]
+    """Verbs that say in a text what the game is about, beside the usual ones (`win`)."""
+    deeds: tuple[str, ...]
+    """Verbs that say in a text what an agent can do, beside the usual ones (`move`)."""
     goals: tuple[str, ...]
     subgoals: tuple[ValidSubgoal, ...]
     skills: tuple[Skill, ...]
     final_facts: frozenset[str]
     """What the skills lead to in the end."""
+    predicate_example: str
+    """A predicate over the world's features, for whoever writes others."""
 
     def check(self, state: str) -> str:
         """A state as the world writes it; a text that is none is refused.

@@ -107,11 +107,12 @@ class DepsGoals:
         )
 
     def _read(self, reply: LinesReply) -> tuple[str, ...]:
-        known = {normalised(goal): goal for goal in self._domain.goals}
-        strange = [line for line in reply.lines if normalised(line) not in known]
-        if strange or not reply.lines:
+        agents = self._domain.agents
+        known = {normalised(goal, agents): goal for goal in self._domain.goals}
+        lines = [normalised(line, agents) for line in reply.lines]
+        if not lines or not known.keys() >= set(lines):
             raise RejectedReplyError(f"each line must be one of the goals {', '.join(self._domain.goals)}")
-        return tuple(known[normalised(line)] for line in reply.lines[: self._length])
+        return tuple(known[line] for line in lines[: self._length])
 
 
 class Plan4McGoals:

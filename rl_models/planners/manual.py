@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from rl_models.chat.asker import RejectedReplyError
 from rl_models.planners import offline_reading
 from rl_models.planners.calling import Call, Caller, Stage
+from rl_models.planners.domain import Domain
 from rl_models.planners.replies import AskFacts, AskRelevance, AskSummary, LinesReply, RelevanceReply
 
 RELEVANCE_QUESTIONS = (
@@ -32,37 +33,37 @@ SUMMARY = Stage("summary", LinesReply, most_tokens=2_000)
 _MOST_FACTS = 300
 
 
-def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], objects: Sequence[str]) -> str:
+def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain) -> str:
     """A manual from paragraphs about a game.
 
     Args:
         caller: carries the calls.
         game: its name.
         paragraphs: plain text (`latex.read_paragraphs`).
-        objects: of the game, by which rules read what no model does.
+        domain: its words, by which rules read what no model does.
 
     Raises:
         ValueError: no paragraph is relevant.
     """
-    relevant = relevant_paragraphs(caller, game, paragraphs, objects)
+    relevant = relevant_paragraphs(caller, game, paragraphs, domain)
     if not relevant:
         raise ValueError(f"none of {len(paragraphs)} paragraphs tells how {game} is played: hand in other papers")
-    facts = tuple(dict.fromkeys(_facts(caller, game, relevant, objects)))[:_MOST_FACTS]
+    facts = tuple(dict.fromkeys(_facts(caller, game, relevant, domain)))[:_MOST_FACTS]
     listed = "\n".join(f"- {fact}" for fact in facts)
-    by_rule = tuple(offline_reading.summary(facts))
+    by_rule = tuple(offline_reading.summary(facts, domain.agents))
     call = Call({"game": game, "facts": listed}, AskSummary(facts), _at_least_one, lambda: by_rule)
     (answer,) = caller.call(SUMMARY, [call])
     return "\n".join(answer.value)
 
 
-def relevant_paragraphs(caller: Caller, game: str, paragraphs: Sequence[str], objects: Sequence[str]) -> list[str]:
+def relevant_paragraphs(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain) -> list[str]:
     """Paragraphs for which at least one question of Q_rel is answered with yes."""
     calls: list[Call[RelevanceReply, bool]] = [
         Call(
             {"game": game, "question": question, "paragraph": paragraph},
             AskRelevance(paragraph),
             lambda reply: reply.relevant,
-            functools.partial(offline_reading.is_relevant, paragraph, objects),
+            functools.partial(offline_reading.is_relevant, paragraph, domain.objects),
         )
         for paragraph in paragraphs
         for question in RELEVANCE_QUESTIONS
@@ -72,13 +73,13 @@ def relevant_paragraphs(caller: Caller, game: str, paragraphs: Sequence[str], ob
     return [paragraph for n, paragraph in enumerate(paragraphs) if any(answers[n * each : (n + 1) * each])]
 
 
-def _facts(caller: Caller, game: str, paragraphs: Sequence[str], objects: Sequence[str]) -> list[str]:
+def _facts(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain) -> list[str]:
     calls: list[Call[LinesReply, tuple[str, ...]]] = [
         Call(
             {"game": game, "question": question, "paragraph": paragraph},
             AskFacts(paragraph, number),
             lambda reply: tuple(reply.lines),
-            functools.partial(_facts_by_rule, paragraph, number, objects),
+            functools.partial(_facts_by_rule, paragraph, number, domain),
         )
         for paragraph in paragraphs
         for number, question in enumerate(GAME_QUESTIONS)
@@ -86,8 +87,8 @@ def _facts(caller: Caller, game: str, paragraphs: Sequence[str], objects: Sequen
     return [" ".join(line.split()) for answer in caller.call(FACTS, calls) for line in answer.value]
 
 
-def _facts_by_rule(paragraph: str, question: int, objects: Sequence[str]) -> tuple[str, ...]:
-    return tuple(offline_reading.facts(paragraph, question, objects))
+def _facts_by_rule(paragraph: str, question: int, domain: Domain) -> tuple[str, ...]:
+    return tuple(offline_reading.facts(paragraph, question, domain))
 
 
 def _at_least_one(reply: LinesReply) -> tuple[str, ...]:

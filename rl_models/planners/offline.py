@@ -69,11 +69,11 @@ class OfflineBackend:
 
     @reply.register
     def _(self, ask: AskFacts) -> Reply:
-        return LinesReply(lines=offline_reading.facts(ask.paragraph, ask.question, self._domain.objects))
+        return LinesReply(lines=offline_reading.facts(ask.paragraph, ask.question, self._domain))
 
     @reply.register
     def _(self, ask: AskSummary) -> Reply:
-        return LinesReply(lines=offline_reading.summary(ask.facts))
+        return LinesReply(lines=offline_reading.summary(ask.facts, self._domain.agents))
 
     @reply.register
     def _(self, ask: AskObjects) -> Reply:
@@ -81,7 +81,7 @@ class OfflineBackend:
 
     @reply.register
     def _(self, ask: AskGroups) -> Reply:
-        return GroupsReply(groups=offline_reading.groups(ask.texts))
+        return GroupsReply(groups=offline_reading.groups(ask.texts, self._domain.agents))
 
     @reply.register
     def _(self, ask: AskSentence) -> Reply:

@@ -5,18 +5,22 @@ Deliberately plain: words are counted and compared. This file must not know a wo
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
+
+from rl_models.planners.domain import Domain
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[a-z0-9]+")
 _SIGNS_OF = (
     ("can", "must", "each", "only", "when", "needs"),
     (),
-    ("goal", "aim", "reward", "score", "serve", "win", "objective", "deliver"),
-    ("action", "move", "pick", "put", "take", "place", "interact", "carry", "bring"),
+    ("goal", "aim", "reward", "score", "win", "objective"),
+    ("action", "move"),
 )
-"""Words that mark a sentence as an answer to each of the four questions about a game; empty: any object will do."""
+"""Words that mark a sentence as an answer to each of the four questions about a game; empty: any object will do. A
+domain adds its aims to the third and its deeds to the fourth."""
 _FEWEST_OBJECTS = 2
 _SAME = 0.8
 _MOST_LINES = 40
@@ -27,21 +31,22 @@ def is_relevant(paragraph: str, objects: Sequence[str]) -> bool:
     return sum(_names(paragraph, thing) for thing in objects) >= _FEWEST_OBJECTS
 
 
-def facts(paragraph: str, question: int, objects: Sequence[str]) -> list[str]:
+def facts(paragraph: str, question: int, domain: Domain) -> list[str]:
     """Sentences of a paragraph that answer a question."""
-    signs = _SIGNS_OF[question]
+    signs = (*_SIGNS_OF[question], *((), (), domain.aims, domain.deeds)[question])
     return [
         sentence[:600]
         for sentence in _SENTENCE_END.split(" ".join(paragraph.split()))
-        if any(_names(sentence, thing) for thing in objects) and (not signs or any(_names(sentence, s) for s in signs))
+        if any(_names(sentence, thing) for thing in domain.objects)
+        and (not signs or any(_names(sentence, s) for s in signs))
     ][:_MOST_LINES]
 
 
-def summary(lines: Sequence[str]) -> list[str]:
-    """Lines without those that say what an earlier one says."""
+def summary(lines: Sequence[str], agents: Sequence[str]) -> list[str]:
+    """Lines without those that say what an earlier one says; `agents` are their names, as for `normalised`."""
     kept: list[str] = []
     for line in lines:
-        if all(likeness(line, other) <= _SAME for other in kept):
+        if all(likeness(line, other, agents) <= _SAME for other in kept):
             kept.append(line)
     return kept[:_MOST_LINES]
 
@@ -52,11 +57,11 @@ def objects(manual: str, known: Sequence[str]) -> list[str]:
     return sorted((thing for thing in known if _names(manual, thing)), key=lambda thing: words.find(_plain(thing)))
 
 
-def groups(texts: Sequence[str]) -> list[list[int]]:
-    """Numbers, from 1, of texts that say the same but for small words."""
+def groups(texts: Sequence[str], agents: Sequence[str]) -> list[list[int]]:
+    """Numbers, from 1, of texts that say the same but for small words and names of agents."""
     found: list[list[int]] = []
     for number, text in enumerate(texts, start=1):
-        same = next((group for group in found if likeness(texts[group[0] - 1], text) == 1.0), None)
+        same = next((group for group in found if likeness(texts[group[0] - 1], text, agents) == 1.0), None)
         if same is None:
             found.append([number])
         else:
@@ -64,22 +69,24 @@ def groups(texts: Sequence[str]) -> list[list[int]]:
     return found
 
 
-def likeness(one: str, other: str) -> float:
-    """Shared words over all words (Jaccard), small words aside."""
-    left, right = _content_words(one), _content_words(other)
+def likeness(one: str, other: str, agents: Sequence[str]) -> float:
+    """Shared words over all words (Jaccard), small words and names of agents aside."""
+    left, right = (set(normalised(text, agents).split()) for text in (one, other))
     return len(left & right) / max(1, len(left | right))
 
 
-def normalised(text: str) -> str:
-    """A text without capitals, signs and small words, for comparing."""
-    return " ".join(word for word in _WORD.findall(text.lower()) if word not in _SMALL_WORDS)
+def normalised(text: str, agents: Sequence[str]) -> str:
+    """A text without capitals, signs, small words and names of agents (but for their numbers), for comparing."""
+    left_out = _SMALL_WORDS.union(*map(_named, agents))
+    return " ".join(word for word in _WORD.findall(text.lower()) if word not in left_out)
 
 
-_SMALL_WORDS = frozenset({"a", "an", "the", "to", "of", "and", "is", "are", "it", "then", "one", "chef"})
+_SMALL_WORDS = frozenset({"a", "an", "the", "to", "of", "and", "is", "are", "it", "then", "one"})
 
 
-def _content_words(text: str) -> set[str]:
-    return set(normalised(text).split())
+@functools.cache
+def _named(agent: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(agent.lower()) if not word.isdigit())
 
 
 def _plain(text: str) -> str:

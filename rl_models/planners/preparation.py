@@ -119,7 +119,7 @@ def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tupl
     return tuple(legal), tuple(reasons)
 
 
-def without_doubles(caller: Caller, texts: Sequence[str]) -> list[str]:
+def without_doubles(caller: Caller, domain: Domain, texts: Sequence[str]) -> list[str]:
     """D'_subgoal: of sub-goals that mean the same the first, in their order."""
     different = tuple(dict.fromkeys(texts))
     if len(different) < 2:
@@ -131,6 +131,6 @@ def without_doubles(caller: Caller, texts: Sequence[str]) -> list[str]:
             raise RejectedReplyError(f"each of the numbers 1 to {len(different)} must stand in exactly one group")
         return reply.groups
 
-    call = Call({"subgoals": listed}, AskGroups(different), read, lambda: groups(different))
+    call = Call({"subgoals": listed}, AskGroups(different), read, lambda: groups(different, domain.agents))
     kept = sorted(min(group) for group in caller.call(GROUPS, [call])[0].value)
     return [different[number - 1] for number in kept]

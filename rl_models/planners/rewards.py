@@ -127,7 +127,12 @@ class RewardDesigner:
 
     def _predicate_call(self, one: ValidSubgoal, features: str) -> Call[PredicateReply, DesignedReward]:
         return Call(
-            {"manual": self._manual, "features": features, "subgoal": one.text},
+            {
+                "manual": self._manual,
+                "features": features,
+                "example": self._domain.predicate_example,
+                "subgoal": one.text,
+            },
             AskReward(one.text),
             lambda reply: DesignedReward(one.text, "predicate", self._tried(one, reply.predicate)),
             lambda: _fallback(one),

@@ -10,14 +10,19 @@ from ray.rllib.algorithms.impala import IMPALAConfig
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from rl_models.algorithms.objective import Impala, Objective
+from rl_models.algorithms.objective import Objective, RllibAlgorithm
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.connector import fragments_to_batch
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
-from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
+from rl_models.rllib.learner import TeamImpalaLearner, TeamLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.workers import Workers
+
+_LOOPS: dict[RllibAlgorithm, tuple[type[AlgorithmConfig], type[TeamLearner]]] = {
+    "ppo": (PPOConfig, TeamPpoLearner),
+    "impala": (IMPALAConfig, TeamImpalaLearner),
+}
 
 
 def rllib_config(
@@ -29,9 +34,7 @@ def rllib_config(
     workers: Workers,
     seed: int,
 ) -> AlgorithmConfig:
-    """Configure stock PPO or IMPALA, whichever the objective is, with our runner, module and learner.
-
-    QMIX takes turns of playing and learning as PPO does, so it runs in PPO's loop; RLlib has no QMIX any more.
+    """Configure stock PPO or IMPALA, whichever loop the objective asks for, with our runner, module and learner.
 
     Args:
         make_world: `(num_worlds, first_world) -> world`, picklable.
@@ -45,10 +48,13 @@ def rllib_config(
         ValueError: a learner would have no world.
     """
     workers.check_learners()
-    is_impala = isinstance(objective, Impala)
-    config: AlgorithmConfig = IMPALAConfig() if is_impala else PPOConfig()
+    make_config, learner_class = _LOOPS[objective.rllib_algorithm]
+    config = make_config()
     share = workers.worlds * workers.fragment_length // max(workers.learners, 1)
-    if is_impala:  # shares out whole fragments of a runner
+    if objective.takes_turns:
+        # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
+        config.training(num_epochs=1, minibatch_size=workers.fragment_length)
+    else:  # shares out whole fragments of a runner
         share = max(share, workers.worlds_per_runner * workers.fragment_length)
     config.environment(
         env="worlds",
@@ -70,7 +76,7 @@ def rllib_config(
         num_aggregator_actors_per_learner=workers.aggregators,
         add_default_connectors_to_learner_pipeline=False,
         learner_connector=fragments_to_batch,
-        learner_class=TeamImpalaLearner if is_impala else TeamPpoLearner,
+        learner_class=learner_class,
         learner_config_dict={"objective": objective, "optimiser": optimiser},
     )
     config.rl_module(
@@ -82,9 +88,6 @@ def rllib_config(
         )
     )
     config.training(train_batch_size_per_learner=share)
-    if not is_impala:
-        # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
-        config.training(num_epochs=1, minibatch_size=workers.fragment_length)
     # IMPALA would spin for 10 s an iteration by default.
     config.reporting(min_time_s_per_iteration=0)
     config.debugging(seed=seed, log_level="ERROR")

@@ -14,11 +14,13 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
+from rl_models.networks.speech import narrated
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.distribution import TeamDistribution, team_distribution
+from rl_models.rllib.private_ray import PrivateModule
 
 
-class TeamModule(TorchRLModule, ValueFunctionAPI):
+class TeamModule(PrivateModule, TorchRLModule, ValueFunctionAPI):
     """A `TeamPolicy` as an RLModule; `model_config["build_policy"]()` builds it."""
 
     policy: TeamPolicy
@@ -31,7 +33,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         """State of one team before an episode, name -> [...]; empty without memory."""
         return {name: value[0].cpu().numpy() for name, value in self.policy.initial_state(1).items()}
 
-    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    def forward_columns(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Stock columns of a stock batch."""
         return self._stock(batch, self._stock_output(batch))
 
@@ -54,7 +56,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         state = batch[Columns.STATE_IN] if has_time else self.policy.initial_state(len(first))
         # Stock connectors cut sequences at episode ends, so no episode begins inside one.
         is_first = torch.zeros(first.shape[:2], dtype=torch.bool, device=first.device)
-        return self.policy(obs, state, is_first)
+        return self.policy(narrated(self.policy.network, obs), state, is_first)
 
     def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
         has_time = Columns.STATE_IN in batch

@@ -1,7 +1,7 @@
 """Ready-made teams of QMIX (Rashid et al., ICML 2018) and VDN; QMIX is EnDi's reference without language (section 5.3).
 
-A method of an experiment takes a team of `qmix_room_team`, the objective `Qmix` and an optimiser such as
-`PAPER_OPTIMISER`; nothing else differs from the other methods.
+A method of an experiment takes a team of `qmix_room_team` with the objective and the optimiser of a
+`QmixLearnerConfig` (`algorithms/qmix.py`); nothing else differs from the other methods.
 """
 
 from __future__ import annotations
@@ -10,17 +10,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState, VectorEncoder, VectorState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.networks.reading import Sizes
-from rl_models.schedule import Schedule
-
-PAPER_OPTIMISER = OptimiserSettings(
-    kind="rmsprop", learning_rate=Schedule.constant(5e-4), epsilon=1e-5, betas=(0.9, 0.99), clip=10.0
-)
-"""The optimiser of the paper, with the gradient norm of its released code."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.networks.noise import with_noise
-from rl_models.networks.speech import with_messages, with_messages_at_the_end
+from rl_models.networks.speech import speech_of, tables_of, with_messages_at_the_end, with_speech
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.text_cache import TextEncodings
 
@@ -49,10 +49,12 @@ class Collector:
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
         self._begin_reading()
+        self._speech = speech_of(policy.network)
 
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
         self._begin_reading()
+        self._speech = speech_of(self.policy.network)
         self._obs = self._completed(self.world.reset(seed))
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
@@ -74,7 +76,9 @@ class Collector:
         if self.needs_values:
             ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
         versions = np.full(self.world.num_worlds, self.version, np.int64)
-        return Fragment(obs, is_first, steps, ends, {key: self.world.texts[key].table for key in texts}, versions)
+        tables = {key: self.world.texts[key].table for key in texts}
+        tables |= {} if self._speech is None else self._speech.tables()
+        return Fragment(obs, is_first, steps, ends, tables, versions)
 
     def pop_episodes(self) -> dict[str, Array]:
         """Metrics of the episodes that ended since the last call, name -> [K] or [K, N]; empty if none did."""
@@ -95,6 +99,7 @@ class Collector:
                 if name.startswith(prefix):
                     part[name.removeprefix(prefix)] = value
         self._begin_reading()
+        self._speech = speech_of(self.policy.network)
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
@@ -130,12 +135,14 @@ class Collector:
         return policy.sample(uniforms[:, None].to(self.device))
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        """Observations of these worlds with what their agents draw and what they tell each other before they act."""
+        """Observations of these worlds with what their agents draw, read and write before they act."""
 
         def uniforms(draws: int, first_draw: int) -> Array:
-            return self.world.chance.policy_uniforms(draws, first_draw)[worlds]
+            agents = self.world.num_agents
+            drawn = self.world.chance.policy_uniforms(agents * draws, first_draw)[worlds]
+            return drawn.reshape(-1, 1, agents, draws)
 
-        return with_messages(self.policy.network, uniforms, self._with_noise(obs, worlds), self._tensors)
+        return with_speech(self._speech, uniforms, self._with_noise(obs, worlds), self._tensors)
 
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         """Observations of these worlds with what their agents draw beside their actions, each for itself."""
@@ -161,7 +168,7 @@ class Collector:
             # There, too, noise is that of the moment, which is an episode's first.
             final = {key: value[stopped] for key, value in info["final_obs"].items()}
             beside = {key: value[rows] for key, value in self._obs.items()}
-            obs = self._completed(with_messages_at_the_end(self.policy.network, final, beside), rows)
+            obs = self._completed(with_messages_at_the_end(self._speech, final, beside), rows)
             state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
             out[rows] = self._values_of(obs, state, np.zeros(len(rows), bool))
 
@@ -177,7 +184,7 @@ class Collector:
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and what their texts say."""
         tensors = {key: torch.from_numpy(value)[:, None].to(self.device) for key, value in obs.items()}
-        return tensors | self._texts.of(obs)
+        return tensors | self._texts.of(obs) | tables_of(self._speech)
 
     def _begin_reading(self) -> None:
         """Look where the policy lives, and begin without encodings: texts may get other row numbers."""
@@ -191,6 +198,7 @@ class Collector:
         if keys:
             self.world.compact_texts()
             self._obs = self._obs | {key: value for key, value in self.world.observe().items() if key in keys}
+        self._obs = self._obs | ({} if self._speech is None else self._speech.keep(self._obs))
         return keys
 
     def _buffers(self) -> tuple[dict[str, Array], dict[str, Array], Array]:

@@ -15,6 +15,7 @@ import torch
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
 from rl_models.networks.fixed_weights import fixed_weights
+from rl_models.networks.speech import speech_of
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.training.collector import Collector
 
@@ -84,6 +85,10 @@ class Evaluation(Collector):
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
         return policy.mode() if self._is_greedy else super()._choose(policy)
+
+    def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
+        self._speech = speech_of(self.policy.network)  # nobody reads texts of earlier steps here
+        return super()._completed(obs, worlds)
 
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         return super()._with_noise(obs, worlds) if self._draws_noise else obs

@@ -13,11 +13,11 @@ import torch
 
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
+from rl_models.training.algorithm import Tensors
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 
-Tensors: TypeAlias = dict[str, dict[str, Any]]
 BeforeCollect: TypeAlias = Callable[[Any, TeamPolicy, Progress], None]
 """Called with the world, the present policy and the progress before each fragment."""
 

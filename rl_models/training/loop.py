@@ -5,20 +5,17 @@ Unit tests, benchmarks and GPU measurements use it, and RLlib's learners hand th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from rl_models.algorithms.accumulation import Divergence, parts
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.algorithms.objective import Objective, Ppo
+from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.algorithms.qmix import Qmix
-from rl_models.algorithms.replay import Replay
-from rl_models.batch import Batch, count_steps, decision_steps, forward, select_worlds, share_of, to_batch
+from rl_models.batch import Batch, count_steps, forward, share_of, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
@@ -75,7 +72,7 @@ class Learner:
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
         seed = shuffle_seed(self.seed, self.progress.updates)
-        for minibatch in minibatches(self.objective, batch, seed, self.replay, self.learners):
+        for minibatch in self.objective.minibatches(batch, seed, self.replay, self.learners):
             statistics |= self._minibatch(minibatch)
             if self.divergence.is_too_large:
                 break
@@ -125,53 +122,6 @@ def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners
 def shuffle_seed(seed: int, updates: int) -> int:
     """Seed of an update's shuffles: other trials and other updates have others, and a continued run has the same."""
     return int(np.random.SeedSequence((seed % 2**32, updates)).generate_state(1)[0])
-
-
-def minibatches(
-    objective: Objective, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
-) -> Iterator[Batch]:
-    """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
-
-    Q-learning adds the batch to its replay and draws from there; PPO by decisions shuffles these instead of sequences.
-
-    There are as many as the objective says, of sizes that differ by one at most, unless there are fewer sequences. With
-    several learners they are cut from the joint batch, and each learner gets its own sequences of every minibatch, in
-    some of which it may have none.
-    """
-    if isinstance(objective, Qmix):
-        yield from _replayed(objective, batch, seed, objective.new_replay() if replay is None else replay, learners)
-        return
-    if isinstance(objective, Ppo) and objective.by_decisions:
-        batch = decision_steps(batch)
-    device = batch["is_first"].device
-    held = learners.rows(len(batch["is_first"]), device)
-    number = min(objective.minibatches, held.total)
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(objective.epochs):
-        if number == 1:
-            yield batch
-            continue
-        for rows in _shuffled(held.total, number, generator):
-            yield select_worlds(batch, held.own(rows).to(device))
-
-
-def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tensor]:
-    """Row numbers of minibatches. Of every `number` consecutive rows each gets one, by chance.
-
-    So learners, who hold consecutive rows, have nearly equal parts of every minibatch, and none waits long for another.
-    """
-    if number == 0:
-        return []
-    order = torch.rand(-(-total // number), number, generator=generator).argsort(-1)
-    rows = order + number * torch.arange(len(order))[:, None]
-    return [column[column < total] for column in rows.unbind(1)]
-
-
-def _replayed(objective: Qmix, batch: Batch, seed: int, replay: Replay, learners: Learners) -> Iterator[Batch]:
-    replay.add(batch)
-    held = learners.rows(len(replay), batch["is_first"].device)
-    for drawn in replay.draws(objective.updates, objective.fragments, seed, held):
-        yield {key: value.to(batch["is_first"].device) for key, value in drawn.items()}
 
 
 def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Statistics:

@@ -170,7 +170,7 @@ def test_a_submitted_job_ships_code_and_no_junk(tmp_path: Path) -> None:
         ".git/HEAD",
         "runs/a/checkpoint",
         "tests/test_a.py",
-        "docs/pictures/a.gif",
+        "docs/figures/a.gif",
         "bench.jsonl",
     }
     junk |= {"rl_envs/__pycache__/a.pyc", ".pytest_cache/a", ".mypy_cache/a", ".ruff_cache/a", ".hypothesis/a"}

@@ -4,10 +4,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+
+from cluster.testing.local_cluster import wait_until
+from tests.patience import PATIENCE_SECONDS
+
+pytestmark = pytest.mark.processes
 
 SCRIPT = Path(__file__).resolve().parents[2] / "cluster" / "slurm" / "concord.sbatch"
 TOKEN = "a" * 64
@@ -16,10 +20,13 @@ STAND_INS = {
     "scontrol": """[ "$1" = show ] && printf 'node1\\nnode2\\nnode3\\n'; echo "scontrol $*" >> "$CALLS" """,
     "srun": """echo "srun ${RAY_AUTH_MODE} ${RAY_AUTH_TOKEN} $*" >> "$CALLS"
 echo $$ >> "$CALLS.steps"
-exec sleep 100""",
+exec sleep infinity""",
     "python": """case "$1 $2" in
   "-c import"*) echo "$TOKEN";;
-  "-m cluster.await_nodes") echo "await $3 $RAY_ADDRESS" >> "$CALLS";;
+  "-m cluster.await_nodes")
+    # Until both steps have begun: the one of the head and the one of the other nodes.
+    until [ "$(cat "$CALLS.steps" 2>/dev/null | wc -l)" = 2 ]; do sleep 0.05; done
+    echo "await $3 $RAY_ADDRESS" >> "$CALLS";;
   *) echo "run $* $RAY_ADDRESS" >> "$CALLS"; exec sh -c "$RUN";;
 esac""",
 }
@@ -66,7 +73,7 @@ def steps_that_run(tmp_path):
 @pytest.mark.parametrize("code", [0, 3])
 def test_it_makes_one_cluster_runs_the_experiment_and_ends_with_its_code(start, tmp_path, code):
     process = start(f"exit {code}")
-    assert process.wait(timeout=30) == code, process.stderr.read()
+    assert process.wait(PATIENCE_SECONDS) == code, process.stderr.read()
     calls = (tmp_path / "calls").read_text().splitlines()
     head, workers = sorted((line for line in calls if line.startswith("srun ")), key=lambda line: "--head" not in line)
     assert "--nodelist=node1" in head
@@ -83,13 +90,11 @@ def test_it_makes_one_cluster_runs_the_experiment_and_ends_with_its_code(start, 
 
 
 def test_before_the_time_limit_the_run_is_ended_and_queued_again(start, tmp_path):
-    process = start(f"trap 'echo ended >> {tmp_path}/calls; exit 143' TERM; while :; do sleep 0.1; done")
-    calls = tmp_path / "calls"
-    while not (calls.exists() and "run tune_experiments" in calls.read_text()):
-        assert process.poll() is None
-        time.sleep(0.05)
+    calls, is_ready = tmp_path / "calls", tmp_path / "is_ready"
+    process = start(f"trap 'echo ended >> {calls}; exit 143' TERM; touch {is_ready}; while :; do sleep 0.1; done")
+    wait_until(lambda: is_ready.exists() or process.poll() is not None, PATIENCE_SECONDS, "no experiment began")
     process.send_signal(signal.SIGUSR1)
-    assert process.wait(timeout=30) != 0
+    assert process.wait(PATIENCE_SECONDS) != 0
     assert calls.read_text().splitlines()[-2:] == ["ended", "scontrol requeue 4711"]
     assert steps_that_run(tmp_path) == []
 

@@ -1,4 +1,9 @@
-"""Which recordings the golden tests replay: our own small ones, and those of GOLDEN_DIR where it is set."""
+"""Which recordings the golden tests replay: our own small ones, and those of GOLDEN_DIR where it is set.
+
+Whoever sets GOLDEN_DIR is told by a failure where it is not there, where a world's folder in it holds no file or one
+that is not of its schema, and (conftest.py) where nothing in it is replayed. A world without a folder in it is skipped
+by name, unless `-k` asks for that world.
+"""
 
 import os
 from pathlib import Path
@@ -6,11 +11,60 @@ from pathlib import Path
 import pytest
 
 OWN = Path(__file__).parent / "recordings"
-GOLDEN = Path(os.environ["GOLDEN_DIR"]) if "GOLDEN_DIR" in os.environ else None
+SCHEMAS = {
+    "furnmove": ("traj_n*.npz", "losses.npz"),
+    "messenger": ("*_stage[123].npz", "stats*.npz"),
+    "overcooked": ("*.npz",),
+    "rtfm": ("*_[0-9]*.npz", "stats.npz"),
+    "salad": ("*.npz",),
+}
+"""World -> names of its files; a README may lie beside them."""
+
+
+def golden_dir():
+    """The folder of GOLDEN_DIR, None where it is not set; a failure where it is set and not there."""
+    named = os.environ.get("GOLDEN_DIR")
+    if named and not Path(named).is_dir():
+        pytest.fail(f"GOLDEN_DIR={named} is not a folder: correct it, or unset it", pytrace=False)
+    return Path(named) if named else None
+
+
+def files_of(world, pattern):
+    """(id, path) of a world's files: ours lie in a folder of its name, FurnMove's beside those folders."""
+    paths, golden = sorted((OWN / world if world != "furnmove" else OWN).glob(pattern)), golden_dir()
+    if golden and (golden / world).is_dir():
+        check_folder(golden / world)
+        paths += sorted((golden / world).glob(pattern))
+    return [(f"{path.parent.name}-{path.stem}", path) for path in paths]
 
 
 def own_or_golden(pattern, world="furnmove"):
-    """Files of a world: ours lie in a folder of its name, FurnMove's beside those folders."""
-    ours = OWN / world if world != "furnmove" else OWN
-    files = sorted(ours.glob(pattern)) + (sorted((GOLDEN / world).glob(pattern)) if GOLDEN else [])
-    return [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in files]
+    """The same as test cases, and one for the whole world where GOLDEN_DIR lacks it."""
+    cases, golden = [pytest.param(path, id=name) for name, path in files_of(world, pattern)], golden_dir()
+    if golden and not (golden / world).is_dir():
+        cases.append(unreplayed(world, f"GOLDEN_DIR={golden} holds no folder {world}"))
+    return cases
+
+
+def worlds_without_an_engine():
+    """One case for each folder of GOLDEN_DIR of a world that is not here."""
+    golden = golden_dir()
+    folders = sorted(path.name for path in golden.iterdir() if path.is_dir()) if golden else ()
+    said = f"GOLDEN_DIR={golden} holds a folder {{}}, and no engine here replays it"
+    return [unreplayed(world, said.format(world)) for world in folders if world not in SCHEMAS]
+
+
+def unreplayed(world, reason):
+    """A case that is skipped, or fails if `-k` asks for that world (conftest.py)."""
+    return pytest.param(None, id=f"{world}-none", marks=pytest.mark.unreplayed(world, reason))
+
+
+def check_folder(folder):
+    """Fail unless a world's folder holds files of its schema and no other."""
+    schema = SCHEMAS[folder.name]
+    names = [path.name for path in folder.iterdir() if path.suffix != ".md"]
+    wrong = [name for name in names if not any(Path(name).match(pattern) for pattern in schema)]
+    if wrong or not names:
+        found = ", ".join(sorted(wrong)) or "no recording"
+        said = f"GOLDEN_DIR: {folder} holds {found}; its files are called {' or '.join(schema)}"
+        pytest.fail(said, pytrace=False)

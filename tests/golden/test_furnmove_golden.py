@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from rl_envs.furnmove.actions import coordination_matrix, is_coordinated
+from rl_envs.furnmove.geometry import HOLD_TEMPLATE
 from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.splits import room_by_name
 from rl_envs.furnmove.world import FurnMove
 from tests.golden.cases import own_or_golden
 
@@ -125,3 +127,11 @@ def test_episode_metrics_are_those_the_authors_report(path):
             np.testing.assert_allclose(episode["final_distance"][place], data["ep_final_distance_m"][world])
             np.testing.assert_allclose(episode["md_spl"][place], data["ep_spl_manhattan"][world])
     assert ended.all()
+
+
+@pytest.mark.parametrize("path", own_or_golden("traj_n*_floorplan229.npz"))
+def test_our_floorplan229_is_the_recorded_one(path):
+    recording, room = np.load(path, allow_pickle=False), room_by_name("floorplan229")
+    np.testing.assert_array_equal(room.agent_cells, recording["agent_mask"])
+    np.testing.assert_array_equal(room.tv_cells, recording["tv_masks"])
+    np.testing.assert_array_equal(HOLD_TEMPLATE, recording["hold_template"])

@@ -7,22 +7,22 @@ import pytest
 from scipy.stats import chi2
 
 from rl_envs.messenger.movements import DRAWS, Walk
+from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
 from rl_envs.messenger.symbols import UNKNOWN
-from rl_envs.messenger.world import SINGLE_PACE, TEAM_PACE
-from tests.golden.cases import own_or_golden
+from tests.golden.cases import files_of
 from tests.golden.messenger_play import first_episodes, setting
 
 STANDARD_ERRORS = 3
-FILES = own_or_golden("stats*.npz", "messenger")
+FILES = files_of("messenger", "stats*.npz")
 LARGEST = 20_000
 
 
 def measured(pattern):
     """(file, setting) of every measurement in the files whose name matches."""
     return [
-        pytest.param(case.values[0], found[1], id=f"{case.id} {found[1]}")
-        for case in FILES
-        for name in np.load(case.values[0], allow_pickle=False).files
+        pytest.param(path, found[1], id=f"{file} {found[1]}")
+        for file, path in FILES
+        for name in np.load(path, allow_pickle=False).files
         if (found := re.fullmatch(pattern, name))
     ]
 

@@ -7,19 +7,19 @@ import pytest
 from scipy.stats import chi2
 
 from rl_envs.rtfm.grid import WALKS, grid_of
-from tests.golden.cases import own_or_golden
+from tests.golden.cases import files_of
 from tests.golden.random_play import SETTINGS, first_episodes
 
 STANDARD_ERRORS = 3
-FILES = own_or_golden("stats.npz", "rtfm")
+FILES = files_of("rtfm", "stats.npz")
 
 
 def measured(pattern):
     """(file, setting, mode) of every measurement in the files whose name matches."""
     return [
-        pytest.param(case.values[0], *found.groups(), id=f"{case.id} {found[0]}")
-        for case in FILES
-        for name in np.load(case.values[0], allow_pickle=False).files
+        pytest.param(path, *found.groups(), id=f"{file} {found[0]}")
+        for file, path in FILES
+        for name in np.load(path, allow_pickle=False).files
         if (found := re.fullmatch(pattern, name))
     ]
 

@@ -9,11 +9,12 @@ import os
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 _MOST_AGENTS = 4
@@ -26,7 +27,7 @@ class FamilySettings:
 
     learning_rate: float
     """At the start; it falls linearly to `learner.final_learning_rate_share` of this."""
-    entropy_weight: float = 0.003
+    entropy_coef: float = 0.003
     """Bonus on the sum of the agents' entropies, in methods without CORDIAL."""
     last_convolution: int = 0
     """Width of the last convolution; 0: the network's. The paper widens it to balance parameters."""
@@ -46,38 +47,6 @@ class CordialSettings:
     """When beta reaches its floor, as a share of the budget."""
     decline_episodes: int = 0
     """The same in finished training episodes, as the paper counts; 0: use the share."""
-
-
-@dataclass(frozen=True)
-class LearnerSettings:
-    """How all methods learn."""
-
-    algorithm: Literal["ppo", "impala"] = "ppo"
-    """PPO, or IMPALA with V-trace."""
-    is_joint: bool = True
-    """One ratio of joint probabilities; False: the authors' per-agent form."""
-    gamma: float = 0.99
-    """Discount of an env step."""
-    lambda_: float = 0.95
-    """Of GAE."""
-    clip: float = 0.2
-    """PPO's clipping range."""
-    epochs: int = 2
-    """Passes over each batch (PPO)."""
-    minibatches: int = 4
-    """Minibatches of whole sequences in a pass (PPO)."""
-    value_weight: float = 0.125
-    """Of the squared value error, summed over agents."""
-    epsilon: float = 1e-5
-    """Of Adam."""
-    amsgrad: bool = False
-    """The authors' Adam uses it."""
-    clip_gradient: float = 1.0
-    """Largest norm of all gradients together, or largest entry."""
-    clip_gradient_by: Literal["norm", "largest"] = "norm"
-    """The authors scale gradients until no entry exceeds 3."""
-    final_learning_rate_share: float = 0.1
-    """Of the learning rate, reached at the end of the budget."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +77,7 @@ class Config:
     """One policy over joint actions."""
     cordial: CordialSettings = CordialSettings()
     """For the methods with CORDIAL."""
-    learner: LearnerSettings = LearnerSettings()
+    learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125))
     """For all methods."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
@@ -134,19 +103,15 @@ class Config:
         check_some(self, "methods", "valid_rooms", "test_rooms")
         check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
         check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
-        check_workers(self)
+        check_ranges(self)
         check_between(1, _MOST_AGENTS, self, "num_agents")
         check_at_least(1, self, "network.channels", "network.hidden_size", "network.message_features")
         check_at_least(1, self, "network.cell_features", "network.agent_features")
-        check_at_least(1, self, "learner.epochs", "learner.minibatches")
-        check_at_least(0, self, "learner.value_weight")
-        check_above(0, self, "learner.clip", "learner.clip_gradient", "learner.epsilon")
-        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
         check_at_least(0, self, "cordial.start", "cordial.floor", "cordial.decline_episodes")
         check_between(0, 1, self, "cordial.decline")
         for family in FAMILIES:
             check_above(0, self, f"{family}.learning_rate")
-            check_at_least(0, self, f"{family}.entropy_weight", f"{family}.last_convolution")
+            check_at_least(0, self, f"{family}.entropy_coef", f"{family}.last_convolution")
         if not self.network.communicates:
             raise UserError("--network.no-communicates has no meaning here: choose the method no_communication")
         self._keep_files()

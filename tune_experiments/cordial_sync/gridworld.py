@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_envs import World, make
+from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
-from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings, LearnerSettings
+from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings
 from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.cordial_sync.search_space import search_space
@@ -28,15 +29,15 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.results.trial_figures import Trials
 from tune_experiments.search.search import SearchSpace
 
-_AUTHORS_LEARNER = LearnerSettings(
+_AUTHORS_LEARNER = ActorCriticConfig(
     algorithm="impala",
     is_joint=False,
-    lambda_=1.0,
-    value_weight=0.25,
-    epsilon=1e-3,
+    gae_lambda=1.0,
+    value_coef=0.25,
+    optimiser_epsilon=1e-3,
     amsgrad=True,
-    clip_gradient=3.0,
-    clip_gradient_by="largest",
+    max_grad_norm=3.0,
+    grad_clip_by="largest",
     final_learning_rate_share=1.0,
 )
 _PAPER_TEST_ROOMS = (*(f"test_room_0{number}" for number in range(1, 5)), "floorplan229")
@@ -56,7 +57,7 @@ _COMPARED = {
     "learner.is_joint": "",
     "sync.learning_rate": "",
     "marginal.learning_rate": "",
-    "marginal.entropy_weight": "",
+    "marginal.entropy_coef": "",
     "central.learning_rate": "",
     "cordial.form": "",
     "cordial.floor": "",
@@ -201,7 +202,7 @@ def _updates(config: Config) -> str:
     """How often the optimiser steps, which the authors' asynchronous workers do far more often."""
     workers, learner = config.workers, config.learner
     batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
-    passes = learner.epochs * learner.minibatches if learner.algorithm == "ppo" else 1
+    passes = learner.num_epochs * learner.num_minibatches if learner.algorithm == "ppo" else 1
     steps = -(-config.budget_env_steps // batch) * passes
     return (
         f"the optimiser steps {steps:,} times, {passes} for each batch of {batch:,} env steps; "

@@ -13,7 +13,7 @@ from tune_experiments.cordial_sync.methods import FAMILIES, method_of
 from tune_experiments.run.ray_cluster import import_tune
 from tune_experiments.search.search import SearchSpace
 
-_OF_PPO = ("learner.lambda_", "learner.epochs")
+_OF_PPO = ("learner.gae_lambda", "learner.num_epochs")
 
 
 def search_space() -> SearchSpace:
@@ -22,16 +22,16 @@ def search_space() -> SearchSpace:
     domains: dict[str, Any] = {
         "learner.algorithm": tune.grid_search(["ppo", "impala"]),
         "learner.is_joint": tune.grid_search([True, False]),
-        "learner.lambda_": tune.choice([0.9, 0.95, 1.0]),
-        "learner.epochs": tune.choice([1, 2, 4]),
-        "learner.value_weight": tune.loguniform(0.05, 0.5),
+        "learner.gae_lambda": tune.choice([0.9, 0.95, 1.0]),
+        "learner.num_epochs": tune.choice([1, 2, 4]),
+        "learner.value_coef": tune.loguniform(0.05, 0.5),
         "cordial.form": tune.choice(["code", "paper"]),
         "cordial.floor": tune.loguniform(0.005, 0.1),
         "cordial.decline": tune.uniform(0.1, 0.6),
     }
     for family in FAMILIES:
         domains[f"{family}.learning_rate"] = tune.loguniform(1e-4, 1e-2)
-        domains[f"{family}.entropy_weight"] = tune.loguniform(5e-4, 2e-2)
+        domains[f"{family}.entropy_coef"] = tune.loguniform(5e-4, 2e-2)
     return SearchSpace(domains, uses)
 
 
@@ -40,7 +40,7 @@ def uses(config: Config, name: str, path: str) -> bool:
     method = method_of(name)
     group, _, field = path.partition(".")
     if group in FAMILIES:
-        return group == method.family and not (field == "entropy_weight" and method.has_cordial)
+        return group == method.family and not (field == "entropy_coef" and method.has_cordial)
     if group == "cordial":
         return method.has_cordial and not (field == "decline" and config.cordial.decline_episodes)
     if path in _OF_PPO:

@@ -7,8 +7,9 @@ import functools
 from typing import Any
 
 from rl_envs import World, make
-from rl_models.algorithms.objective import Impala, Objective, Ppo
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.cordial import CoordinationLoss
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
@@ -26,7 +27,7 @@ def plan(config: Config, name: str, seed: int) -> TrialPlan:
         make_world=functools.partial(training_world, config),
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=_objective(config, method),
-        optimiser=_optimiser(config, _settings(config, method)),
+        optimiser=optimiser_settings(config.learner, _settings(config, method).learning_rate, config.budget_env_steps),
         workers=config.workers,
         seed=seed,
         budget_env_steps=config.budget_env_steps,
@@ -69,21 +70,13 @@ def _settings(config: Config, method: Method) -> FamilySettings:
 
 def _objective(config: Config, method: Method) -> Objective:
     learner = config.learner
-    # A central team has one value: in N equal shares its squared error has 1/N of the gradient, which this takes back.
-    values = config.num_agents if method.family == "central" else 1
-    entropy_weight = 0.0 if method.has_cordial else _settings(config, method).entropy_weight
-    shared: dict[str, Any] = {
-        "gamma": learner.gamma,
-        "value_weight": learner.value_weight * values,
-        "entropy_weight": Schedule.constant(entropy_weight),
-        # A central team has one probability: taken apart it would be the same surrogate N times.
-        "is_joint": learner.is_joint or method.family == "central",
-        "extra_losses": (CoordinationLoss(_coordination(config), _beta(config, method)),),
-    }
-    if learner.algorithm == "impala":
-        return Impala(**shared)
-    epochs, minibatches = learner.epochs, learner.minibatches
-    return Ppo(**shared, lambda_=learner.lambda_, clip=learner.clip, epochs=epochs, minibatches=minibatches)
+    if method.family == "central":
+        # A central team has one probability: taken apart it would be the same surrogate N times. And it has one value:
+        # in N equal shares its squared error has 1/N of the gradient, which this takes back.
+        learner = dataclasses.replace(learner, is_joint=True, value_coef=learner.value_coef * config.num_agents)
+    entropy_coef = 0.0 if method.has_cordial else _settings(config, method).entropy_coef
+    coordination = CoordinationLoss(_coordination(config), _beta(config, method))
+    return make_objective(learner, Schedule.constant(entropy_coef), (coordination,))
 
 
 def _coordination(config: Config) -> Any:
@@ -103,14 +96,3 @@ def _beta(config: Config, method: Method) -> Schedule:
     if cordial.decline_episodes:
         return Schedule.linear(cordial.start, cordial.floor, cordial.decline_episodes, unit="episodes")
     return Schedule.linear(cordial.start, cordial.floor, cordial.decline * config.budget_env_steps)
-
-
-def _optimiser(config: Config, settings: FamilySettings) -> OptimiserSettings:
-    learner, start = config.learner, settings.learning_rate
-    return OptimiserSettings(
-        learning_rate=Schedule.linear(start, start * learner.final_learning_rate_share, config.budget_env_steps),
-        epsilon=learner.epsilon,
-        amsgrad=learner.amsgrad,
-        clip=learner.clip_gradient,
-        clip_by=learner.clip_gradient_by,
-    )

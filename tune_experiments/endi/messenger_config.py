@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, TypeAlias
 from rl_models.networks.txt2pi import SilgConfig
 from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
 from tune_experiments.experiment.checks import check_at_least
-from tune_experiments.messenger.config import LearnerSettings, MessengerRunConfig
+from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
 
 RowName: TypeAlias = Literal[
     "emma",
@@ -36,12 +36,13 @@ class EndiMessengerConfig(MessengerRunConfig):
 
     methods: tuple[RowName, ...] = (*PAPER_ROWS, "emma_grounding", "endi_dis_grounding")
     """Rows of the table."""
-    learner: LearnerSettings = field(
-        default_factory=lambda: LearnerSettings(
+    learner: MessengerLearnerConfig = field(
+        default_factory=lambda: MessengerLearnerConfig(
+            is_joint=False,
             gamma=(0.99, 0.99, 0.99),
             # With 0.2, which reads best alone, two agents never find each other.
-            entropy_weight=(0.05, 0.05, 0.05),
-            final_entropy_weight=(0.01, 0.01, 0.01),
+            entropy_coef=(0.05, 0.05, 0.05),
+            final_entropy_coef=(0.01, 0.01, 0.01),
         )
     )
     """For all rows."""
@@ -49,6 +50,10 @@ class EndiMessengerConfig(MessengerRunConfig):
     """For all rows that divide."""
     first_stage_env_steps: int = 300_000
     """Env steps of training in the first of the stages."""
+    first_stage_validate_every_env_steps: int = 20_000
+    """Number of env steps between validations in the first of the stages; weights are chosen by them."""
+    first_stage_checkpoint_every_env_steps: int = 60_000
+    """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
     goal_features: int = 64
     """Channels of the grounded goal; the paper has no number."""
     silg: SilgConfig = field(

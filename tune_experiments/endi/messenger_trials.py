@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rl_envs.messenger.corpus_file import corpus_of
-from rl_envs.messenger.symbols import ACTIONS, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
@@ -35,7 +35,6 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=extra_losses(config, method),
         attention=ATTENTION if method != "silg" else (),
-        is_joint=False,
         chosen_by="win_rate" if config.weights == "validated" else None,
         evaluate=evaluate,
         validate=validate,
@@ -45,7 +44,7 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
 
 def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one row with its initial weights."""
-    sizes = EmmaSizes(config.num_agents, len(SYMBOLS), side=SIDE, moments=config.frames)
+    sizes = EmmaSizes(config.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     if method == "silg":
         return silg_entities_team(
             config.silg, sizes, len(ACTIONS), texts_of(config), config.division.shares_network, seed

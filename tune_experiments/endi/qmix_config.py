@@ -3,61 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
+from rl_models.algorithms.qmix import QmixLearnerConfig
 from tune_experiments.experiment.checks import check_above, check_at_least, check_between
 
 
-@dataclass(frozen=True)
-class QmixSettings:
-    """How `qmix` learns, and its widths; EnDi gives none, QMIX's own paper those that are called published."""
+@dataclass(frozen=True, kw_only=True)
+class QmixSettings(QmixLearnerConfig):
+    """How `qmix` learns, and its widths; EnDi gives none, and where QMIX's paper has another constant it is named."""
 
     sees_goal: bool = True
-    """The team is told as a symbol whom to beat; the document is read by nobody."""
+    """Whether the team is told as a symbol whom to beat; the document is read by nobody."""
     word_features: int = 16
-    """Of a symbol."""
+    """Width of a symbol's embedding."""
     cell_features: tuple[int, int] = (32, 64)
-    """Of the two layers that see a cell."""
+    """Widths of the two layers that see a cell."""
     hidden_size: int = 64
-    """Of each agent's memory; published: 64."""
+    """Width of each agent's memory; QMIX's paper has 64."""
     mixing_hidden_size: int = 32
-    """Of the mixing network; published: 32. 0 adds values up (VDN)."""
-    optimiser: Literal["adam", "rmsprop"] = "adam"
-    """Published: RMSProp with alpha 0.99."""
+    """Width of the mixing network, at least 0; QMIX's paper has 32, and 0 adds values up (VDN)."""
+    optimiser: OptimiserName = "adam"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
     learning_rate: float = 3e-3
-    """At the start; it falls by the share that holds for all rows. Published: 0.0005 throughout."""
-    clip_gradient: float = 10.0
-    """Largest norm of all gradients together."""
-    epsilon_env_steps: int = 50_000
-    """Until which epsilon falls linearly from 1; published: 50,000."""
-    final_epsilon: float = 0.05
-    """Published: 0.05."""
-    capacity: int = 5000
-    """Fragments of one world that are kept; published: 5000 episodes."""
-    fragments: int = 16
-    """In a minibatch; published: 32 episodes."""
-    env_steps_per_update: int = 16
-    """Env steps that are played for each minibatch; published: an episode."""
-    target_every_updates: int = 100
-    """When targets are brought up to date; published: after 200 episodes."""
+    """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+    batch_size: int = 16
+    """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
+    train_every_env_steps: int = 16
+    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
+    update_target_every_updates: int = 100
+    """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
 
 
 PAPER_QMIX = QmixSettings(
     cell_features=(64, 64),
     optimiser="rmsprop",
     learning_rate=5e-4,
-    fragments=32,
-    env_steps_per_update=20,
-    target_every_updates=200,
+    final_learning_rate_share=1.0,
+    batch_size=32,
+    train_every_env_steps=20,
+    update_target_every_updates=200,
 )
 """QMIX's published constants, an episode being taken for 20 env steps; what sees the cells is ours."""
 
 
 def check_qmix(config: Any) -> None:
     """Refuse numbers under `config.qmix` that no run can have."""
-    whole = ("word_features", "cell_features", "hidden_size", "epsilon_env_steps", "capacity", "fragments")
+    whole = ("word_features", "cell_features", "hidden_size", "exploration_env_steps", "buffer_size", "batch_size")
     check_at_least(1, config, *(f"qmix.{name}" for name in whole))
-    check_at_least(1, config, "qmix.env_steps_per_update", "qmix.target_every_updates")
+    check_at_least(1, config, "qmix.train_every_env_steps", "qmix.update_target_every_updates")
     check_at_least(0, config, "qmix.mixing_hidden_size")
-    check_above(0, config, "qmix.learning_rate", "qmix.clip_gradient")
-    check_between(0, 1, config, "qmix.final_epsilon")
+    check_above(0, config, "qmix.learning_rate")
+    check_between(0, 1, config, "qmix.exploration_final_epsilon")

@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 from rl_envs import World
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
+from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
 from tune_experiments.endi.qmix_config import QmixSettings, check_qmix
 from tune_experiments.experiment.checks import check_at_least, check_between, check_some
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, RunConfig, make_world
+from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, learner_config, make_world
 
 RowName: TypeAlias = Literal[
     "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance", "qmix"
@@ -55,7 +56,9 @@ class EndiRtfmConfig(RunConfig):
     """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
     divided_features: int = 64
     """Of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64 channels."""
-    learner: LearnerSettings = field(default_factory=lambda: LearnerSettings(entropy_weight=0.015, minibatches=16))
+    learner: LearnerConfig = field(
+        default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
+    )
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
     """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
@@ -92,7 +95,7 @@ class EndiRtfmConfig(RunConfig):
         """Where training ends."""
         return self.stages[-1]
 
-    def learner_for(self, env_steps: int) -> LearnerSettings:
+    def learner_for(self, env_steps: int) -> LearnerConfig:
         """The learner of a stage of so many env steps."""
         if not self.annealing_env_steps:
             return self.learner

@@ -8,13 +8,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.algorithms.qmix import Qmix
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.algorithms.qmix import qmix_objective
 from rl_models.networks.qmix_encoders import RoomConfig
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.workers import Workers
-from rl_models.schedule import Schedule
-from rl_models.teams.qmix_team import PAPER_OPTIMISER, QmixConfig, qmix_room_team
+from rl_models.teams.qmix_team import QmixConfig, qmix_room_team
 from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig
 from tune_experiments.experiment.plan import TrialPlan
@@ -32,11 +30,12 @@ def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan
         seed: of the initial weights.
         stage: what is played, validated and kept, and for how long.
     """
+    batch = config.workers.worlds * config.workers.fragment_length
     return dataclasses.replace(
         stage,
         build_policy=functools.partial(build_policy, config, seed),
-        objective=_objective(config.qmix, config.learner.gamma, config.workers),
-        optimiser=_optimiser(config.qmix, config.learner.final_learning_rate_share, stage.budget_env_steps),
+        objective=qmix_objective(config.qmix, config.learner.gamma, batch, _team(config.qmix).texts),
+        optimiser=optimiser_settings(config.qmix, config.qmix.learning_rate, stage.budget_env_steps),
     )
 
 
@@ -50,22 +49,3 @@ def build_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
 def _team(settings: QmixSettings) -> QmixConfig:
     room = RoomConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
     return QmixConfig(room, settings.hidden_size, settings.mixing_hidden_size)
-
-
-def _objective(settings: QmixSettings, gamma: float, workers: Workers) -> Qmix:
-    worlds = max(workers.runners, 1) * workers.worlds_per_runner
-    return Qmix(
-        gamma=gamma,
-        epsilon=Schedule.linear(1.0, settings.final_epsilon, settings.epsilon_env_steps),
-        capacity=settings.capacity,
-        fragments=settings.fragments,
-        updates=max(1, worlds * workers.fragment_length // settings.env_steps_per_update),
-        target_every_updates=settings.target_every_updates,
-        texts=_team(settings).texts,
-    )
-
-
-def _optimiser(settings: QmixSettings, final_share: float, budget_env_steps: int) -> OptimiserSettings:
-    constants = PAPER_OPTIMISER if settings.optimiser == "rmsprop" else OptimiserSettings()
-    rate = Schedule.linear(settings.learning_rate, settings.learning_rate * final_share, budget_env_steps)
-    return dataclasses.replace(constants, learning_rate=rate, clip=settings.clip_gradient)

@@ -12,7 +12,6 @@ import functools
 import torch
 
 from rl_envs.rtfm.lexicon import KIND_MONSTER
-from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
 from rl_models.policy import TeamPolicy
@@ -22,8 +21,8 @@ from tune_experiments.endi.division import is_divided, losses_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.endi.rtfm_qmix import QMIX, qmix_stage
-from tune_experiments.experiment.curriculum import Curriculum, Stage
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import NetworkSettings, make_world
 from tune_experiments.rtfm.methods import team_config
 from tune_experiments.rtfm.trials import plan as plan_one
@@ -50,14 +49,11 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
     budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
     task, learner = task_of(config, stage), config.learner_for(budget)
     own = dataclasses.replace(config, task=task, learner=learner, budget_env_steps=budget)
-    made = plan_one(own, "txt2pi", seed)
-    assert isinstance(made.objective, Ppo | Impala)
     losses = losses_of(method, config.division).extra_losses() if is_divided(method) else ()
     return dataclasses.replace(
-        made,
+        plan_one(own, "txt2pi", seed, losses),
         make_world=functools.partial(make_stage, config, stage),
         build_policy=functools.partial(build_policy, config, method, seed),
-        objective=dataclasses.replace(made.objective, is_joint=False, extra_losses=losses),
         validate=functools.partial(validate, config, stage),
     )
 

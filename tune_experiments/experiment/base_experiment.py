@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.curriculum import Curriculum, stages_of
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results.rows import Result
@@ -124,7 +124,7 @@ class BaseExperiment(ABC):
 
     def test_world(self, config: Any, num_worlds: int) -> Any:
         """Worlds in which play and render show a team; by default those in which the first method is trained."""
-        plan = stages_of(self.plan(config, self.methods(config)[0], 0, None))[-1].plan
+        plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
         return plan.make_world(num_worlds=num_worlds, first_world=0)
 
     def valid_world(self, config: Any, num_worlds: int) -> Any:

@@ -1,18 +1,44 @@
 """Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
 
-A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf` are never
-in range. This file must not know about any experiment.
+A range that always holds stands beside its field, as `games: PositiveInt = 256`, and
+`check_ranges` refuses what is outside. A field is named by its dotted path, as on the command line, and the sentence
+names the flag. `nan` and `inf` are never in range. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import typing
 from typing import Any
 
+from pydantic import ValidationError
+
+from rl_models.algorithms.optimiser import UnitInterval
+from tune_experiments.experiment.config_json import describe_range, reader_of
 from tune_experiments.experiment.config_path import flag_of, value_at
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["check_above", "check_at_least", "check_between", "check_some", "check_workers"]
+__all__ = ["UnitInterval", "check_above", "check_at_least", "check_between", "check_ranges", "check_some"]
+
+_OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
+"""Pydantic's names for errors of range."""
+
+
+def check_ranges(config: Any, path: str = "") -> None:
+    """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below."""
+    plain, ranged = typing.get_type_hints(type(config)), typing.get_type_hints(type(config), include_extras=True)
+    for field in dataclasses.fields(config):
+        value, hint = getattr(config, field.name), ranged[field.name]
+        if dataclasses.is_dataclass(value):
+            check_ranges(value, f"{path}{field.name}.")
+        elif hint != plain[field.name]:
+            try:
+                reader_of(hint).validate_python(value)
+            except ValidationError as error:
+                # A value of another type is told where it is read: from the command line or from JSON.
+                for one in error.errors(include_url=False):
+                    _require(one["type"] not in _OUTSIDE, f"{path}{field.name}", describe_range(hint), one["input"])
 
 
 def check_at_least(least: float, config: Any, *paths: str) -> None:
@@ -40,14 +66,8 @@ def check_some(config: Any, *paths: str) -> None:
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
 
 
-def check_workers(config: Any) -> None:
-    """Refuse `config.workers` that could not sample or learn."""
-    check_at_least(1, config, "workers.worlds_per_runner", "workers.fragment_length")
-    check_at_least(0, config, "workers.runners", "workers.learners", "workers.aggregators", "workers.gpus_per_learner")
-
-
 def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:
-    values = [(path, value_at(config, path)) for path in paths]
+    values = [(path, value) for path in paths if (value := value_at(config, path)) is not None]
     return [(path, one) for path, value in values for one in (value if isinstance(value, tuple) else (value,))]
 
 

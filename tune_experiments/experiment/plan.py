@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from rl_models.algorithms.objective import Impala
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import TrainingPlan
+from rl_models.training.algorithm import Algorithm
+from rl_models.training.weight_transfer import FrozenBuild
 
 Episodes = dict[str, np.ndarray]
 """Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
+
+SEEDS_BETWEEN_STAGES = 1_000_003
+"""Added to a stage's seed for each stage before it: two stages in the same world must not replay their episodes."""
+
+
+def make_rllib_algorithm(plan: TrainingPlan) -> Algorithm:
+    """RLlib's loop for a plan."""
+    from rl_models.rllib.team_algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
+
+    return TeamAlgorithm(plan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +39,10 @@ class TrialPlan(TrainingPlan):
         kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
         validate: metrics of the present policy on validation worlds, logged under `valid/`.
         chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
-        make_algorithm: who trains, from the finished plan: RLlib's algorithm where none is named.
+        make_algorithm: who trains, from the finished plan.
     """
+
+    is_staged: ClassVar[bool] = False
 
     budget_env_steps: int
     validate_every_env_steps: int
@@ -35,11 +50,88 @@ class TrialPlan(TrainingPlan):
     validate: Callable[[TeamPolicy], Episodes]
     chosen_by: str | None = None
     kept_checkpoints: int = 3
-    make_algorithm: Callable[[TrialPlan], Any] | None = None
+    make_algorithm: Callable[[TrialPlan], Algorithm] = make_rllib_algorithm
 
     def __post_init__(self) -> None:
         """Refuse processes that the algorithm would not use, and learners that would have no world."""
         self.workers.check_learners()
-        if self.workers.aggregators and not isinstance(self.objective, Impala):
+        if self.workers.aggregators and not self.objective.may_have_aggregators:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The plan as its own only stage; a curriculum has several."""
+        return (Stage(name="only", plan=self),)
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """When a stage has been learned.
+
+    Attributes:
+        metric: key of the log, `valid/NAME` or `episode/NAME`.
+        threshold: what the mean of its latest values must reach.
+        over: how many values; of fewer there is no mean yet.
+        at_least_env_steps: the stage takes these, however well it goes.
+        otherwise: what happens when the budget is spent before: `go_on` to the next stage, or `stop` training; the team
+            is then evaluated as its stage says if it does, else as the experiment does.
+    """
+
+    metric: str
+    threshold: float
+    over: int = 1
+    at_least_env_steps: int = 0
+    otherwise: Literal["go_on", "stop"] = "go_on"
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that could never be looked at."""
+        if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
+            raise ValueError(f"a promotion looks at valid/NAME or episode/NAME, not at {self.metric!r}")
+        if self.over < 1:
+            raise ValueError(f"a promotion looks at the mean over 1 or more values, not {self.over}")
+
+    def is_met(self, values: Sequence[float], env_steps: int) -> bool:
+        """Whether the stage has been learned.
+
+        Args:
+            values: of the metric, in this stage, the latest last.
+            env_steps: of this stage.
+        """
+        if len(values) < self.over or env_steps < self.at_least_env_steps:
+            return False
+        return sum(values[-self.over :]) / self.over >= self.threshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One stage.
+
+    Attributes:
+        name: snake case; part of folder names and of the results' world names.
+        plan: how it trains; `budget_env_steps` is the stage's own.
+        promotion: when it ends before its budget does; None trains to the budget.
+        frozen: patterns (`network.attention.*`) of names of parameters that no optimiser touches in this stage.
+        grown: patterns of names of tables (embeddings) that may have more rows than in the stage before: those that
+            were there are handed over, the new ones begin as built. Row i must mean in both stages the same.
+        keeps_optimiser: whether the optimiser's state of parameters handed over whole is handed over too.
+        evaluate: the stage's last policy after training: world name -> Episodes. The experiment's `evaluate` is of the
+            last stage; teams of a stage with other observations could not take it.
+    """
+
+    name: str
+    plan: TrialPlan
+    promotion: Promotion | None = None
+    frozen: tuple[str, ...] = ()
+    grown: tuple[str, ...] = ()
+    keeps_optimiser: bool = False
+    evaluate: Callable[[TeamPolicy], dict[str, Episodes]] | None = None
+
+    def plan_at(self, index: int) -> TrialPlan:
+        """The plan as it is trained when `index` stages come before: with frozen parameters, and seeds of its own."""
+        changes: dict[str, object] = {}
+        if self.frozen:
+            changes["build_policy"] = FrozenBuild(self.plan.build_policy, self.frozen)
+        if index:
+            changes["seed"] = self.plan.seed + index * SEEDS_BETWEEN_STAGES
+        return dataclasses.replace(self.plan, **changes) if changes else self.plan  # type: ignore[arg-type]

@@ -11,13 +11,17 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from pydantic import PositiveFloat
+
 from rl_envs import make
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
 from rl_envs.messenger.world import STAGES, Messenger
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -25,35 +29,39 @@ GROUNDED = "_grounding"
 """Rows with the contrastive grounding loss, which no paper has, end with it."""
 
 
-@dataclass(frozen=True)
-class LearnerSettings:
-    """PPO. A triple holds one number for each of MESSENGER's stages."""
+_ByStage: TypeAlias = tuple[float, float, float]
 
-    learning_rate: float = 1e-3
-    """Adam's, at the start of a stage."""
-    final_learning_rate_share: float = 0.05
-    """Of the learning rate, reached linearly at the end of a stage's budget; the release: 1."""
-    gamma: tuple[float, float, float] = (0.8, 0.99, 0.99)
-    """Discount of an env step, by stage; as released."""
-    lambda_: float = 0.95
-    """Of GAE; 1 for plain returns, as in the release."""
-    clip: float = 0.2
-    """Clipping range; the release: 0.1."""
-    epochs: int = 3
-    """Passes over each batch; the release: 4."""
-    minibatches: tuple[int, int, int] = (4, 4, 4)
-    """Of whole fragments in a pass, by stage; the release: 1, of 64 samples."""
-    entropy_weight: tuple[float, float, float] = (0.2, 0.02, 0.03)
-    """Of the entropy bonus, at the start of a stage, by stage; the release: 0.01. In stage 1 less of it learns entities
-    by heart, at the cost of new games."""
-    final_entropy_weight: tuple[float, float, float] = (0.1, 0.005, 0.01)
-    """The same at the end of a stage's budget."""
-    value_weight: float = 0.5
-    """Of the squared value error."""
-    clip_gradient: float = 1.0
-    """Largest norm of all gradients together; 0 for none, as in the release."""
+
+@dataclass(frozen=True, kw_only=True)
+class MessengerLearnerConfig(LearnerConfig):
+    """How all rows learn. A triple holds one number for each of MESSENGER's stages."""
+
+    final_learning_rate_share: UnitInterval = 0.05
+    """Share of the learning rate, from 0 to 1, to which it falls in a stage's budget; the release has 1."""
+    optimiser_epsilon: PositiveFloat = 1e-8
+    """Constant above 0 that the optimiser adds to its denominators."""
+    gamma: _ByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
+    """Discounts of an env step, from 0 to 1, by stage, as in the release."""
+    num_epochs: int = 3
+    """Number of passes over each batch (PPO); the release has 4."""
+    num_minibatches: tuple[int, int, int] = (4, 4, 4)  # type: ignore[assignment]
+    """Number of minibatches in a pass, by stage (PPO); the release has 1, of 64 samples."""
+    entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]
+    """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. In stage 1 less of it
+    learns entities by heart, at the cost of new games."""
+    final_entropy_coef: _ByStage = (0.1, 0.005, 0.01)  # type: ignore[assignment]
+    """Weights of the entropy bonus at the end of a stage's budget, by stage."""
+    value_coef: float = 0.5
+    """Weight of the squared value error in the loss, at least 0."""
     grounding_weight: float = 1.0
-    """Of the contrastive grounding loss, in the row `emma_grounding` alone."""
+    """Weight of the contrastive grounding loss, above 0, in rows that have it."""
+
+    def at_stage(self, stage: int) -> LearnerConfig:
+        """The numbers of one of MESSENGER's stages, from 1."""
+        names = {one.name for one in dataclasses.fields(LearnerConfig)}
+        values = {name: value for name, value in vars(self).items() if name in names}
+        by_stage = ("gamma", "num_minibatches", "entropy_coef", "final_entropy_coef")
+        return LearnerConfig(**values | {name: values[name][stage - 1] for name in by_stage})
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class MessengerRunConfig:
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False
     """After the first stage leave alone what finds the sentences about a sprite (keys and symbols), as the release."""
-    learner: LearnerSettings = LearnerSettings()
+    learner: MessengerLearnerConfig = MessengerLearnerConfig()
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
@@ -88,12 +96,16 @@ class MessengerRunConfig:
     """Env steps of training in the first of the stages."""
     budget_env_steps: int = 1_000_000
     """Env steps of training in each later stage."""
-    validations: int = 15
-    """Of a stage; weights are chosen by them."""
+    first_stage_validate_every_env_steps: int = 6_667
+    """Number of env steps between validations in the first of the stages; weights are chosen by them."""
+    validate_every_env_steps: int = 66_667
+    """Number of env steps between validations in each later stage."""
     valid_episodes: int = 500
     """Of each, on games and sentences of the validation split."""
-    checkpoints: int = 5
-    """Of a stage, besides those with the best weights."""
+    first_stage_checkpoint_every_env_steps: int = 20_000
+    """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
+    checkpoint_every_env_steps: int = 200_000
+    """Number of env steps between checkpoints in each later stage."""
     test_episodes: int = 1000
     """In each column of the table."""
 
@@ -102,14 +114,15 @@ class MessengerRunConfig:
         check_some(self, "methods", "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
-        check_at_least(1, self, "first_stage_env_steps", "budget_env_steps", "validations", "checkpoints", "frames")
-        check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
-        check_workers(self)
+        check_at_least(
+            1, self, "first_stage_env_steps", "budget_env_steps", "frames", "valid_episodes", "test_episodes"
+        )
+        check_at_least(1, self, "validate_every_env_steps", "first_stage_validate_every_env_steps")
+        check_at_least(1, self, "checkpoint_every_env_steps", "first_stage_checkpoint_every_env_steps")
+        check_ranges(self)
         check_at_least(1, self, "network.features", "network.channels", "network.hidden_size", "encoder.word_features")
-        check_at_least(0, self, "encoder.padded_to", "learner.clip_gradient", "learner.entropy_weight")
-        check_at_least(0, self, "learner.final_entropy_weight", "learner.value_weight")
-        check_above(0, self, "learner.learning_rate", "learner.clip", "learner.grounding_weight")
-        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+        check_at_least(0, self, "encoder.padded_to")
+        check_above(0, self, "learner.grounding_weight")
         if self.max_sentences_per_cell is not None:
             check_at_least(1, self, "max_sentences_per_cell")
         self._keep_folders()

@@ -11,20 +11,20 @@ from typing import TypeVar
 from rl_models.networks.emma_body import RELEASED, EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
-from tune_experiments.messenger.config import LearnerSettings, MessengerRunConfig
+from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
 
 ConfigType = TypeVar("ConfigType", bound=MessengerRunConfig)
 _ENTROPY = (0.01, 0.01, 0.01)
-RELEASED_LEARNER = LearnerSettings(
+RELEASED_LEARNER = MessengerLearnerConfig(
     learning_rate=5e-5,
     final_learning_rate_share=1.0,
-    lambda_=1.0,
-    clip=0.1,
-    epochs=4,
-    minibatches=(1, 1, 1),
-    entropy_weight=_ENTROPY,
-    final_entropy_weight=_ENTROPY,
-    clip_gradient=0.0,
+    gae_lambda=1.0,
+    clip_range=0.1,
+    num_epochs=4,
+    num_minibatches=(1, 1, 1),
+    entropy_coef=_ENTROPY,
+    final_entropy_coef=_ENTROPY,
+    max_grad_norm=0.0,
 )
 
 
@@ -39,14 +39,16 @@ def smoke(laptop: ConfigType) -> ConfigType:
         workers=Workers(worlds_per_runner=16, fragment_length=8),
         first_stage_env_steps=256,
         budget_env_steps=128,
-        validations=2,
+        first_stage_validate_every_env_steps=128,
+        validate_every_env_steps=64,
         valid_episodes=8,
-        checkpoints=1,
+        first_stage_checkpoint_every_env_steps=256,
+        checkpoint_every_env_steps=128,
         test_episodes=16,
     )
 
 
-def reference(laptop: ConfigType, learner: LearnerSettings = RELEASED_LEARNER) -> ConfigType:
+def reference(laptop: ConfigType, learner: MessengerLearnerConfig = RELEASED_LEARNER) -> ConfigType:
     """The release: one world, 64 env steps an update, frozen BERT."""
     return dataclasses.replace(
         laptop,
@@ -58,7 +60,10 @@ def reference(laptop: ConfigType, learner: LearnerSettings = RELEASED_LEARNER) -
         workers=Workers(worlds_per_runner=1, fragment_length=64),
         first_stage_env_steps=30_000_000,
         budget_env_steps=50_000_000,
-        validations=300,
+        first_stage_validate_every_env_steps=100_000,
+        validate_every_env_steps=166_667,
+        first_stage_checkpoint_every_env_steps=6_000_000,
+        checkpoint_every_env_steps=10_000_000,
     )
 
 
@@ -72,9 +77,9 @@ def paper(released: ConfigType) -> ConfigType:
             released.learner,
             learning_rate=3e-4,
             final_learning_rate_share=0.05,
-            lambda_=0.95,
-            minibatches=(16, 16, 16),
-            clip_gradient=1.0,
+            gae_lambda=0.95,
+            num_minibatches=(16, 16, 16),
+            max_grad_norm=1.0,
         ),
         workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
     )

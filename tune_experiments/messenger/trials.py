@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 from rl_envs.messenger.corpus import STILL
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.games import pairs_of_games
-from rl_envs.messenger.symbols import ACTIONS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
-from rl_models.algorithms.objective import Ppo
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_envs.messenger.symbols import ACTIONS, AVATARS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
@@ -22,14 +21,13 @@ from rl_models.schedule import Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.choice import text_encoder
 from rl_models.text.encoder import SentenceEncoder
-from tune_experiments.experiment.curriculum import Curriculum, Stage
-from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.messenger.config import GROUNDED, LearnerSettings, MessengerRunConfig, make_world
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
 """What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own."""
-_NO_CLIPPING = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,6 @@ class Row:
         build_policy: the team with its initial weights, the same in all stages.
         extra_losses: beside PPO's.
         attention: patterns of the parameters that find a sentence, for runs that freeze them after the first stage.
-        is_joint: one ratio for the whole team, or one an agent.
         chosen_by: metric of the validation by which weights are chosen; None tests the last.
         evaluate, validate: `(config, stage, policy)`, after a stage and within it.
     """
@@ -48,7 +45,6 @@ class Row:
     build_policy: Callable[[], TeamPolicy]
     extra_losses: tuple[ExtraLoss, ...] = ()
     attention: tuple[str, ...] = ()
-    is_joint: bool = True
     chosen_by: str | None = "win_rate"
     evaluate: Callable[[Any, int, TeamPolicy], dict[str, Episodes]] = evaluate
     validate: Callable[[Any, int, TeamPolicy], Episodes] = validate
@@ -84,17 +80,20 @@ def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage
 
 
 def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> TrialPlan:
-    budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
+    is_first, learner = stage == config.stages[0], config.learner.at_stage(stage)
+    budget = config.first_stage_env_steps if is_first else config.budget_env_steps
+    validate_every = config.first_stage_validate_every_env_steps if is_first else config.validate_every_env_steps
+    checkpoint_every = config.first_stage_checkpoint_every_env_steps if is_first else config.checkpoint_every_env_steps
     return TrialPlan(
         make_world=functools.partial(make_world, config, stage),
         build_policy=row.build_policy,
-        objective=_objective(config.learner, stage, row, budget),
-        optimiser=_optimiser(config.learner, budget),
+        objective=make_objective(learner, learner.entropy_schedule(budget), row.extra_losses),
+        optimiser=optimiser_settings(learner, learner.learning_rate, budget),
         workers=config.workers,
         seed=seed,
         budget_env_steps=budget,
-        validate_every_env_steps=math.ceil(budget / config.validations),
-        checkpoint_every_env_steps=math.ceil(budget / config.checkpoints),
+        validate_every_env_steps=validate_every,
+        checkpoint_every_env_steps=checkpoint_every,
         validate=functools.partial(row.validate, config, stage),
         chosen_by=row.chosen_by,
     )
@@ -104,7 +103,7 @@ def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPoli
     """The team of one row with its initial weights, the same in all stages."""
     reads = method != "game_id"
     team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles")
-    sizes = EmmaSizes(symbols=len(SYMBOLS), side=SIDE, moments=config.frames)
+    sizes = EmmaSizes(1, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     encoder = functools.partial(encoder_of, config) if reads else None
     return emma_team(team, sizes, len(ACTIONS), encoder, seed)
 
@@ -124,24 +123,3 @@ def encoder_of(config: MessengerRunConfig) -> SentenceEncoder:
     """What reads the sentences of a run."""
     corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
     return text_encoder(config.encoder, corpus.sentences, training_sentences(config))
-
-
-def _objective(learner: LearnerSettings, stage: int, row: Row, budget: int) -> Ppo:
-    entropy = learner.entropy_weight[stage - 1], learner.final_entropy_weight[stage - 1]
-    return Ppo(
-        gamma=learner.gamma[stage - 1],
-        lambda_=learner.lambda_,
-        clip=learner.clip,
-        epochs=learner.epochs,
-        minibatches=learner.minibatches[stage - 1],
-        value_weight=learner.value_weight,
-        entropy_weight=Schedule.linear(*entropy, budget),
-        is_joint=row.is_joint,
-        extra_losses=row.extra_losses,
-    )
-
-
-def _optimiser(learner: LearnerSettings, budget: int) -> OptimiserSettings:
-    start = learner.learning_rate
-    rate = Schedule.linear(start, start * learner.final_learning_rate_share, budget)
-    return OptimiserSettings(learning_rate=rate, epsilon=1e-8, clip=learner.clip_gradient or _NO_CLIPPING)

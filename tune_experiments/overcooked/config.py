@@ -5,6 +5,7 @@ Constants of the published self-play agents are the preset `paper`. How settings
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from typing import Any
 from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
+from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 
@@ -29,36 +31,19 @@ class ShapingSettings:
     """The same in env steps of the whole run; 0: use the share."""
 
 
-@dataclass(frozen=True)
-class LearnerSettings:
-    """PPO."""
-
-    learning_rate: float = 1e-3
-    """Adam's, at the start."""
-    final_learning_rate_share: float = 0.1
-    """Of the learning rate, reached linearly at the end of the budget."""
-    gamma: float = 0.98
-    """Discount of an env step."""
-    lambda_: float = 0.9
-    """Of GAE."""
-    clip: float = 0.2
-    """Clipping range."""
-    epochs: int = 4
-    """Passes over each batch."""
-    minibatches: int = 4
-    """Of whole fragments in a pass."""
-    value_weight: float = 0.05
-    """Of the squared value error."""
-    entropy_weight: float = 0.05
-    """Of the entropy bonus, at the start."""
-    final_entropy_weight: float = 0.01
-    """The same after `entropy_env_steps`."""
-    entropy_env_steps: int = 0
-    """Env steps in which the bonus falls; 0: the whole budget."""
-    clip_gradient: float = 1.0
-    """Largest norm of all gradients together."""
-    is_joint: bool = False
-    """One ratio of joint probabilities; False: each chef's own ratio and advantage, as published."""
+def learner_config(**changes: Any) -> LearnerConfig:
+    """The learner of all rows; each chef has its own ratio and advantage, as published."""
+    laptop = LearnerConfig(
+        is_joint=False,
+        gamma=0.98,
+        gae_lambda=0.9,
+        num_epochs=4,
+        value_coef=0.05,
+        entropy_coef=0.05,
+        final_entropy_coef=0.01,
+        optimiser_epsilon=1e-8,
+    )
+    return dataclasses.replace(laptop, **changes)
 
 
 @dataclass(frozen=True)
@@ -67,7 +52,7 @@ class OvercookedConfig:
 
     methods: tuple[str, ...] = ("selfplay", "selfplay_sparse")
     """Rows of the table."""
-    layout: str = "cramped_room"
+    task: str = "cramped_room"
     """Which of the five kitchens."""
     population: str = ""
     """Run folder of this experiment whose row `selfplay` gives row `fcp` its partners."""
@@ -77,7 +62,7 @@ class OvercookedConfig:
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
     """In rows with shaping."""
-    learner: LearnerSettings = LearnerSettings()
+    learner: LearnerConfig = field(default_factory=learner_config)
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=50))
     """Processes and worlds of a trial."""
@@ -85,35 +70,33 @@ class OvercookedConfig:
     """Env steps of an episode, in training and in tests."""
     budget_env_steps: int = 600_000
     """Joint steps of training."""
-    validations: int = 10
-    """Of a run: points of the curve of rewards."""
+    validate_every_env_steps: int = 60_000
+    """Number of env steps between validations, the points of the curve of rewards."""
     valid_episodes: int = 32
     """Of each."""
-    checkpoints: int = 10
-    """Of a run."""
+    checkpoint_every_env_steps: int = 60_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_episodes: int = 100
     """Behind the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods")
-        if self.layout not in LAYOUTS:
-            raise UserError(f"--layout must be one of {', '.join(LAYOUTS)}, not {self.layout!r}")
+        if self.task not in LAYOUTS:
+            raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")
         if self.population:  # trials run, continue and are evaluated in other folders
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
-        check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validations", "checkpoints")
-        check_at_least(1, self, "valid_episodes", "test_episodes", "learner.epochs", "learner.minibatches")
-        check_workers(self)
+        check_at_least(1, self, "max_episode_steps", "budget_env_steps", "valid_episodes", "test_episodes")
+        check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
+        check_ranges(self)
         check_some_widths(self.network)
-        check_at_least(0, self, "shaping.env_steps", "learner.entropy_env_steps", "learner.entropy_weight")
-        check_at_least(0, self, "learner.final_entropy_weight", "learner.value_weight")
-        check_above(0, self, "learner.learning_rate", "learner.clip", "learner.clip_gradient", "shaping.share")
-        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+        check_at_least(0, self, "shaping.env_steps")
+        check_above(0, self, "shaping.share")
 
     @property
     def num_worlds(self) -> int:
         """Worlds that are played at once in training."""
-        return max(self.workers.runners, 1) * self.workers.worlds_per_runner
+        return self.workers.worlds
 
     @property
     def shaping_steps(self) -> int:
@@ -154,4 +137,4 @@ def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int =
 
 def arguments_of(config: OvercookedConfig) -> dict[str, Any]:
     """What a run says of all its kitchens."""
-    return {"layout": config.layout, "max_episode_steps": config.max_episode_steps}
+    return {"layout": config.task, "max_episode_steps": config.max_episode_steps}

@@ -72,7 +72,7 @@ def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, Loa
     checkpoints = {folder: chosen_checkpoint(folder) for _, _, folder in trials}
     folders = [folder for folder, checkpoint in checkpoints.items() if checkpoint is not None]
     found = {name: load_policy(folder) for name, folder in zip(_names(folders), folders, strict=True)}
-    layouts = {team.config.layout for team in found.values()}
+    layouts = {team.config.task for team in found.values()}
     if len(layouts) > 1:
         raise UserError(f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(layouts))}")
     if len(found) < 2:
@@ -138,8 +138,8 @@ def play_all(teams: Mapping[str, LoadedPolicy], episodes: int) -> Matrix:
             played = play_pair(config, teams[first].policy, teams[second].policy, episodes)
             for metric in METRICS:
                 values[metric][row, column] = played[metric].mean()
-                results.append(_result(f"{first} with {second}", config.layout, metric, played[metric]))
-    return Matrix(config.layout, names, values, tuple(results))
+                results.append(_result(f"{first} with {second}", config.task, metric, played[metric]))
+    return Matrix(config.task, names, values, tuple(results))
 
 
 def play_pair(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int) -> Episodes:

@@ -21,7 +21,7 @@ RANDOM = "random play in "
 def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers: the team's, and those of uniform actions."""
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
-    played = {config.layout: policy, f"{RANDOM}{config.layout}": uniform}
+    played = {config.task: policy, f"{RANDOM}{config.task}": uniform}
     return {name: episodes_of(make_world(config, config.test_episodes), team) for name, team in played.items()}
 
 

@@ -46,7 +46,7 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
             "row fcp learns to cook with others: name them with --population RUN, a run of this experiment with "
             "--methods selfplay and several --seeds"
         )
-    found = [partner for trial in _trials(Path(config.population)) for partner in _levels(trial, config.layout)]
+    found = [partner for trial in _trials(Path(config.population)) for partner in _levels(trial, config.task)]
     if not found:
         raise UserError(f"{config.population} has no trained team of row {SELF_PLAY}; train it first")
     return found
@@ -63,8 +63,8 @@ def _levels(trial: Path, layout: str) -> Iterator[Partner]:
         return
     last = max(checkpoints)
     loaded = load_policy(checkpoints[last])
-    if loaded.config.layout != layout:
-        raise UserError(f"{trial} cooks in {loaded.config.layout}, not in {layout}; name a population of this kitchen")
+    if loaded.config.task != layout:
+        raise UserError(f"{trial} cooks in {loaded.config.task}, not in {layout}; name a population of this kitchen")
     yield _frozen(f"{trial.name} untrained", loaded.course.plan.build_policy())
     middle = halfway(rewards_at(trial, list(checkpoints)))
     yield _frozen(f"{trial.name} after {middle:,}", load_policy(checkpoints[middle]).policy)

@@ -17,8 +17,8 @@ def search_space() -> SearchSpace:
     tune = import_tune()
     domains: dict[str, Any] = {
         "learner.learning_rate": tune.loguniform(1.5e-4, 3e-3),
-        "learner.entropy_weight": tune.loguniform(0.01, 0.3),
-        "learner.value_weight": tune.loguniform(0.01, 0.5),
-        "learner.clip": tune.uniform(0.05, 0.3),
+        "learner.entropy_coef": tune.loguniform(0.01, 0.3),
+        "learner.value_coef": tune.loguniform(0.01, 0.5),
+        "learner.clip_range": tune.uniform(0.05, 0.3),
     }
     return SearchSpace(domains, objective="valid/reward")

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_envs.overcooked.words import ACTIONS
-from rl_models.algorithms.objective import Objective, Ppo
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.policy import TeamPolicy
-from rl_models.schedule import Schedule
 from rl_models.teams.grid_cnn_team import grid_cnn_team
+from rl_models.training.algorithm import Algorithm
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.plan import TrialPlan, make_rllib_algorithm
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
 from tune_experiments.overcooked.evaluation import validate
 from tune_experiments.overcooked.partners import KitchenWithPartners
@@ -33,20 +34,9 @@ def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
     return grid_cnn_team(config.network, world.num_agents, (view[0], view[1], view[2]), len(ACTIONS), seed)
 
 
-def ppo(config: OvercookedConfig) -> Ppo:
-    """The loss of all rows that learn by PPO."""
-    learner = config.learner
-    falls = learner.entropy_env_steps or config.budget_env_steps
-    return Ppo(
-        gamma=learner.gamma,
-        lambda_=learner.lambda_,
-        clip=learner.clip,
-        epochs=learner.epochs,
-        minibatches=learner.minibatches,
-        value_weight=learner.value_weight,
-        entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, falls),
-        is_joint=learner.is_joint,
-    )
+def objective_of(config: OvercookedConfig) -> Objective:
+    """The loss of all rows that learn by the configured algorithm."""
+    return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +54,10 @@ class Row:
 
     is_shaped: bool = True
     build_policy: Callable[[Any, int], TeamPolicy] = self_play_team
-    objective: Callable[[Any], Objective] = ppo
+    objective: Callable[[Any], Objective] = objective_of
     world: Mapping[str, Any] = field(default_factory=dict)
     make_world: Callable[..., Any] = make_world
-    make_algorithm: Callable[[Any, TrialPlan], Any] | None = None
+    make_algorithm: Callable[[Any, TrialPlan], Algorithm] | None = None
 
 
 def make_world_with_partners(
@@ -86,12 +76,10 @@ def _partners_of(config: OvercookedConfig) -> list[TeamPolicy]:
     return [partner.team for partner in load_population(config)]
 
 
-def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Any:
+def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algorithm:
     """Read the population once, in the process that leads the trial; env runners get it with their worlds."""
-    from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
-
     make_world = functools.partial(trial.make_world, partners=_partners_of(config))
-    return TeamAlgorithm(dataclasses.replace(trial, make_world=make_world))
+    return make_rllib_algorithm(dataclasses.replace(trial, make_world=make_world))
 
 
 ROWS = {
@@ -119,19 +107,14 @@ def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
         make_world=functools.partial(row.make_world, config, **shaping, **row.world),
         build_policy=functools.partial(row.build_policy, config, seed),
         objective=row.objective(config),
-        optimiser=_optimiser(config),
+        optimiser=optimiser_settings(config.learner, config.learner.learning_rate, config.budget_env_steps),
         workers=config.workers,
         seed=seed,
         budget_env_steps=config.budget_env_steps,
-        validate_every_env_steps=math.ceil(config.budget_env_steps / config.validations),
-        checkpoint_every_env_steps=math.ceil(config.budget_env_steps / config.checkpoints),
+        validate_every_env_steps=config.validate_every_env_steps,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
         validate=functools.partial(validate, config),
-        kept_checkpoints=config.checkpoints + 1,  # partners of three levels are chosen among them
-        make_algorithm=row.make_algorithm and functools.partial(row.make_algorithm, config),
+        # All: partners of three levels are chosen among them.
+        kept_checkpoints=math.ceil(config.budget_env_steps / config.checkpoint_every_env_steps) + 1,
+        make_algorithm=functools.partial(row.make_algorithm, config) if row.make_algorithm else make_rllib_algorithm,
     )
-
-
-def _optimiser(config: OvercookedConfig) -> OptimiserSettings:
-    learner, start = config.learner, config.learner.learning_rate
-    rate = Schedule.linear(start, start * learner.final_learning_rate_share, config.budget_env_steps)
-    return OptimiserSettings(learning_rate=rate, epsilon=1e-8, clip=learner.clip_gradient)

@@ -23,9 +23,11 @@ import numpy as np
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.agent_process import LEFT_ALONE, Role, Traffic, live
 
-PATIENCE_SECONDS = 120.0
-"""For one answer, the start of the process included: it imports torch and loads the weights."""
-_LAST_BREATH_SECONDS = 1.0
+PATIENCE_SECONDS = 600.0
+"""For one answer, the start of the process included: it imports torch and loads the weights. Generous, because it is
+there for a process that hangs; one that dies is noticed at once."""
+_LAST_BREATH_SECONDS = 10.0
+"""For the end of a process whose pipe has broken already."""
 
 
 class SeparateAgents:

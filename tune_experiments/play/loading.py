@@ -22,6 +22,7 @@ from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
 from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.networks.noise import with_noise
+from rl_models.networks.speech import narrated
 from rl_models.networks.texts import MissingTextsError
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
@@ -149,11 +150,11 @@ class LoadedPolicy:
     def _tensors(self, obs: Arrays) -> dict[str, torch.Tensor]:
         """Observations with T = 1, and what their texts say."""
         tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
-        if self._texts is None:
-            return tensors
-        if self._watch.has_changed(self.policy.parameters()):
-            self._texts.forget()
-        return tensors | self._texts.of(obs)
+        if self._texts is not None:
+            if self._watch.has_changed(self.policy.parameters()):
+                self._texts.forget()
+            tensors |= self._texts.of(obs)
+        return narrated(self.policy.network, tensors)
 
 
 def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:

@@ -5,15 +5,17 @@ RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E. How settings be
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
+from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
@@ -128,41 +130,27 @@ class NetworkSettings:
     """Of what the heads see; as in the form if not given."""
 
 
-@dataclass(frozen=True)
-class LearnerSettings:
-    """How all methods learn."""
+def learner_config(**changes: Any) -> LearnerConfig:
+    """The learner of all methods; small minibatches, since readers need many updates.
 
-    algorithm: Literal["ppo", "impala"] = "ppo"
-    """PPO with means of losses, or IMPALA whose losses are summed over a fragment's steps, as published."""
-    optimiser: Literal["adam", "rmsprop"] = "adam"
-    """The paper has RMSProp with alpha 0.99."""
-    learning_rate: float = 2e-3
-    """At the start. Published for RMSProp: 0.005 in the paper's text, 0.0007 in the released commands."""
-    final_learning_rate_share: float = 0.1
-    """Of the learning rate, reached linearly at the end of the budget; published: 0."""
-    epsilon: float = 1e-5
-    """Of the optimiser."""
-    clip_gradient: float = 1.0
-    """Largest norm of all gradients together."""
-    gamma: float = 0.99
-    """Discount of an env step."""
-    entropy_weight: float = 0.01
-    """Of the entropy bonus."""
-    value_weight: float = 0.25
-    """Of the squared value error; published: 0.5 times half of it."""
-    lambda_: float = 0.95
-    """Of GAE (PPO)."""
-    clip: float = 0.2
-    """Clipping range (PPO)."""
-    epochs: int = 3
-    """Passes over each batch (PPO)."""
-    minibatches: int = 4
-    """Minibatches of whole sequences in a pass (PPO): small ones, since readers need many updates."""
+    Published for RMSProp: learning rate 0.005 in the paper's text, 0.0007 in the released commands, falling to 0; 0.5
+    times half of the squared value error.
+    """
+    laptop = LearnerConfig(learning_rate=2e-3, num_epochs=3, loss_reduction="sum_steps")
+    return dataclasses.replace(laptop, **changes)
 
 
 PAPER_NETWORK = NetworkSettings("code", 30, 100, 100, 10, (16, 32, 64, 64, 64), 400)
-PAPER_LEARNER = LearnerSettings(
-    "impala", "rmsprop", 7e-4, 0.0, epsilon=0.01, clip_gradient=40.0, entropy_weight=0.005, epochs=1, minibatches=1
+PAPER_LEARNER = learner_config(
+    algorithm="impala",
+    optimiser="rmsprop",
+    learning_rate=7e-4,
+    final_learning_rate_share=0.0,
+    optimiser_epsilon=0.01,
+    max_grad_norm=40.0,
+    entropy_coef=0.005,
+    num_epochs=1,
+    num_minibatches=1,
 )
 PAPER_WORKERS = Workers(runners=4, worlds_per_runner=6, fragment_length=80, learners=1, gpus_per_learner=1.0)
 """24 worlds an update, with fragments of 80 env steps."""
@@ -178,7 +166,7 @@ class RunConfig:
     """What is played."""
     network: NetworkSettings = NetworkSettings()
     """For all methods."""
-    learner: LearnerSettings = LearnerSettings()
+    learner: LearnerConfig = field(default_factory=learner_config)
     """For all methods."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
@@ -202,7 +190,7 @@ class RunConfig:
         check_at_least(1, self, "valid_episodes", "task.max_episode_steps")
         # Shuffled documents are other episodes' documents.
         check_at_least(2, self, "test_episodes")
-        check_workers(self)
+        check_ranges(self)
         check_at_least(1, self, "network.word_features", "network.document_hidden_size", "network.goal_hidden_size")
         check_at_least(1, self, "network.inventory_hidden_size", "network.channels", "network.features")
         check_between(MIN_SIZE, MAX_SIZE, self, "task.size", "test_sizes")
@@ -210,10 +198,6 @@ class RunConfig:
             check_channels(self.network.channels)
         except ValueError as error:
             raise UserError(f"--network.channels: {error}") from error
-        check_at_least(1, self, "learner.epochs", "learner.minibatches")
-        check_at_least(0, self, "learner.value_weight", "learner.entropy_weight")
-        check_above(0, self, "learner.learning_rate", "learner.epsilon", "learner.clip_gradient", "learner.clip")
-        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
 
 
 @dataclass(frozen=True)
@@ -236,7 +220,7 @@ class LettersConfig(RunConfig):
     """What is played."""
     network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
     """For all methods; looks and features as in the paper's text, with which txt2pi reads sooner."""
-    learner: LearnerSettings = LearnerSettings(entropy_weight=0.02)
+    learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """For all methods."""
     budget_env_steps: int = 500_000
     """Env steps of training."""

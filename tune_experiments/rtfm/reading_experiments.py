@@ -42,7 +42,7 @@ _COMPARED = {
     "learner.algorithm": "algorithm",
     "learner.optimiser": "optimiser",
     "learner.final_learning_rate_share": "share of the learning rate at the end",
-    "learner.entropy_weight": "entropy weight",
+    "learner.entropy_coef": "entropy weight",
     "workers.fragment_length": "unroll",
     "first_stage_env_steps": "env steps of the first stage",
     "budget_env_steps": "env steps",

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.curriculum import Curriculum, Promotion, Stage
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Promotion, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
 from tune_experiments.rtfm.evaluation import column, play

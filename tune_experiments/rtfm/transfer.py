@@ -15,8 +15,8 @@ from typing import cast
 from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from tune_experiments.experiment.curriculum import Curriculum, Stage
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
 from tune_experiments.rtfm.trials import build_policy
 from tune_experiments.rtfm.trials import plan as plan_one
@@ -42,13 +42,11 @@ def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curri
 
 def supervised(config: LettersConfig, seed: int) -> TrialPlan:
     """txt2pi with attention supervision: the same network, whose worlds tell the answer to the loss alone."""
-    plain = plan_one(config, "txt2pi", seed)
     supervision = AttentionSupervision(Schedule.constant(config.attention_weight))
     return dataclasses.replace(
-        plain,
+        plan_one(config, "txt2pi", seed, (supervision,)),
         make_world=functools.partial(make_world, config.task, tells_answer=True),
         build_policy=functools.partial(_showing_attention, config, seed),
-        objective=dataclasses.replace(plain.objective, extra_losses=(supervision,)),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.curriculum import Curriculum, stages_of
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import TrialPlan
 
 __all__ = ["cost", "longest_lane"]
@@ -24,7 +24,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
         concurrent: how many of them run at once.
     """
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
-    seconds = _seconds_per_env_step(stages_of(longest)[-1].plan) / max(1, longest.workers.runners)
+    seconds = _seconds_per_env_step(longest.stages[-1].plan) / max(1, longest.workers.runners)
     budgets = [plan.budget_env_steps for plan in plans]
     minutes = seconds * longest_lane(budgets, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
@@ -45,7 +45,7 @@ def longest_lane(budgets: Sequence[int], concurrent: int) -> int:
 def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
     budgets = [plan.budget_env_steps for plan in plans]
     said = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
-    stages = max(len(stages_of(plan)) for plan in plans)
+    stages = max(len(plan.stages) for plan in plans)
     return f"at most {said} in up to {stages} stages" if stages > 1 else said
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_models.schedule import Progress
-from tune_experiments.experiment.curriculum import Curriculum, Stage, stages_of
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Stage, TrialPlan
 
 __all__ = ["Choice", "Course", "StageEnd", "course_behind"]
 
@@ -76,8 +76,8 @@ class Course:
 
     def __post_init__(self) -> None:
         """Name the stages."""
-        self.is_staged = isinstance(self.declared, Curriculum)
-        self.stages = stages_of(self.declared)
+        self.is_staged = self.declared.is_staged
+        self.stages = self.declared.stages
 
     @property
     def stage(self) -> Stage:

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
-from tune_experiments.experiment.curriculum import Curriculum, stages_of
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import trial_folders, trial_name
+from tune_experiments.experiment.plan import Stage
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, write_tables
@@ -79,10 +79,10 @@ def _check(experiment: BaseExperiment, config: Any, options: RunOptions) -> None
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)
             check_this_machine(plan.workers.cpus)
-            for stage in stages_of(plan):
+            for stage in plan.stages:
                 stage.plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
-            if isinstance(plan, Curriculum):
-                _check_curriculum(method, plan, options)
+            if plan.is_staged:
+                _check_curriculum(method, plan.stages, options)
         if (world := experiment.valid_world(config, 1)) is not None:
             world.reset(0)
         if not options.searches:
@@ -91,7 +91,7 @@ def _check(experiment: BaseExperiment, config: Any, options: RunOptions) -> None
         raise UserError(" ".join(str(error).split())) from error
 
 
-def _check_curriculum(method: str, curriculum: Curriculum, options: RunOptions) -> None:
+def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
     """Refuse what would come to light days later.
 
     Raises:
@@ -103,7 +103,7 @@ def _check_curriculum(method: str, curriculum: Curriculum, options: RunOptions) 
             f"--search cannot rank {method}, which trains in stages: "
             f"a setting that is stuck in an easy stage would win; vary its flags yourself"
         )
-    check_handovers(curriculum)
+    check_handovers(stages)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class _Session:
     def _train(self, requests: list[Request], agenda: Agendas | None) -> dict[str, str]:
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         workers = [plan.workers for plan in plans.values()]
-        stage = {"stage": "stage"} if any(isinstance(plan, Curriculum) for plan in plans.values()) else {}
+        stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         columns = stage | dict(self.experiment.columns)
         budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
@@ -221,7 +221,7 @@ def show_results(
     tables = experiment.tables(results)
     write_tables(out / "table.md", tables)
     for table in tables:
-        console.print(table.for_terminal())
+        console.print(table.for_terminal(console.width), crop=False)
     for path in experiment.figures(out, trial_folders(experiment, config, out)):
         console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
     where = f"fetch {uri}/trials and name that folder, " if uri else ""

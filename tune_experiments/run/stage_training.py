@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
+from rl_models.training.algorithm import Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.run.curriculum_state import Choice, Course
 from tune_experiments.run.trial_log import SPEED, TrialLog
 
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
-Tensors = dict[str, dict[str, Any]]
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -35,7 +35,7 @@ class StageTraining:
         self._log, self._report = log, report
         self._saved_at = course.progress.env_steps
 
-    def run(self, algorithm: Any, until_env_steps: int | None = None) -> None:
+    def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns."""
         course, self._until = self._course, until_env_steps
         clock = _Clock(course.total().env_steps)
@@ -60,7 +60,7 @@ class StageTraining:
         """Whether training was asked to come to here and no further."""
         return self._until is not None and self._course.total().env_steps >= self._until
 
-    def _held(self, algorithm: Any) -> Tensors | None:
+    def _held(self, algorithm: Algorithm) -> Tensors | None:
         """What a checkpoint holds, where validation or a checkpoint is due.
 
         IMPALA learns on meanwhile. The row, the validation and the checkpoint are all of this moment.
@@ -71,7 +71,9 @@ class StageTraining:
         tensors, self._course.progress = algorithm.checkpoint()
         return tensors
 
-    def _row(self, statistics: Row, clock: _Clock, algorithm: Any, held: Tensors | None) -> dict[str, float | None]:
+    def _row(
+        self, statistics: Row, clock: _Clock, algorithm: Algorithm, held: Tensors | None
+    ) -> dict[str, float | None]:
         total = self._course.total()
         row: Row = {
             "env_steps": total.env_steps,

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from rl_models.schedule import Progress
+from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
@@ -80,12 +81,12 @@ class Trial:
         if self.course.stage_is_over:
             self.course.next_stage()
         plan = self.course.plan
-        with contextlib.closing((plan.make_algorithm or _rllib_algorithm)(plan)) as algorithm:
+        with contextlib.closing(plan.make_algorithm(plan)) as algorithm:
             self._bring_up(algorithm, log, report)
             training = StageTraining(self.course, self.folder / CHECKPOINTS, self._identity(), log, report)
             training.run(algorithm, until_env_steps)
 
-    def _bring_up(self, algorithm: Any, log: TrialLog, report: Report) -> None:
+    def _bring_up(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
         """Continue where the course stands, or take over what the stage before it has learned."""
         course, env_steps = self.course, self.course.total().env_steps
         if not env_steps:
@@ -138,9 +139,3 @@ class Trial:
                     path = self.folder / f"{world}{after.replace(' ', '_')}_pictures.npz"
                     np.savez(path, allow_pickle=False, **arrays)
         return results
-
-
-def _rllib_algorithm(plan: TrialPlan) -> Any:
-    from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
-
-    return TeamAlgorithm(plan)

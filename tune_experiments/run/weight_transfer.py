@@ -5,11 +5,12 @@ It is a function of that checkpoint and of what the experiment declares: a trial
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_models.training.weight_transfer import Handover, hand_over, hand_over_optimiser, trainable_names
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.curriculum_state import Course
 from tune_experiments.run.files import write_json
 
@@ -46,14 +47,14 @@ def hand_over_stage(course: Course, tensors: Tensors, trial: Path) -> tuple[Tens
     return {"weights": handover.weights, "optimizer": optimiser}, _sentence(course, handover, frozen, kept, path)
 
 
-def check_handovers(curriculum: Curriculum) -> None:
+def check_handovers(stages: Sequence[Stage]) -> None:
     """Build every stage's team and hand weights over, before days of training are spent on the first stage.
 
     Raises:
         ValueError: a pattern that names nothing, or teams that have no weight in common.
     """
     old: dict[str, Any] = {}
-    for index, stage in enumerate(curriculum.stages):
+    for index, stage in enumerate(stages):
         try:
             new = stage.plan_at(index).build_policy().state_dict()
             if index:

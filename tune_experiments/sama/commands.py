@@ -1,4 +1,4 @@
-"""What the chefs of a kitchen can be told, in words and as numbers, and how the planner's parts meet the real kitchen.
+"""What the chefs of a kitchen can be told, in words and as numbers.
 
 The sub-goals come first, in the domain's order, then the sentence for a chef whose sub-goal is reached, then the
 manual's sentences, which are never told. This file must not know a policy.
@@ -9,18 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import rl_envs.overcooked
-from rl_envs.core.spec import Array
-from rl_envs.overcooked.goals import Goal, reached
-from rl_envs.overcooked.kitchen import Kitchen
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.code_index import CodeIndex
-from rl_models.planners.predicates.table import FeatureTable
 from rl_models.planners.rewards import DesignedReward
 from tune_experiments.sama.kitchen.domain import KitchenDomain
-from tune_experiments.sama.kitchen.features import kitchen_features
 
 DONE = "your task is done: keep out of the other chef's way"
 
@@ -28,7 +21,7 @@ DONE = "your task is done: keep out of the other chef's way"
 @functools.cache
 def domain_of(layout: str) -> KitchenDomain:
     """The planner's domain of a named kitchen."""
-    return KitchenDomain(LAYOUTS[layout], layout)
+    return KitchenDomain(layout)
 
 
 def told_sentences(layout: str) -> tuple[str, ...]:
@@ -45,15 +38,6 @@ def manual_sentences(manual: str) -> tuple[str, ...]:
 def game_code() -> CodeIndex:
     """The game's source, to be looked up by words."""
     return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)
-
-
-def features_of(kitchen: Kitchen) -> FeatureTable:
-    """The features of a real kitchen that predicates are written in."""
-
-    def test(deed: Any, thing: str, place: str, count: int, previous: Any, current: Any) -> Array:
-        return reached(kitchen, Goal(deed, thing, place, count), previous, current)
-
-    return kitchen_features(test, len(kitchen.pots))
 
 
 def builtin_rewards(layout: str) -> Sequence[DesignedReward]:

@@ -13,14 +13,15 @@ from typing import Literal, TypeAlias
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
+from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.chat.opening import ChatSettings
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.overcooked.config import LearnerSettings
+from tune_experiments.overcooked.config import learner_config
 
 MOST_REFLECTIONS = 3
 RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]
@@ -61,7 +62,7 @@ class SamaConfig:
     """Rows of the table: `sama`; `blind`, the same without being told anything; `predicate` and `code`, the same with
     rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
-    layouts: tuple[str, ...] = ("cramped_room",)
+    tasks: tuple[str, ...] = ("cramped_room",)
     """Kitchens; each has policies of its own."""
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
     """Who plans: rules, rules that err on purpose, an endpoint, or the record of one."""
@@ -90,10 +91,8 @@ class SamaConfig:
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
     network: SamaNetworkConfig = field(default_factory=SamaNetworkConfig)
     """Widths of the policy."""
-    learner: LearnerSettings = field(
-        default_factory=lambda: LearnerSettings(
-            gamma=0.95, lambda_=0.9, value_weight=0.5, entropy_weight=0.03, final_entropy_weight=0.003
-        )
+    learner: LearnerConfig = field(
+        default_factory=lambda: learner_config(gamma=0.95, value_coef=0.5, entropy_coef=0.03, final_entropy_coef=0.003)
     )
     """PPO, for the rows that learn sub-goals."""
     share: float = 0.5
@@ -110,12 +109,12 @@ class SamaConfig:
     """Env steps of an episode in tests."""
     budget_env_steps: int = 600_000
     """Joint steps of training, of each row."""
-    validations: int = 10
-    """Of a run; weights are chosen by them."""
+    validate_every_env_steps: int = 60_000
+    """Number of env steps between validations, by which weights are chosen."""
     valid_episodes: int = 200
     """Rounds of each."""
-    checkpoints: int = 10
-    """Of a run, besides those with the best weights."""
+    checkpoint_every_env_steps: int = 60_000
+    """Number of env steps between checkpoints, besides those with the best weights."""
     test_episodes: int = 10
     """Behind the table's numbers."""
     is_greedy: bool = False
@@ -123,24 +122,21 @@ class SamaConfig:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods", "layouts")
-        for layout in self.layouts:
-            if layout not in LAYOUTS:
-                raise UserError(f"--layouts must be some of {', '.join(LAYOUTS)}, not {layout!r}")
+        check_some(self, "methods", "tasks")
+        for task in self.tasks:
+            if task not in LAYOUTS:
+                raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         check_between(0, MOST_REFLECTIONS, self, "reflections")
-        check_between(0, 1, self, "random_share", "share", "learner.gamma", "learner.lambda_")
-        check_between(0, 1, self, "learner.final_learning_rate_share")
-        check_at_least(1, self, "states", "round_steps", "max_episode_steps", "budget_env_steps", "validations")
-        check_at_least(1, self, "valid_episodes", "checkpoints", "test_episodes", "model.concurrency")
+        check_between(0, 1, self, "random_share", "share")
+        check_at_least(1, self, "states", "round_steps", "max_episode_steps", "budget_env_steps")
+        check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
+        check_at_least(1, self, "valid_episodes", "test_episodes", "model.concurrency")
         check_at_least(1, self, "network.features", "network.hidden_size", "network.channels", "encoder.word_features")
-        check_at_least(1, self, "learner.epochs", "learner.minibatches")
-        check_at_least(0, self, "shots", "encoder.padded_to", "learner.entropy_weight", "learner.final_entropy_weight")
-        check_at_least(0, self, "learner.value_weight", "learner.entropy_env_steps")
-        check_above(0, self, "learner.learning_rate", "learner.clip", "learner.clip_gradient")
+        check_at_least(0, self, "shots", "encoder.padded_to")
         check_at_least(0, self, "fine_tuning.rounds")
         check_at_least(1, self, "fine_tuning.episodes")
         check_above(0, self, "fine_tuning.share")
-        check_workers(self)
+        check_ranges(self)
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
         self._keep_folders()

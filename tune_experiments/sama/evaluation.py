@@ -33,7 +33,7 @@ def evaluate(
     """The numbers of the table, by kitchen; `trial_folder` keeps the manual that was written for the trial."""
     row, layout = parts_of(method)
     if row in UNPLANNED:
-        settings = OvercookedConfig(layout=layout, max_episode_steps=config.max_episode_steps)
+        settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
         return {layout: play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)}
     return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
 

@@ -39,7 +39,7 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
     row, layout = parts_of(policy.method)
     if row in UNPLANNED:
-        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(layout=layout)), seed)
+        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
     frames: list[np.ndarray] = []
 
     def watch(world: CommandedKitchen) -> None:

@@ -23,8 +23,9 @@ from rl_envs.core.spec import Array
 from rl_models.planners.subgoal_data import Pair, SubgoalData
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
-from tune_experiments.experiment.curriculum import Curriculum, Stage
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from rl_models.training.algorithm import Algorithm, Tensors
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.sama import trials
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.evaluation import evaluate, play_under
@@ -34,7 +35,6 @@ from tune_experiments.sama.preparation import prepare_lessons
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""
 _MET, _PAIRS = "met", "pairs"
-Tensors = dict[str, dict[str, Any]]
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
@@ -70,10 +70,9 @@ def settings_of(config: SamaConfig) -> SamaConfig:
         learner,
         learning_rate=learner.learning_rate * learner.final_learning_rate_share,
         final_learning_rate_share=1.0,
-        entropy_weight=learner.final_entropy_weight,
+        entropy_coef=learner.entropy_coef if learner.final_entropy_coef is None else learner.final_entropy_coef,
     )
-    shares = {name: math.ceil(share * getattr(config, name)) for name in ("budget_env_steps", "validations")}
-    return dataclasses.replace(config, learner=learned, checkpoints=math.ceil(share * config.checkpoints), **shares)
+    return dataclasses.replace(config, learner=learned, budget_env_steps=math.ceil(share * config.budget_env_steps))
 
 
 def met_pairs(
@@ -115,45 +114,45 @@ class FineTuning:
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
         self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder
         self._met: list[Pair] = []
-        self._algorithm: Any = None
+        self._algorithm: Algorithm | None = None
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
-        from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
-
         self._met = _read(tensors[_MET][_PAIRS]) if _MET in tensors else self._meet(tensors["weights"])
         config, layout = self._config, self._layout
         # What a model was asked before, it is not asked again.
         planner = planner_of(config, layout, self._seed, self._trial_folder)
         made = prepare_lessons(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
-        self._algorithm = TeamAlgorithm(trials.with_lessons(self._plan, planner.manual, pairs, made.rewards))
+        self._algorithm = make_rllib_algorithm(trials.with_lessons(self._plan, planner.manual, pairs, made.rewards))
         self._algorithm.restore(tensors, progress)
 
     def train(self) -> dict[str, float]:
         """As the algorithm's."""
-        row: dict[str, float] = self._algorithm.train()
-        return row | {"fine_tuning/met_states": float(len(self._met))}
+        return self._inner.train() | {"fine_tuning/met_states": float(len(self._met))}
 
     def progress(self) -> Progress:
         """How far this stage has come."""
-        progress: Progress = self._algorithm.progress()
-        return progress
+        return self._inner.progress()
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The algorithm's."""
-        policy: TeamPolicy = self._algorithm.policy(weights)
-        return policy
+        return self._inner.policy(weights)
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """The algorithm's, with the states that were met."""
-        tensors, progress = self._algorithm.checkpoint()
+        tensors, progress = self._inner.checkpoint()
         return tensors | {_MET: {_PAIRS: _written(self._met)}}, progress
 
     def close(self) -> None:
         """Stop the algorithm, if it was started."""
         if self._algorithm is not None:
             self._algorithm.close()
+
+    @property
+    def _inner(self) -> Algorithm:
+        assert self._algorithm is not None, "restore comes first"
+        return self._algorithm
 
     def _meet(self, weights: dict[str, Any]) -> list[Pair]:
         team = self._plan.build_policy().eval()

@@ -6,10 +6,10 @@ folder, and whoever tests or shows the team reads it there: nobody is asked for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from rl_models.planners.calling import Caller
+from rl_models.planners.domain import Domain
 from rl_models.planners.latex import LatexError, read_paragraphs
 from rl_models.planners.manual import write_manual
 from tune_experiments.experiment.errors import UserError
@@ -37,7 +37,7 @@ def paragraphs_of(config: SamaConfig) -> list[str]:
     return found
 
 
-def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str], trial_folder: Path | None) -> None:
+def prepare_manual(config: SamaConfig, caller: Caller, domain: Domain, trial_folder: Path | None) -> None:
     """Have the manual written where one is wanted that is not there yet.
 
     Raises:
@@ -47,7 +47,7 @@ def prepare_manual(config: SamaConfig, caller: Caller, objects: Sequence[str], t
     if path is None or path.exists():
         return
     try:
-        text = write_manual(caller, GAME, paragraphs_of(config), objects)
+        text = write_manual(caller, GAME, paragraphs_of(config), domain)
     except ValueError as error:
         raise UserError(f"{config.manual}: {error}") from error
     write_atomically(path, f"{text}\n")

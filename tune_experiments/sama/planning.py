@@ -48,7 +48,7 @@ def planner_of(config: SamaConfig, layout: str, seed: int, trial_folder: Path | 
     """
     domain = domain_of(layout)
     caller = _caller(config, domain, seed)
-    prepare_manual(config, caller, domain.objects, trial_folder)
+    prepare_manual(config, caller, domain, trial_folder)
     manual = manual_of(config, layout, trial_folder)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     translate = Translator(caller, domain, manual, game_code()) if config.translates_states else None

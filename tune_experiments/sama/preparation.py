@@ -18,7 +18,8 @@ from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.commands import builtin_rewards, domain_of, features_of, game_code
+from tune_experiments.sama.commands import builtin_rewards, domain_of, game_code
+from tune_experiments.sama.kitchen.features import features_of
 from tune_experiments.sama.kitchens import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
@@ -75,7 +76,7 @@ def _designed(
     table = features_of(Kitchen(LAYOUTS[layout]))
     play = random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain_of(layout), table, play, planner.manual, game_code())
-    planned = without_doubles(planner.caller, [text for _, told in pairs for text in told])
+    planned = without_doubles(planner.caller, planner.domain, [text for _, told in pairs for text in told])
     written = {one.subgoal: one for one in designer.design(source, planned)}
     return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]
 

@@ -16,9 +16,10 @@ from typing import Any
 from rl_models.planners.rewards import DesignedReward, RewardSource
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
+from rl_models.training.algorithm import Algorithm
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_algorithm
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import episodes_of
@@ -39,7 +40,7 @@ _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 def methods_of(config: SamaConfig) -> list[str]:
     """Every row in every kitchen."""
-    return [f"{row}-{layout}" for layout in config.layouts for row in config.methods]
+    return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
 
 
 def parts_of(method: str) -> tuple[str, str]:
@@ -97,7 +98,7 @@ def make_rounds(
 
 def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
     """Rounds in the run's first kitchen, to look at; the test itself plays whole episodes (`evaluation.py`)."""
-    return make_rounds(config, config.layouts[0], num_worlds)
+    return make_rounds(config, config.tasks[0], num_worlds)
 
 
 def validate(config: SamaConfig, layout: str, is_told: bool, policy: TeamPolicy) -> Episodes:
@@ -107,13 +108,11 @@ def validate(config: SamaConfig, layout: str, is_told: bool, policy: TeamPolicy)
         return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
 
 
-def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Any:
+def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
     """Ask for states, sub-goals and rewards, then train on them."""
-    from rl_models.rllib.algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
-
     planner = planner_of(config, layout, trial.seed, trial_folder)
     lessons = prepare_lessons(planner, layout, config.states, config.reward_source, trial.seed)
-    return TeamAlgorithm(with_lessons(trial, planner.manual, lessons.pairs, lessons.rewards))
+    return make_rllib_algorithm(with_lessons(trial, planner.manual, lessons.pairs, lessons.rewards))
 
 
 def with_lessons(trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]) -> TrialPlan:
@@ -172,6 +171,13 @@ def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> Overcooke
     """The settings that both kinds of rows have."""
     shared: dict[str, Any] = {
         name: getattr(config, name)
-        for name in ("max_episode_steps", "budget_env_steps", "validations", "checkpoints", "test_episodes", "workers")
+        for name in (
+            "max_episode_steps",
+            "budget_env_steps",
+            "validate_every_env_steps",
+            "checkpoint_every_env_steps",
+            "test_episodes",
+            "workers",
+        )
     }
-    return OvercookedConfig(layout=layout, **shared | changes)
+    return OvercookedConfig(task=layout, **shared | changes)

@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import NonNegativeFloat
+
 from rl_envs import make
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
+from rl_models.algorithms.actor_critic import Regressed
+from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.chat.opening import ChatSettings
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some, check_workers
+from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 FIRST_WORLD_OF_LESSONS = 10_000
@@ -55,44 +59,29 @@ class CorpusSettings(LessonSettings):
     knows what it means to be asked for something, and needs not find that out by cooking either."""
 
 
-@dataclass(frozen=True)
-class LearnerSettings:
-    """PPO by decisions."""
+@dataclass(frozen=True, kw_only=True)
+class VercoLearnerConfig(LearnerConfig):
+    """How all rows learn: each cook has its own ratio, and values are learned at decisions.
+
+    A decision of d env steps is discounted by gamma^d, and lambda is taken once a decision.
+    """
 
     learning_rate: float = 3e-3
-    """Adam's, at the start, for language teams."""
+    """Learning rate of language teams at the start, above 0."""
     symbolic_learning_rate: float = 3e-3
-    """The same for teams that see numbers."""
+    """Learning rate of teams that see numbers at the start, above 0."""
     critic_learning_rate: float = 0.0
-    """Of a language team's value head; 0: that of the team."""
-    final_learning_rate_share: float = 0.1
-    """Of the learning rate, reached linearly at the end of the budget."""
-    gamma: float = 0.99
-    """Discount of an env step; a decision of d steps is discounted by gamma^d."""
-    lambda_: float = 0.95
-    """Of GAE, once a decision."""
-    clip: float = 0.2
-    """Clipping range."""
-    epochs: int = 2
-    """Passes over each batch."""
-    minibatches: int = 4
-    """Optimiser steps in a pass."""
-    accumulate: int = 1
-    """Parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
-    by_decisions: bool = False
-    """Minibatches are of steps at which somebody decides, instead of whole fragments."""
-    target_kl: float = 0.0
-    """Mean approximate KL at which an update ends; 0: none."""
-    value_clip: float = 0.0
-    """How far a value may move in an update before its error stops falling; 0: any way."""
-    value_weight: float = 0.5
-    """Of the squared value error."""
-    entropy_weight: float = 0.01
-    """Of the entropy bonus, at the start."""
-    final_entropy_weight: float = 0.002
-    """The same at the end of the budget."""
-    clip_gradient: float = 0.5
-    """Largest norm of all gradients together."""
+    """Learning rate of a language team's value head at the start, at least 0; 0 takes that of the team."""
+    is_joint: bool = False
+    """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
+    regressed: Regressed = "decisions"
+    """Steps at which values are learned: all, or decisions, those at which an agent decides."""
+    value_coef: float = 0.5
+    """Weight of the squared value error in the loss, at least 0."""
+    final_entropy_coef: float | None = 0.002
+    """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
+    max_grad_norm: NonNegativeFloat = 0.5
+    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +116,7 @@ class VercoConfig:
     """Questions to it under way at the same time."""
     replay: str = ""
     """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
-    learner: LearnerSettings = LearnerSettings()
+    learner: VercoLearnerConfig = VercoLearnerConfig()
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=16, fragment_length=32))
     """Processes and worlds of a trial."""
@@ -137,12 +126,12 @@ class VercoConfig:
     """Env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
     budget_env_steps: int = 20_000
     """Joint steps of training, after the lessons."""
-    validations: int = 8
-    """Of a run: points of the curve of returns."""
+    validate_every_env_steps: int = 2_500
+    """Number of env steps between validations, the points of the curve of returns."""
     valid_episodes: int = 32
     """Of each."""
-    checkpoints: int = 5
-    """Of a run."""
+    checkpoint_every_env_steps: int = 4_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_episodes: int = 100
     """Behind the table's numbers."""
 
@@ -152,19 +141,14 @@ class VercoConfig:
         self._find_folders()
         if self.task not in TASKS:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
-        check_at_least(
-            1, self, "concurrency", "budget_env_steps", "validations", "checkpoints", "valid_episodes", "test_episodes"
-        )
+        check_at_least(1, self, "concurrency", "budget_env_steps", "valid_episodes", "test_episodes")
+        check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
         check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
-        check_at_least(1, self, "learner.epochs", "learner.minibatches", "learner.accumulate")
         check_at_least(1, self, "distillation.epochs", "distillation.batch")
-        check_workers(self)
+        check_ranges(self)
         check_at_least(0, self, "max_episode_steps", "training_episode_steps")
-        check_at_least(0, self, "learner.critic_learning_rate", "learner.target_kl", "learner.value_clip")
-        check_at_least(0, self, "learner.entropy_weight", "learner.final_entropy_weight", "learner.value_weight")
-        check_above(0, self, "learner.learning_rate", "learner.symbolic_learning_rate", "learner.clip")
-        check_above(0, self, "learner.clip_gradient", "distillation.learning_rate")
-        check_between(0, 1, self, "learner.gamma", "learner.lambda_", "learner.final_learning_rate_share")
+        check_at_least(0, self, "learner.critic_learning_rate")
+        check_above(0, self, "learner.symbolic_learning_rate", "distillation.learning_rate")
         check_between(0, 1, self, "corpus.error", "corpus.sense", "corpus.heed")
         check_between(0, 1, self, "lessons.error")
         check_between(0, 0.9, self, "distillation.held_out")

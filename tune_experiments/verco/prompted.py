@@ -87,7 +87,7 @@ class EndpointTeacher:
         self._known: dict[str, tuple[str, ...]] = {}
 
     def messages(self, situations: Array, scripted: list[list[str]]) -> list[tuple[str, ...]]:
-        """[B][N] for situations [B, N, F]; each distinct one is asked about once."""
+        """`[B][N]` for situations [B, N, F]; each distinct one is asked about once."""
         prompts = [self._narrator.teacher_prompt(list(team), MOST_WORDS) for team in situations]
         new = {prompt: row for row, prompt in enumerate(prompts) if prompt not in self._known}
         taught = self._teacher.messages(list(new), [scripted[row] for row in new.values()])

@@ -13,12 +13,11 @@ from rl_models.llm.distillation import MessageDistillation
 from rl_models.llm.network import LanguageNetwork
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
+from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.verco.config import VercoConfig
 from tune_experiments.verco.prompted import endpoint_teacher
 from tune_experiments.verco.supervised_data import lesson, lesson_of_policy
-
-Tensors = dict[str, dict[str, Any]]
 
 
 class Lessons:

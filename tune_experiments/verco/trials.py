@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_models.algorithms.objective import Ppo
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.policy import TeamPolicy
-from rl_models.schedule import Schedule
-from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.evaluation import validate
 from tune_experiments.verco.prompted import NoTraining, check_endpoint, prompted_team
@@ -106,15 +104,15 @@ def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None
     return TrialPlan(
         make_world=worlds,
         build_policy=functools.partial(row.build_policy, config, seed, trial_folder),
-        objective=_ppo(config),
+        objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
         optimiser=_optimiser(config, row.is_symbolic),
         workers=config.workers,
         seed=seed,
         budget_env_steps=config.budget_env_steps,
-        validate_every_env_steps=math.ceil(config.budget_env_steps / config.validations),
-        checkpoint_every_env_steps=math.ceil(config.budget_env_steps / config.checkpoints),
+        validate_every_env_steps=config.validate_every_env_steps,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
         validate=functools.partial(validate, config, row.is_taught),
-        make_algorithm=None if row.learns else NoTraining,
+        make_algorithm=make_rllib_algorithm if row.learns else NoTraining,
     )
 
 
@@ -129,35 +127,8 @@ def _lessons(config: VercoConfig, cooking: TrialPlan, trial_folder: Path | None)
     )
 
 
-def _ppo(config: VercoConfig) -> Ppo:
-    learner = config.learner
-    return Ppo(
-        gamma=learner.gamma,
-        lambda_=learner.lambda_,
-        clip=learner.clip,
-        epochs=learner.epochs,
-        minibatches=learner.minibatches,
-        accumulate=learner.accumulate,
-        by_decisions=learner.by_decisions,
-        target_kl=learner.target_kl,
-        value_clip=learner.value_clip,
-        value_weight=learner.value_weight,
-        entropy_weight=Schedule.linear(learner.entropy_weight, learner.final_entropy_weight, config.budget_env_steps),
-        is_joint=False,
-        regressed="decisions",
-    )
-
-
 def _optimiser(config: VercoConfig, is_symbolic: bool) -> OptimiserSettings:
-    learner = config.learner
-    start = learner.symbolic_learning_rate if is_symbolic else learner.learning_rate
-    critic = None if is_symbolic else learner.critic_learning_rate
-    return OptimiserSettings(
-        learning_rate=_falling(config, start),
-        critic_learning_rate=_falling(config, critic) if critic else None,
-        clip=learner.clip_gradient,
-    )
-
-
-def _falling(config: VercoConfig, rate: float) -> Schedule:
-    return Schedule.linear(rate, rate * config.learner.final_learning_rate_share, config.budget_env_steps)
+    learner, budget = config.learner, config.budget_env_steps
+    if is_symbolic:
+        return optimiser_settings(learner, learner.symbolic_learning_rate, budget)
+    return optimiser_settings(learner, learner.learning_rate, budget, learner.critic_learning_rate)

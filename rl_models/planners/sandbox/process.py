@@ -137,8 +137,8 @@ class SandboxedReward:
         if isinstance(error, TimeoutError):
             return f"it did not answer within {self._limits.answer_seconds:g} seconds"
         with contextlib.suppress(subprocess.TimeoutExpired):
-            # A broken pipe arrives before the process has been collected.
-            self._process.wait(1.0)
+            # A broken pipe arrives before the process has been collected, on a busy machine long before.
+            self._process.wait(self._limits.answer_seconds)
         if self._process.returncode in (-signal.SIGPROF, -signal.SIGXCPU, -signal.SIGKILL):
             return f"it used more than {self._limits.cpu_seconds_per_call:g} seconds of CPU time"
         return "its process ended"

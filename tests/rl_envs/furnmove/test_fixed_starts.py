@@ -80,6 +80,7 @@ def test_another_seed_another_room_and_another_index_make_other_starts():
     assert not same(of_room(pair, pair.rooms[0]), of_room(pair, pair.rooms[1]))
 
 
+@pytest.mark.processes
 def test_starts_are_the_same_in_a_process_with_another_hash_seed():
     program = (
         "import hashlib\n"

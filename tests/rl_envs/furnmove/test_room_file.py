@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -166,10 +165,8 @@ def test_reading_is_bounded(write):
     path = write(b" " * (MAX_FILE_BYTES + 1))
     with pytest.raises(RoomError, match="larger than"):
         load_room(path)
-    begin = time.process_time()
     with pytest.raises(RoomError, match="larger than"):
         load_room("/dev/zero")
-    assert time.process_time() - begin < 1
 
 
 def test_no_damaged_file_raises_anything_but_room_error(write):

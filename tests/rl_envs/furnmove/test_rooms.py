@@ -5,12 +5,12 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rl_envs.furnmove import splits
 from rl_envs.furnmove.generator import MAX_CELLS, generate_room, is_playable
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_TEMPLATE, STAND, TV_BODY, clockwise, hold_masks
 from rl_envs.furnmove.poses import carry_poses, holdable_poses, largest_part
@@ -91,15 +91,7 @@ def test_laptop_rooms_have_9_to_12_cells_a_side_and_little_furniture():
     assert abs(np.mean([room.tv_cells.any(0).sum() for room in rooms]) - 66) < 8
 
 
-@pytest.mark.parametrize(("size", "limit_milliseconds"), [("laptop", 3), ("full", 30)])
-def test_rooms_are_made_in_milliseconds(size, limit_milliseconds):
-    generate_room(0, size, "warm_up")
-    begin = time.process_time()
-    for seed in range(40):
-        generate_room(10_000 + seed, size, "timed")
-    assert (time.process_time() - begin) / 40 < 3 * limit_milliseconds / 1000  # thrice: the machine may be shared
-
-
+@pytest.mark.processes
 @pytest.mark.parametrize("size", SIZES)
 def test_a_seed_makes_the_same_room_in_every_process(size):
     program = (
@@ -143,11 +135,11 @@ def test_no_room_is_in_two_splits_or_streams(size):
     assert len({(room.drawing, room.tv_cells.tobytes()) for room in rooms}) == len(rooms)
 
 
-def test_a_stream_is_an_endless_supply_that_costs_nothing_until_asked():
-    begin = time.process_time()
-    stream = RoomStream(seed=0, size="full", count=2**32)
-    assert bounds(stream) == (32, 36) and len(stream) == 2**32
-    assert time.process_time() - begin < 0.01
+def test_a_stream_is_an_endless_supply_that_makes_no_room_until_asked(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(splits, "generate_room", None)
+        stream = RoomStream(seed=0, size="full", count=2**32)
+        assert bounds(stream) == (32, 36) and len(stream) == 2**32
     assert stream[7] is stream[7] and stream[-1].name == f"train_stream_0_{2**32 - 1}"
     assert list(stream[:2]) == [stream[0], stream[1]]
     with pytest.raises(IndexError, match="no room"):
@@ -205,15 +197,6 @@ def test_floorplan229_has_the_counts_of_the_published_figure():
     assert room.tv_cells.sum((1, 2)).tolist() == [321, 315, 336, 323]
     assert (room.tv_cells.any(0).sum(), room.tv_cells.all(0).sum()) == (374, 286)
     assert room.agent_cells[3:8, 1:4].all() and is_playable(room)
-
-
-@pytest.mark.skipif(not os.environ.get("GOLDEN_DIR"), reason="set GOLDEN_DIR to the folder of recordings")
-def test_floorplan229_equals_the_recorded_room():
-    recording = np.load(Path(os.environ["GOLDEN_DIR"]) / "furnmove" / "traj_n2_floorplan229.npz", allow_pickle=False)
-    room = room_by_name("floorplan229")
-    np.testing.assert_array_equal(room.agent_cells, recording["agent_mask"])
-    np.testing.assert_array_equal(room.tv_cells, recording["tv_masks"])
-    np.testing.assert_array_equal(HOLD_TEMPLATE, recording["hold_template"])
 
 
 def slow_holdable(room):

@@ -62,6 +62,7 @@ def test_the_split_is_the_one_of_all_results(has_groups):
     assert digest(has_groups) == DIGESTS[has_groups]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_the_split_is_the_same_in_every_process(hash_seed):
     command = "from tests.rl_envs.rtfm.test_assignments import digest; print(digest(False), digest(True))"

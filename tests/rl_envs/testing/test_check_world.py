@@ -1,7 +1,6 @@
 """Every world keeps the contract, and the check tells a broken rule by the right sentence."""
 
 import functools
-import importlib.util
 
 import pytest
 
@@ -44,18 +43,13 @@ CASES = [
 ]
 
 
-def skip_if_absent(world_id):
-    """Worlds may be registered ahead of their code."""
-    if importlib.util.find_spec(WORLDS[world_id].split(":")[0]) is None:
-        pytest.skip(f"{world_id} is registered but not written yet")
-
-
+@pytest.mark.processes
 @pytest.mark.parametrize(("world_id", "arguments"), CASES)
 def test_registered_worlds_keep_the_contract(world_id, arguments):
-    skip_if_absent(world_id)
     check_registered(world_id, **arguments)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_a_world_that_uses_all_of_the_contract_keeps_it(num_agents):
     arguments = {"num_agents": num_agents}
@@ -66,6 +60,7 @@ def test_a_check_may_be_shorter_than_an_episode():
     check_world(functools.partial(Errands, max_episode_steps=1000), env_steps=5)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("world", "sentence"), BROKEN, ids=[world.__name__ for world, _ in BROKEN])
 def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
@@ -77,10 +72,9 @@ def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
 
 @pytest.mark.parametrize(("world_id", "arguments"), CASES)
 def test_views_of_registered_worlds_pass_every_librarys_check(world_id, arguments, capsys):
-    from rl_envs.testing.wrappers import check_views
+    from rl_envs.testing.wrappers import check_wrappers
 
-    skip_if_absent(world_id)
-    check_views(world_id, **arguments)
+    check_wrappers(world_id, **arguments)
 
 
 def test_an_unknown_world_is_refused_with_the_nearest_name():

@@ -38,7 +38,13 @@ def collector(num_worlds=6, length=12, seed=3, policy=None):
 
 
 def objective(**arguments):
-    defaults = {"fragments": 4, "updates": 2, "capacity": 15, "target_every_updates": 3, "texts": CONFIG.texts}
+    defaults = {
+        "batch_size": 4,
+        "gradient_steps": 2,
+        "buffer_size": 15,
+        "update_target_every_updates": 3,
+        "texts": CONFIG.texts,
+    }
     return Qmix(**(defaults | arguments))
 
 

@@ -9,19 +9,20 @@ import torch
 
 from rl_envs.registry import make
 from rl_models.algorithms.accumulation import parts
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import count_steps, decision_mask, forward, select_worlds, share_of, to_batch
 from rl_models.losses import policy_gradient as pg
 from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner, minibatches
+from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import trainable_names
 from tests.rl_models.training.small import collector
 
-SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), clip=1e9)
+SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), max_grad_norm=1e9)
 DECISIONS = Ppo(is_joint=False, regressed="decisions")
 BY_DECISIONS = dataclasses.replace(DECISIONS, by_decisions=True)
 
@@ -55,21 +56,21 @@ def assert_same_weights(one, other, **tolerance):
     "objective",
     [
         Impala(),
-        Impala(sums_losses=True),
-        Impala(sums_steps=True),
-        Ppo(minibatches=1),
-        Ppo(is_joint=False, minibatches=1),
-        dataclasses.replace(DECISIONS, minibatches=1),
+        Impala(loss_reduction="sum"),
+        Impala(loss_reduction="sum_steps"),
+        Ppo(num_minibatches=1),
+        Ppo(is_joint=False, num_minibatches=1),
+        dataclasses.replace(DECISIONS, num_minibatches=1),
     ],
     ids=["impala", "summed impala", "impala summed over steps", "ppo", "ppo by agent", "ppo of decisions"],
 )
 def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one):
     """Six worlds in four parts, of two and of one; also where values are means over other steps than the rest."""
-    objective = dataclasses.replace(objective, epochs=1)
+    objective = dataclasses.replace(objective, num_epochs=1)
     one = make_one()
     fragment = one.collect()
     whole, _ = updated(one, fragment, objective)
-    cut, _ = updated(one, fragment, dataclasses.replace(objective, accumulate=4))
+    cut, _ = updated(one, fragment, dataclasses.replace(objective, gradient_accumulation_steps=4))
     assert whole.progress == cut.progress
     for wanted, got in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
@@ -78,7 +79,7 @@ def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one)
 @pytest.mark.parametrize("count", [2, 3, 6])
 def test_no_pass_holds_more_than_a_part(count):
     batch = Ppo().prepare(to_batch(collector().collect()))
-    found = parts(Ppo(accumulate=count), batch)
+    found = parts(Ppo(gradient_accumulation_steps=count), batch)
     assert [len(part["is_first"]) for part in found] == [6 // count] * count
     assert sum(share_of(part, count_steps(batch)).steps for part in found) == pytest.approx(1.0)
 
@@ -86,7 +87,7 @@ def test_no_pass_holds_more_than_a_part(count):
 @pytest.mark.parametrize("worlds", [2, 0])
 def test_no_part_is_empty(worlds):
     batch = Ppo().prepare(to_batch(collector(num_worlds=2).collect()))
-    found = parts(Ppo(accumulate=3), select_worlds(batch, slice(worlds)))
+    found = parts(Ppo(gradient_accumulation_steps=3), select_worlds(batch, slice(worlds)))
     assert [len(part["is_first"]) for part in found] == [1] * worlds
 
 
@@ -98,7 +99,7 @@ def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_
     batch = BY_DECISIONS.prepare(to_batch(one.collect()))
     batch["number"] = torch.arange(batch["terminated"].numel()).reshape(batch["terminated"].shape)
     wanted = batch["number"][decision_mask(batch).any(-1)].tolist()
-    found = list(minibatches(dataclasses.replace(BY_DECISIONS, epochs=2, minibatches=4), batch, seed=0))
+    found = list(dataclasses.replace(BY_DECISIONS, num_epochs=2, num_minibatches=4).minibatches(batch, seed=0))
     epochs = [torch.cat([part["number"][:, 0] for part in found[first : first + 4]]).tolist() for first in (0, 4)]
     assert len(wanted) < batch["number"].numel()
     assert sorted(epochs[0]) == sorted(epochs[1]) == wanted and epochs[0] != epochs[1]
@@ -108,8 +109,8 @@ def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_
 def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
     one = cooks()
     fragment = one.collect()
-    whole, _ = updated(one, fragment, dataclasses.replace(DECISIONS, epochs=1, minibatches=1))
-    by_decisions, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, epochs=1, minibatches=1))
+    whole, _ = updated(one, fragment, dataclasses.replace(DECISIONS, num_epochs=1, num_minibatches=1))
+    by_decisions, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, num_epochs=1, num_minibatches=1))
     assert whole.progress == by_decisions.progress
     for wanted, got in zip(whole.policy.parameters(), by_decisions.policy.parameters(), strict=True):
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
@@ -128,14 +129,14 @@ def test_a_team_with_memory_cannot_learn_from_steps_alone():
 def test_the_update_ends_before_the_step_at_which_the_policy_has_moved_too_far(accumulate):
     one = collector()
     fragment = one.collect()
-    plain = Ppo(epochs=4, minibatches=1, accumulate=accumulate)
+    plain = Ppo(num_epochs=4, num_minibatches=1, gradient_accumulation_steps=accumulate)
     free, told = updated(one, fragment, plain)
     assert free.progress.updates == 4
     limit = 0.5 * float(told["policy/approximate_kl"])
     held, told = updated(one, fragment, dataclasses.replace(plain, target_kl=limit))
     assert 0 < held.progress.updates < 4
     assert told["learner/stopped"] == 1 and told["policy/approximate_kl"] > limit
-    alike, _ = updated(one, fragment, dataclasses.replace(plain, epochs=held.progress.updates))
+    alike, _ = updated(one, fragment, dataclasses.replace(plain, num_epochs=held.progress.updates))
     assert_same_weights(held.policy, alike.policy, atol=0, rtol=0)
 
 
@@ -150,7 +151,7 @@ def test_a_limit_that_is_not_reached_changes_nothing():
 
 def test_the_next_update_begins_anew_after_one_that_ended_early():
     one = collector()
-    learner = Learner(one.policy, Ppo(epochs=3, minibatches=2, target_kl=1e-5), SETTINGS)
+    learner = Learner(one.policy, Ppo(num_epochs=3, num_minibatches=2, target_kl=1e-5), SETTINGS)
     for updates in (1, 2):
         assert learner.update([one.collect()])["learner/stopped"] == 1
         assert learner.progress.updates == updates
@@ -185,7 +186,7 @@ def test_ppo_clips_values_around_those_recorded_while_acting():
     batch = Ppo().prepare(to_batch(one.collect()))
     output = forward(one.policy, batch)
     moved = dataclasses.replace(output, values=output.values + 5.0)
-    told = Ppo(value_clip=0.2).loss(moved, batch, Progress())[1]["loss/value"]
+    told = Ppo(value_clip_range=0.2).loss(moved, batch, Progress())[1]["loss/value"]
     wanted = pg.clipped_value_loss(moved.values, batch["value_targets"], batch["values"], 0.2)
     torch.testing.assert_close(told, wanted.detach())
     assert told >= Ppo().loss(moved, batch, Progress())[1]["loss/value"]
@@ -222,7 +223,9 @@ def test_a_rate_of_zero_holds_the_critic_and_not_the_actor():
 
 def test_all_together_learn_with_finite_numbers():
     one = cooks()
-    objective = dataclasses.replace(BY_DECISIONS, accumulate=3, minibatches=4, target_kl=0.02, value_clip=0.2)
+    objective = dataclasses.replace(
+        BY_DECISIONS, gradient_accumulation_steps=3, num_minibatches=4, target_kl=0.02, value_clip_range=0.2
+    )
     learner, told = updated(one, one.collect(), objective)
     assert learner.progress.updates >= 1
     assert all(np.isfinite(float(value)) for value in told.values())

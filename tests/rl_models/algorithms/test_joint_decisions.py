@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.returns import Steps, values_of_decisions
 from rl_models.policy import TeamOutput
@@ -86,7 +87,7 @@ def slow_target(data, world, tick, lambda_):
 @pytest.mark.parametrize("agents", [2, 3])
 def test_gae_of_a_team_is_that_of_its_joint_decisions(agents, lambda_):
     data = story(agents, seed=agents)
-    prepared = Ppo(gamma=GAMMA, lambda_=lambda_, standardises_advantages=False).prepare(tensors(data))
+    prepared = Ppo(gamma=GAMMA, gae_lambda=lambda_, normalize_advantages=False).prepare(tensors(data))
     for world, tick in np.ndindex(WORLDS, TIME):
         present = data["obs/alive"][world, tick]
         target = slow_target(data, world, tick, lambda_)
@@ -153,7 +154,7 @@ def test_a_decision_is_credited_with_what_it_brings_to_an_agent_that_carries_on(
         "log_prob": torch.tensor([[0.25, 0.5]]).log(),
     }
     for lambda_, first in ((0.0, 0.0), (1.0, advantage)):
-        prepared = Ppo(gamma=1.0, lambda_=lambda_, standardises_advantages=False).prepare(batch)
+        prepared = Ppo(gamma=1.0, gae_lambda=lambda_, normalize_advantages=False).prepare(batch)
         assert prepared["advantages"].flatten().tolist() == [first, advantage]
         assert prepared["value_targets"][0, :, 0].tolist() == [0.5 + first, paid]
     policy = MixtureOfMarginals.from_logits(torch.zeros(1, 3, 1), torch.zeros(1, 3, 2, 1, 2))

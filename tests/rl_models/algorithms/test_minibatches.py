@@ -4,16 +4,16 @@ import pytest
 import torch
 
 from rl_models.algorithms.learners import Learners
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.training.loop import Learner, minibatches, shuffle_seed
+from rl_models.algorithms.ppo import Ppo
+from rl_models.training.loop import Learner, shuffle_seed
 from tests.rl_models.training.small import collector
 
 
 def worlds_of(worlds, wanted, seed=0, epochs=1, **arguments):
     """World numbers of every minibatch."""
     batch = {"is_first": torch.zeros(worlds, 5), "world": torch.arange(worlds)}
-    cut = minibatches(Ppo(epochs=epochs, minibatches=wanted), batch, seed, **arguments)
+    cut = Ppo(num_epochs=epochs, num_minibatches=wanted).minibatches(batch, seed, **arguments)
     return [part["world"].tolist() for part in cut]
 
 
@@ -71,7 +71,7 @@ def test_a_learner_shuffles_by_its_seed():
     """One fragment, equal weights: only the shuffle can make a difference."""
     fragment, updated = collector().collect(), []
     for seed in (0, 0, 1):
-        learner = Learner(collector().policy, Ppo(epochs=1, minibatches=3), OptimiserSettings(), seed=seed)
+        learner = Learner(collector().policy, Ppo(num_epochs=1, num_minibatches=3), OptimiserSettings(), seed=seed)
         learner.update([fragment])
         updated.append(torch.cat([value.flatten() for value in learner.policy.state_dict().values()]))
     assert torch.equal(updated[0], updated[1])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamOutput
@@ -71,9 +72,9 @@ def longer(policy):
 def test_in_the_per_agent_form_mixture_weights_receive_the_sum_of_all_agents_advantages(kind):
     policy, weights, marginals = leaf_policy()
     batch = one_step_batch(policy)
-    plain = {"value_weight": 0.0, "is_joint": False}
+    plain = {"value_coef": 0.0, "is_joint": False}
     if kind == "ppo":
-        objective, output = Ppo(standardises_advantages=False, **plain), output_of(policy)
+        objective, output = Ppo(normalize_advantages=False, **plain), output_of(policy)
     else:
         objective, output = Impala(**plain), longer(policy)
     got, of_marginals = gradients(objective, batch, (weights, marginals), output)
@@ -95,9 +96,9 @@ def test_in_the_joint_form_the_summed_advantage_weighs_the_joint_log_probability
     policy, weights, marginals = leaf_policy()
     batch = one_step_batch(policy)
     if kind == "ppo":
-        objective, output = Ppo(standardises_advantages=False, value_weight=0.0), output_of(policy)
+        objective, output = Ppo(normalize_advantages=False, value_coef=0.0), output_of(policy)
     else:
-        objective, output = Impala(value_weight=0.0), longer(policy)
+        objective, output = Impala(value_coef=0.0), longer(policy)
     got = gradients(objective, batch, (weights, marginals), output)
     by_hand = -(policy.log_prob(batch["actions"]) * batch["reward"].sum(-1)).mean()
     for one, other in zip(got, torch.autograd.grad(by_hand, (weights, marginals)), strict=True):
@@ -111,9 +112,7 @@ def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(is_jo
     batch = one_step_batch(old)
     batch["values"] = torch.full_like(batch["values"], 0.3)
     values = torch.full((WORLDS, TIME, AGENTS), 0.1)
-    objective = Ppo(
-        is_joint=is_joint, value_weight=0.5, entropy_weight=Schedule.constant(0.02), standardises_advantages=False
-    )
+    objective = Ppo(is_joint=is_joint, value_coef=0.5, entropy_coef=Schedule.constant(0.02), normalize_advantages=False)
     loss, statistics = objective.loss(output_of(policy, values=values), objective.prepare(batch), Progress())
     advantages = batch["reward"] - 0.3
     if is_joint:
@@ -142,7 +141,7 @@ def test_marginal_entropy_is_an_option():
     policy, _, _ = leaf_policy()
     batch = one_step_batch(policy)
     for kind, wanted in (("component", policy.component_entropy()), ("marginal", policy.marginal_entropy())):
-        objective = Ppo(entropy_kind=kind, entropy_weight=Schedule.constant(1.0))
+        objective = Ppo(entropy_kind=kind, entropy_coef=Schedule.constant(1.0))
         _, statistics = objective.loss(output_of(policy), objective.prepare(batch), Progress())
         torch.testing.assert_close(statistics["policy/entropy"], wanted.sum(-1).mean())
 
@@ -155,7 +154,7 @@ def test_the_joint_form_takes_the_teams_summed_reward_and_value():
     for name in ("reward", "values", "final_values", "last_values"):
         summed[name] = batch[name].sum(-1, keepdim=True)
     summed["duration"] = batch["duration"][..., :1]
-    objective = Ppo(standardises_advantages=False)
+    objective = Ppo(normalize_advantages=False)
     torch.testing.assert_close(
         objective.prepare(batch)["advantages"], objective.prepare(summed)["advantages"], atol=1e-5, rtol=1e-4
     )
@@ -201,7 +200,7 @@ def test_the_end_of_an_episode_a_time_limit_and_the_end_of_a_fragment_are_three_
     }
     worth = {"terminated": 1.0, "truncated": 1 + 0.5 * 6, "fragment": 1 + 0.5 * 4}[end]
     if kind == "ppo":
-        objective = Ppo(gamma=0.5, standardises_advantages=False)
+        objective = Ppo(gamma=0.5, normalize_advantages=False)
         assert objective.prepare(batch)["value_targets"].item() == worth
         output = output_of(policy, values=torch.zeros(shape))
         batch = objective.prepare(batch)
@@ -238,7 +237,7 @@ def test_summed_losses_are_the_means_times_all_steps():
     batch = to_batch(one.collect())
     mean, total, over_steps = (
         objective.loss(forward(one.policy, batch), batch, Progress())[0]
-        for objective in (Impala(), Impala(sums_losses=True), Impala(sums_steps=True))
+        for objective in (Impala(), Impala(loss_reduction="sum"), Impala(loss_reduction="sum_steps"))
     )
     torch.testing.assert_close(total, 15 * mean)
     torch.testing.assert_close(over_steps, 5 * mean)
@@ -248,7 +247,7 @@ def test_an_old_fragment_is_weighted_by_clipped_ratios_in_vtrace():
     policy, _, _ = leaf_policy()
     old, _, _ = leaf_policy(moved=0.3)
     batch = one_step_batch(old)
-    objective = Impala(value_weight=0.0)
+    objective = Impala(value_coef=0.0)
     loss, statistics = objective.loss(longer(policy), batch, Progress())
     log_prob = policy.log_prob(batch["actions"])
     rho = (log_prob - batch["log_prob"]).exp().clamp(max=1.0)

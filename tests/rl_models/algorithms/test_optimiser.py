@@ -23,7 +23,9 @@ def steps(settings):
 
 
 def test_rmsprop_divides_by_the_root_of_the_mean_square():
-    settings = OptimiserSettings(kind="rmsprop", learning_rate=Schedule.constant(0.1), betas=(0.9, 0.99), epsilon=0.01)
+    settings = OptimiserSettings(
+        optimiser="rmsprop", learning_rate=Schedule.constant(0.1), betas=(0.9, 0.99), optimiser_epsilon=0.01
+    )
     weight, square = 1.0, 0.0
     for gradient, got in zip(GRADIENTS, steps(settings), strict=True):
         square = 0.99 * square + 0.01 * gradient**2
@@ -33,7 +35,9 @@ def test_rmsprop_divides_by_the_root_of_the_mean_square():
 
 @pytest.mark.parametrize("amsgrad", [False, True])
 def test_adam_divides_by_the_root_of_the_corrected_mean_square_and_amsgrad_by_its_largest_so_far(amsgrad):
-    settings = OptimiserSettings(learning_rate=Schedule.constant(0.1), betas=(0.8, 0.5), epsilon=1e-3, amsgrad=amsgrad)
+    settings = OptimiserSettings(
+        learning_rate=Schedule.constant(0.1), betas=(0.8, 0.5), optimiser_epsilon=1e-3, amsgrad=amsgrad
+    )
     weight, mean, square, largest = 1.0, 0.0, 0.0, 0.0
     for time, (gradient, got) in enumerate(zip(GRADIENTS, steps(settings), strict=True), start=1):
         mean = 0.8 * mean + 0.2 * gradient
@@ -59,7 +63,7 @@ def test_the_learning_rate_follows_its_schedule():
 
 
 def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_long():
-    settings = OptimiserSettings(clip=1.0)
+    settings = OptimiserSettings(max_grad_norm=1.0)
     long = [torch.tensor([3.0]), torch.tensor([0.0, 4.0])]
     assert clip_gradients(settings, long) == (pytest.approx(5.0), True)
     torch.testing.assert_close(torch.cat(long), torch.tensor([0.6, 0.0, 0.8]))
@@ -70,10 +74,10 @@ def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_lo
 
 def test_clipping_by_the_largest_entry_scales_all_gradients_together_as_the_authors_do():
     gradients = [torch.tensor([-9.0, 2.0]), torch.tensor([4.0])]
-    assert clip_gradients(OptimiserSettings(clip=3.0, clip_by="largest"), gradients)[1]
+    assert clip_gradients(OptimiserSettings(max_grad_norm=3.0, grad_clip_by="largest"), gradients)[1]
     torch.testing.assert_close(torch.cat(gradients), torch.tensor([-9.0, 2.0, 4.0]) / 3)
     small = [torch.tensor([2.9, -2.9])]
-    clip_gradients(OptimiserSettings(clip=3.0, clip_by="largest"), small)
+    clip_gradients(OptimiserSettings(max_grad_norm=3.0, grad_clip_by="largest"), small)
     assert small[0].tolist() == pytest.approx([2.9, -2.9])
 
 
@@ -81,7 +85,7 @@ def test_clipping_by_the_largest_entry_scales_all_gradients_together_as_the_auth
 @pytest.mark.parametrize("clip_by", ["norm", "largest"])
 def test_one_bad_entry_condemns_all_gradients(bad, clip_by):
     gradients = [torch.tensor([1.0, bad]), torch.tensor([2.0])]
-    norm, is_finite = clip_gradients(OptimiserSettings(clip_by=clip_by), gradients)
+    norm, is_finite = clip_gradients(OptimiserSettings(grad_clip_by=clip_by), gradients)
     assert not is_finite
     assert not math.isfinite(norm)
     assert torch.cat(gradients).tolist() == [0.0, 0.0, 0.0]

@@ -19,7 +19,7 @@ from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import Learner, minibatches, train
+from rl_models.training.loop import Learner, train
 from tests.rl_models.algorithms.small_qmix import collector, learner, objective, room_team, two_step_team
 
 
@@ -119,10 +119,10 @@ def test_texts_that_are_read_are_kept_as_tokens_and_all_others_forgotten():
 
 
 def test_minibatches_come_from_all_that_was_kept_not_from_the_newest_alone():
-    one, qmix, replay = collector(), objective(updates=30, fragments=4), Replay(15)
+    one, qmix, replay = collector(), objective(gradient_steps=30, batch_size=4), Replay(15)
     first, second = (qmix.prepare(to_batch(one.collect())) for _ in range(2))
-    list(minibatches(qmix, first, 0, replay))
-    parts = list(minibatches(qmix, second, 1, replay))
+    list(qmix.minibatches(first, 0, replay))
+    parts = list(qmix.minibatches(second, 1, replay))
     assert len(replay) == 12
     assert [len(part["is_first"]) for part in parts] == [4] * 30
     drawn_states = {tuple(row) for part in parts for row in part["obs/position"].flatten(1).tolist()}
@@ -151,7 +151,7 @@ def test_a_team_without_action_values_is_refused_in_a_sentence():
 
 def test_targets_are_brought_up_to_date_every_k_updates_and_stay_in_between():
     one = collector()
-    teacher = learner(one.policy, updates=1, target_every_updates=3)
+    teacher = learner(one.policy, gradient_steps=1, update_target_every_updates=3)
     before, was_equal = weights(one.policy.target_network), []
     for _ in range(7):
         teacher.update([one.collect()])
@@ -190,7 +190,7 @@ def algorithm(seed, settings=None):
 
 @pytest.mark.parametrize("kind", ["adam", "rmsprop"])
 def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
-    settings = OptimiserSettings(kind=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
+    settings = OptimiserSettings(optimiser=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
     unbroken = algorithm(3, settings)
     unbroken.train()
     tensors, progress = unbroken.checkpoint()
@@ -237,12 +237,15 @@ def trained_on_the_two_step_game(mixing_hidden_size):
     policy = two_step_team(mixing_hidden_size)
     one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
     one.reset(0)
-    qmix = Qmix(epsilon=Schedule.constant(1.0), capacity=512, fragments=32, updates=2, target_every_updates=25)
-    settings = OptimiserSettings(learning_rate=Schedule.linear(1e-2, 1e-3, 12_800), clip=10.0)
+    qmix = Qmix(
+        epsilon=Schedule.constant(1.0), buffer_size=512, batch_size=32, gradient_steps=2, update_target_every_updates=25
+    )
+    settings = OptimiserSettings(learning_rate=Schedule.linear(1e-2, 1e-3, 12_800), max_grad_norm=10.0)
     train(one, Learner(policy, qmix, settings), 12_800)
     return policy
 
 
+@pytest.mark.learns
 def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
     policy = trained_on_the_two_step_game(mixing_hidden_size=8)
     assert play(policy) == 8.0

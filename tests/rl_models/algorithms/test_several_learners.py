@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from rl_envs import make
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.learners import Learners
-from rl_models.algorithms.objective import Impala, Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
@@ -27,8 +28,8 @@ from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training import small
 
 SHARES = {"7 worlds, 2 learners": (3, 4), "7 worlds, 3 learners": (2, 2, 3), "9 worlds, 2 learners": (4, 5)}
-FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), epsilon=1e-4, clip=1e9)
-IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), clip=0.5)
+FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)
+IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), max_grad_norm=0.5)
 BY_DECISIONS = Ppo(is_joint=False, by_decisions=True)
 
 
@@ -122,16 +123,19 @@ def keepers(worlds):
 
 
 KINDS = {
-    "ppo": (rooms, Ppo(minibatches=4)),
-    "ppo in parts": (rooms, Ppo(minibatches=3, accumulate=2)),
-    "ppo by agent": (rooms, Ppo(is_joint=False, epochs=1, value_clip=0.1)),
+    "ppo": (rooms, Ppo(num_minibatches=4)),
+    "ppo in parts": (rooms, Ppo(num_minibatches=3, gradient_accumulation_steps=2)),
+    "ppo by agent": (rooms, Ppo(is_joint=False, num_epochs=1, value_clip_range=0.1)),
     "ppo with macro actions": (cooks, Ppo(is_joint=False)),
     "ppo of decisions": (cooks, BY_DECISIONS),
-    "ppo of decisions in parts": (cooks, dataclasses.replace(BY_DECISIONS, accumulate=3, regressed="decisions")),
+    "ppo of decisions in parts": (
+        cooks,
+        dataclasses.replace(BY_DECISIONS, gradient_accumulation_steps=3, regressed="decisions"),
+    ),
     "impala": (rooms, Impala()),
-    "impala that sums": (rooms, Impala(sums_losses=True, accumulate=2)),
-    "impala that sums steps": (cooks, Impala(sums_steps=True, is_joint=False)),
-    "qmix": (keepers, small_qmix.objective(fragments=100)),
+    "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
+    "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", is_joint=False)),
+    "qmix": (keepers, small_qmix.objective(batch_size=100)),
 }
 """QMIX draws all that was played: its replay holds the learners' fragments in another order than one learner's."""
 CASES = [(kind, "7 worlds, 2 learners") for kind in KINDS]
@@ -165,7 +169,7 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
     one = rooms(sum(shares))
     fragments = [one.collect() for _ in range(2)]
     ended = sum(int((part.steps["terminated"] | part.steps["truncated"]).sum()) for part in fragments)
-    objective = Ppo(entropy_weight=Schedule.linear(0.1, 0.0, 60, "episodes"), epochs=1)
+    objective = Ppo(entropy_coef=Schedule.linear(0.1, 0.0, 60, "episodes"), num_epochs=1)
 
     def learner(**arguments):
         return Learner(copy.deepcopy(one.policy), objective, IN_EPISODES, **arguments)
@@ -211,8 +215,8 @@ def test_where_nobody_chooses_no_step_is_made():
 def test_they_stop_at_the_same_minibatch_as_one_learner():
     one = rooms(7)
     fragment = one.collect()
-    objective = Ppo(epochs=4, minibatches=2, target_kl=1e-3, accumulate=2)
-    settings = OptimiserSettings(learning_rate=Schedule.constant(1e-2), clip=1e9)
+    objective = Ppo(num_epochs=4, num_minibatches=2, target_kl=1e-3, gradient_accumulation_steps=2)
+    settings = OptimiserSettings(learning_rate=Schedule.constant(1e-2), max_grad_norm=1e9)
 
     def learner(**arguments):
         return Learner(copy.deepcopy(one.policy), objective, settings, **arguments)
@@ -233,7 +237,7 @@ def test_one_learners_gradient_that_is_not_finite_skips_the_step_of_all():
     fragment.steps["reward"][6, 0, 0] = np.nan  # the second learner's
 
     def learner(**arguments):
-        objective = Ppo(epochs=1, minibatches=1, standardises_advantages=False)
+        objective = Ppo(num_epochs=1, num_minibatches=1, normalize_advantages=False)
         return Learner(copy.deepcopy(one.policy), objective, FALLING, **arguments)
 
     made = run_together((3, 4), learner, [fragment])

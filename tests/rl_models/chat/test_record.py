@@ -11,6 +11,7 @@ import pytest
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.record import Recorded, RecordError, Replay
+from tests.patience import PATIENCE_SECONDS
 
 
 def request(text, **changes):
@@ -75,21 +76,22 @@ def test_half_a_line_at_the_end_is_cut_off(tmp_path):
     assert Replay(path).complete(request("b")) == ChatReply("two")
 
 
-def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path):
-    path, opened = tmp_path / "chat.jsonl", threading.Event()
+def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypatch):
+    path, waits = tmp_path / "chat.jsonl", threading.Event()
     Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
     line = path.read_bytes().replace(request("a").key.encode(), request("b").key.encode())
 
-    def open_it():
-        Recorded(path, Scripted())
-        opened.set()
+    def told(*arguments, flock=fcntl.flock):
+        waits.set()
+        flock(*arguments)
 
     with path.open("ab", buffering=0) as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         other.write(line[:9])
-        thread = threading.Thread(target=open_it)
+        monkeypatch.setattr(fcntl, "flock", told)
+        thread = threading.Thread(target=Recorded, args=(path, Scripted()))
         thread.start()
-        assert not opened.wait(0.2)
+        assert waits.wait(PATIENCE_SECONDS)
         other.write(line[9:])
     thread.join()
     assert Replay(path).complete(request("b")) == ChatReply("one")
@@ -121,6 +123,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.processes
 def test_processes_that_open_and_write_one_record_side_by_side_lose_no_line(tmp_path):
     path = tmp_path / "chat.jsonl"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("one", "two")]

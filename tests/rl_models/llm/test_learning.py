@@ -1,9 +1,10 @@
 """Identity learning: guests who are told what their friends want take it, by PPO on the action adapter alone."""
 
+import pytest
 import torch
 
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.networks.speech import MESSAGES
 from rl_models.schedule import Schedule
@@ -34,7 +35,7 @@ def right_things(heard):
         one.reset(0)
     learner = Learner(
         policy,
-        Ppo(epochs=4, minibatches=2, gamma=0.0, is_joint=False),
+        Ppo(num_epochs=4, num_minibatches=2, gamma=0.0, is_joint=False),
         OptimiserSettings(learning_rate=Schedule.constant(1e-2)),
     )
     scores = []
@@ -44,6 +45,7 @@ def right_things(heard):
     return sum(scores[-5:]) / 5
 
 
+@pytest.mark.learns
 def test_who_is_told_learns_and_who_is_not_cannot():
     """One thing in four is wanted and one of three is known to be wrong, so guessing gets a third of them right."""
     assert right_things("messages") > 1.4 * right_things("silence")

@@ -63,6 +63,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 PROCESS = """
+import fcntl
 import sys
 from pathlib import Path
 from rl_models.llm import model_cache
@@ -74,20 +75,31 @@ def stands_in(folder, pairs, settings):
     sys.stdin.readline()
     (folder / "weights").write_text("all of them")
 
+def told(*arguments, flock=fcntl.flock):
+    print("waits", flush=True)
+    flock(*arguments)
+
+fcntl.flock = told
 model_cache.write_small_model = stands_in
 print(model_cache.small_model(lambda: [("a", "b")], SmallModelSettings(), Path(sys.argv[1])), flush=True)
 """
 
 
+@pytest.mark.processes
 def test_of_processes_that_want_one_model_one_makes_it_and_the_next_takes_over_if_that_is_killed(tmp_path):
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     one = subprocess.Popen(command, **pipes)
-    until_begun(one)
+    until_said(one, "begun")
     others = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    for other in others:
+        until_said(other, "waits")
     one.kill()
     one.communicate()
-    endings = [other.communicate("go on\n")[0] for other in others]
+    for other in others:  # whoever takes over needs the word, and the last to get the lock waits for its end
+        other.stdin.write("go on\n")
+        other.stdin.flush()
+    endings = [other.communicate()[0] for other in others]
     assert [other.returncode for other in others] == [0, 0]
     assert sorted("begun" in ending.splitlines() for ending in endings) == [False, True]
     (place,) = (path for path in tmp_path.iterdir() if path.suffix != ".lock")
@@ -95,9 +107,8 @@ def test_of_processes_that_want_one_model_one_makes_it_and_the_next_takes_over_i
     assert (place / "weights").read_text() == "all of them"
 
 
-def until_begun(process):
-    while process.stdout.readline() != "begun\n":
-        assert process.poll() is None
+def until_said(process, word):
+    assert any(line == f"{word}\n" for line in process.stdout), "it ended before"
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):

@@ -5,10 +5,10 @@ import functools
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.ppo import Ppo
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
 from rl_models.llm.model_cache import small_model
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
 from tests.rl_models.llm.small import SMALL, Hints, corpus, team
 from tests.rl_models.rllib.small import Plan
@@ -36,7 +36,7 @@ def sent_to(runner):
 def test_adapters_and_heads_are_what_is_trained_and_sent():
     folder = str(small_model(corpus, SMALL))
     workers = Workers(runners=1, worlds_per_runner=4, fragment_length=6)
-    objective = Ppo(epochs=1, minibatches=1, is_joint=False)
+    objective = Ppo(num_epochs=1, num_minibatches=1, is_joint=False)
     one = TeamAlgorithm(Plan(objective, workers, make_world, functools.partial(build, folder)))
     try:
         errors = [one.train()["policy/ratio_error"] for _ in range(2)]

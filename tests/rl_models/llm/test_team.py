@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import decision_mask, forward, select_worlds, to_batch
 from rl_models.fragment import Fragment
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING, message_of
+from rl_models.llm.narration import PHRASES, PROMPT
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.networks.speech import MESSAGES
+from rl_models.networks.speech import MESSAGES, narrated
+from rl_models.networks.texts import MissingTextsError
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -44,6 +47,18 @@ def stirred(form="sum", **changed):
     stir(language.message.values(), 0.03)  # little, so that what is said still depends on what is seen
     one.reset(3)
     return one
+
+
+def narrated_again(policy, batch, **changed):
+    """A batch whose agents are told what they see once more, some of it changed."""
+    obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith("obs/")}
+    found = narrated(policy.network, obs | changed)
+    return batch | {key if key.startswith("texts/") else f"obs/{key}": value for key, value in found.items()}
+
+
+def texts_of(fragment, key):
+    """Token ids at every place, without what is behind their ends."""
+    return [row[row != PADDING] for row in fragment.texts[key][fragment.obs[key].ravel()]]
 
 
 def error_at_first_update(objective, policy, fragment):
@@ -102,9 +117,9 @@ def test_the_learner_reads_the_messages_that_were_heard():
     fragment = one.collect()
     stir(one.policy.network.language.message.values(), 2.0, seed=4)
     assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
-    others = to_batch(fragment)
-    others[f"obs/{MESSAGES}"] = torch.full_like(others[f"obs/{MESSAGES}"], PADDING)
-    before, after = (forward(one.policy, batch).extras[ACTION_SCORES] for batch in (to_batch(fragment), others))
+    batch = to_batch(fragment)
+    others = narrated_again(one.policy, batch, **{MESSAGES: torch.full_like(batch[f"obs/{MESSAGES}"], PADDING)})
+    before, after = (forward(one.policy, each).extras[ACTION_SCORES] for each in (batch, others))
     assert float((before - after).detach().abs().max()) > 1e-3
 
 
@@ -120,7 +135,10 @@ def test_worlds_can_be_spread_over_collectors(form):
             found = (other.obs | other.steps | other.ends)[key]
             if key in ROUNDING:
                 np.testing.assert_allclose(value, found, atol=1e-5, err_msg=key)
-            elif key != "situation" or not by_row:  # rows of joined tables have other numbers
+            elif key in one.texts:  # rows of joined tables have other numbers
+                shown = zip(texts_of(one, key), texts_of(other, key), strict=True)
+                assert all(np.array_equal(own, others) for own, others in shown), key
+            elif key != "situation" or not by_row:
                 np.testing.assert_array_equal(value, found, err_msg=key)
 
 
@@ -128,6 +146,19 @@ def test_drawn_messages_follow_the_worlds_chance_and_greedy_ones_do_not():
     drawn, greedy = (stirred(form).collect().obs[MESSAGES] for form in ("drawn_messages", "word"))
     assert len(np.unique(drawn.reshape(-1, 8), axis=0)) > len(np.unique(greedy.reshape(-1, 8), axis=0))
     np.testing.assert_array_equal(stirred("drawn_messages").collect().obs[MESSAGES], drawn)
+
+
+def test_a_learner_asks_for_no_words():
+    """It reads the token ids that travel with the fragment, each text once."""
+    one = stirred(num_worlds=12)
+    fragment = one.collect()
+    for table in fragment.texts.values():
+        assert len(np.unique(table, axis=0)) == len(table)
+    assert len(fragment.texts[PROMPT]) < fragment.obs[PROMPT].size
+    learner = copy.copy(one.policy.network)
+    learner.narrator = None
+    one.policy.network = learner
+    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
 
 
 def test_each_agent_hears_the_others_in_order_and_never_itself():
@@ -139,11 +170,11 @@ def test_each_agent_hears_the_others_in_order_and_never_itself():
             heard.append((int(code[0]), tuple(heard_now)))
             return super().action_prompt(code, heard_now)
 
-    network._narrator = Listening()
+    network.narrator = Listening()
     obs = {key: torch.from_numpy(value)[:1, None] for key, value in one.world.observe().items()}
     obs[MESSAGES] = torch.from_numpy(network.writer.from_texts(["take zero", "take one", "take two"]))[None, None]
     obs["decides"][:] = True
-    one.policy(obs, {}, torch.zeros(1, 1, dtype=torch.bool))
+    one.policy(narrated(network, obs), {}, torch.zeros(1, 1, dtype=torch.bool))
     assert sorted(heard) == [
         (0, ("take one", "take two")),
         (1, ("take two", "take zero")),
@@ -181,7 +212,8 @@ def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
     network.settings = stirred().policy.network.settings
 
     def written(obs):
-        return network.speak({key: torch.from_numpy(seen)[:, None] for key, seen in obs.items()})[:, 0].numpy()
+        unheard = {key: torch.from_numpy(seen)[:, None] for key, seen in obs.items() if key != MESSAGES}
+        return network.speech().narrate(unheard)[MESSAGES][:, 0].numpy()
 
     assert fragment.steps["truncated"].sum(0).tolist() == [0, 0, 1, 1, 1]
     for world, final in enumerate(finals[:3]):
@@ -196,18 +228,18 @@ def test_shuffled_messages_are_empty_where_there_is_no_other_world():
 
 def test_messages_of_the_world_are_heard_instead_of_own_ones():
     one = stirred()
-    told = one.policy.network.writer.from_texts(["take the blue ball"])[0]
+    taught = one.policy.network.writer.from_texts(["take the blue ball"])[0]
 
     class Teacher(Hints):
         def _observe(self, rows):
             seen = super()._observe(rows)
-            return seen | {MESSAGES: np.broadcast_to(told, (*seen["decides"].shape, 8)).copy()}
+            return seen | {MESSAGES: np.broadcast_to(taught, (*seen["decides"].shape, 8)).copy()}
 
     other = collector(policy=one.policy)
     other.world = Teacher(3)
     other.world.observation_spec[MESSAGES] = None
     other.reset(0)
-    assert (other.collect().obs[MESSAGES] == told).all()
+    assert (other.collect().obs[MESSAGES] == taught).all()
 
 
 def test_without_messages_in_the_observation_the_team_speaks_for_itself():
@@ -215,10 +247,14 @@ def test_without_messages_in_the_observation_the_team_speaks_for_itself():
     one = stirred()
     fragment = one.collect()
     batch = select_worlds(to_batch(fragment), slice(0, 2))
-    bare = {key: value for key, value in batch.items() if key != f"obs/{MESSAGES}"}
+    added = {f"obs/{key}" for key in (MESSAGES, PROMPT, PHRASES)}
+    bare = {key: value for key, value in batch.items() if key not in added and not key.startswith("texts/")}
+    with pytest.raises(MissingTextsError, match="lack 'prompt'"):
+        forward(one.policy, bare)
     with torch.no_grad():
         torch.testing.assert_close(
-            forward(one.policy, bare).extras[ACTION_SCORES], forward(one.policy, batch).extras[ACTION_SCORES]
+            forward(one.policy, narrated_again(one.policy, bare)).extras[ACTION_SCORES],
+            forward(one.policy, batch).extras[ACTION_SCORES],
         )
 
 
@@ -236,9 +272,9 @@ def test_illegal_actions_are_neither_scored_nor_drawn():
 @pytest.mark.parametrize("learns", [True, False])
 def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     one = stirred()
-    batch = {
-        key: value[:, :1] for key, value in to_batch(one.collect()).items() if key.startswith(("obs/", "is_first"))
-    }
+    whole = to_batch(one.collect())
+    batch = {key: value[:, :1] for key, value in whole.items() if key.startswith(("obs/", "is_first"))}
+    batch |= {key: value for key, value in whole.items() if key.startswith("texts/")}
     batch["obs/decides"] = torch.zeros_like(batch["obs/decides"])
     computed = one.policy.network.moments.computed
     with torch.set_grad_enabled(learns):

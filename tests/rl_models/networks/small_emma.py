@@ -19,6 +19,11 @@ FORMS = {
 }
 
 
+def sizes(agents=1, symbols=17):
+    """Of MESSENGER's worlds."""
+    return EmmaSizes(agents, symbols, avatar_symbols=2, side=10)
+
+
 def words():
     """Learned word vectors for nine sentences of one to four words."""
     return WordEncoder(WORDS, Vocabulary.of(WORDS), 6)
@@ -35,7 +40,7 @@ def team(name, agents=1, encoder=words, shares_network=True, seed=0):
     config = FORMS[name]
     narrow = dataclasses.replace(config.network, features=7, channels=3, hidden_size=4)
     config = dataclasses.replace(config, network=narrow, shares_network=shares_network)
-    return emma_team(config, EmmaSizes(agents), ACTIONS, encoder, seed).double()
+    return emma_team(config, sizes(agents), ACTIONS, encoder, seed).double()
 
 
 def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):

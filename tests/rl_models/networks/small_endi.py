@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import torch
 
-from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
@@ -40,7 +40,7 @@ def team(backbone, agents=2, shares_network=True, **arguments):
         policy = divided_reading_team(config, small.sizes(agents), IS_ENTITY, small.ACTIONS)
     else:
         config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
-        policy = divided_emma_team(config, EmmaSizes(agents), small_emma.ACTIONS, small_emma.words)
+        policy = divided_emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words)
     return policy.double()
 
 
@@ -93,7 +93,7 @@ def team_for(place, shares_network=False, **arguments):
         is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
         return divided_reading_team(config, sizes, is_entity, place.action_spec)
     config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
-    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), side=SIDE)
+    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
 
     def build():
         return text_encoder(TextEncoderConfig("words", 10, folder=""), place.sentences, place.sentences)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rl_models.layers.sparse_convolution import SparseConvolution
-from rl_models.networks.emma_body import RELEASED, RELEASED_SYMBOLS, EmmaConfig, EmmaSizes
+from rl_models.networks.emma_body import RELEASED, EmmaConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
 from tests.rl_models.networks import slow_emma
@@ -18,6 +18,7 @@ from tests.rl_models.networks.small_emma import (
     gradients,
     observations,
     run,
+    sizes,
     team,
     weigh,
     words,
@@ -78,7 +79,7 @@ def test_occupied_cells_alone_give_what_all_cells_give_gradients_included(name, 
 def test_the_same_at_full_size_in_single_precision_to_a_hundred_thousandth(name):
     generator = torch.Generator().manual_seed(0)
     states = [torch.randn(9, 768, generator=generator) for _ in range(SENTENCES)]
-    policy = emma_team(FORMS[name], EmmaSizes(), ACTIONS, lambda: FrozenEncoder(states))
+    policy = emma_team(FORMS[name], sizes(), ACTIONS, lambda: FrozenEncoder(states))
     obs = observations(batch=1, time=4)
     output = run(policy, obs)
     logs, values = densely(policy, FORMS[name].network, obs)
@@ -105,9 +106,8 @@ def test_a_sparse_convolution_is_a_convolution_over_a_grid_that_is_empty_elsewhe
 # ------------------------------------------------------------------------------------------- sizes
 
 
-def of_published_width(config, symbols=RELEASED_SYMBOLS, **arguments):
-    sizes = EmmaSizes(symbols=symbols, **arguments)
-    return emma_team(config, sizes, ACTIONS, lambda: FrozenEncoder([torch.zeros(3, 768)]))
+def of_published_width(config, symbols=25, **arguments):
+    return emma_team(config, sizes(symbols=symbols, **arguments), ACTIONS, lambda: FrozenEncoder([torch.zeros(3, 768)]))
 
 
 def size(module):
@@ -124,7 +124,7 @@ def test_the_released_form_has_the_released_size():
 
 def test_a_hidden_layer_of_ones_own_and_rows_that_are_used_are_all_that_changes_its_size():
     assert size(of_published_width(EmmaTeamConfig(), symbols=17)) == 1_942_984 + 16_512 - 8 * 256
-    two_avatars = of_published_width(EmmaTeamConfig(), symbols=17, num_agents=2)
+    two_avatars = of_published_width(EmmaTeamConfig(), symbols=17, agents=2)
     assert size(two_avatars) == 1_942_984 + 16_512 - 6 * 256
 
 
@@ -225,7 +225,7 @@ def test_weights_come_from_the_seed_alone():
 
 def test_a_team_that_reads_without_a_text_encoder_is_refused():
     with pytest.raises(ValueError, match="text encoder"):
-        emma_team(EmmaTeamConfig(EmmaConfig()), EmmaSizes(), ACTIONS)
+        emma_team(EmmaTeamConfig(EmmaConfig()), sizes(), ACTIONS)
 
 
 # ------------------------------------------------------------------------------------------- texts

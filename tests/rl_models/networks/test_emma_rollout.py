@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
@@ -31,7 +32,7 @@ def world(num_worlds=6, stage=1, **arguments):
 def team(place, encoder="words", folder="", frames=3, **arguments):
     """A narrow team for a world."""
     config = EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
-    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), side=SIDE, moments=frames)
+    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
 
     def build():
         return text_encoder(TextEncoderConfig(encoder, 10, folder=str(folder)), place.sentences, place.sentences)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.division import division_probe
@@ -129,6 +130,7 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
     np.testing.assert_allclose(fragment.steps["final_values"][world_row, moment], values, atol=1e-5)
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize(("variant", "objective"), [(name, Ppo) for name in sorted(VARIANTS)] + [("endi_dis", Impala)])
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_every_variant_trains(backbone, agents, variant, objective):

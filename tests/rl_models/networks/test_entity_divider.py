@@ -5,7 +5,6 @@ import torch
 
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, TeamDivision, division_probe
 from rl_models.losses.grounding import GroundingLoss
-from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
 from rl_models.networks.entity_divider_emma import tracks
 from rl_models.networks.reading import Sizes
@@ -24,7 +23,7 @@ def plain(backbone, policy, agents=2):
     if backbone == "reading":
         one = reading_team(ReadingTeamConfig(READING.backbone), small.sizes(agents), small.ACTIONS)
     else:
-        sizes = EmmaSizes(agents)
+        sizes = small_emma.sizes(agents)
         one = emma_team(EmmaTeamConfig(EMMA.backbone), sizes, small_emma.ACTIONS, small_emma.words)
     one.load_state_dict({name: policy.state_dict()[name] for name in one.state_dict()})
     return one.double()

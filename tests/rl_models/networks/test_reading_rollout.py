@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from rl_envs.rtfm.world import Rtfm
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.networks.reading import Sizes

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.algorithms.objective import Ppo
+from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.teams.endi_team import silg_entities_team
 from rl_models.text.words import Vocabulary
 from rl_models.training.collector import Collector
-from tests.rl_models.networks.small_emma import ACTIONS, WORDS, observations
+from tests.rl_models.networks.small_emma import ACTIONS, WORDS, observations, sizes
 from tests.rl_models.networks.test_endi_rollout import ratio_error
 
 NARROW = SilgConfig(hidden_size=3, word_features=4, channels=(4, 3), features=5)
@@ -21,7 +21,7 @@ NARROW = SilgConfig(hidden_size=3, word_features=4, channels=(4, 3), features=5)
 
 def network(agents=2):
     torch.manual_seed(0)
-    return SilgEntities(NARROW, EmmaSizes(agents), WORDS, WORDS)
+    return SilgEntities(NARROW, sizes(agents), WORDS, WORDS)
 
 
 def shown(agents=2, **changes):
@@ -92,8 +92,8 @@ def test_other_words_make_another_policy_and_older_moments_do_not():
 @pytest.mark.parametrize("shares_network", [True, False])
 def test_rollout_equals_train(shares_network):
     place = Messenger(6, stage=3, num_agents=2, max_sentences_per_cell=2)
-    sizes = EmmaSizes(2, len(SYMBOLS), side=SIDE)
-    policy = silg_entities_team(NARROW, sizes, ACTIONS, (place.sentences, place.sentences), shares_network)
+    shown = EmmaSizes(2, len(SYMBOLS), len(AVATARS), SIDE)
+    policy = silg_entities_team(NARROW, shown, ACTIONS, (place.sentences, place.sentences), shares_network)
     collector = Collector(place, policy, 12)
     collector.reset(3)
     assert ratio_error(Ppo(is_joint=False), policy, collector.collect()) < 1e-5

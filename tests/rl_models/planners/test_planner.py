@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.briefing import Briefing
@@ -15,13 +14,12 @@ from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.transcript import Transcript
-from tests.rl_models.planners.kitchens import open_kitchen, texts
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tests.rl_models.planners.office import PostOffice, write
 
-DOMAIN = KitchenDomain(LAYOUTS["forced_coordination"], "forced_coordination")
-STATE = texts(open_kitchen("forced_coordination"))[0]
-PASS, WAIT = "bring an onion from the onion store to the middle counter", "wait at the middle counter"
-FETCH = "bring an onion from the middle counter to pot 0"
+DOMAIN = PostOffice()
+STATE = write(0, 0, 0, "not weighed", 2, 3)
+PASS, WAIT = "bring a letter from the sack to the counter", "wait at the counter"
+FETCH = "bring a letter from the counter to the box"
 
 
 class Model:
@@ -58,11 +56,11 @@ def test_the_rules_answer_as_text_that_passes_every_check():
         assert plan.by_rule == 0
 
 
-@pytest.mark.parametrize("wording", [f"{PASS}.", PASS.upper(), f"One chef: {PASS}", "1. " + PASS])
+@pytest.mark.parametrize("wording", [f"{PASS}.", PASS.upper(), f"One clerk: {PASS}", "1. " + PASS])
 def test_a_subgoal_may_be_worded_a_little_differently(wording):
-    model = Model(decomposition=[{"goal": "make  onion soup", "subgoals": [wording, WAIT]}])
+    model = Model(decomposition=[{"goal": "sort  the mail", "subgoals": [wording, WAIT]}])
     (plan,) = planner(model).plan([STATE])
-    assert (plan.goal, plan.subgoals) == ("make onion soup", (PASS, WAIT))
+    assert (plan.goal, plan.subgoals) == ("sort the mail", (PASS, WAIT))
     assert plan.told == (WAIT, PASS)
 
 
@@ -71,7 +69,7 @@ def test_a_subgoal_may_be_worded_a_little_differently(wording):
     [
         ({"goal": "g", "subgoals": [PASS]}, "it holds 1 sub-goals and 2 are wanted"),
         ({"goal": "g", "subgoals": [PASS, "fly to the moon"]}, "not one of the valid ones"),
-        ({"goal": "g", "subgoals": [PASS, "bring an onion to pot 0"]}, "not one of the valid ones"),
+        ({"goal": "g", "subgoals": [PASS, "bring a letter to the counter"]}, "not one of the valid ones"),
         ({"goal": "", "subgoals": [PASS, WAIT]}, "goal: string should have at least 1"),
         ({"goal": "g" * 300, "subgoals": [PASS, WAIT]}, "goal: string should have at most 200"),
         ({"goal": "g", "subgoals": [PASS] * 50}, "subgoals: list should have at most 8"),
@@ -103,7 +101,7 @@ def test_an_allocation_that_is_none_is_made_by_rule(numbers):
 
 
 def test_a_reply_gets_better_when_asked_again():
-    good = {"goal": "make onion soup", "subgoals": [PASS, WAIT]}
+    good = {"goal": "sort the mail", "subgoals": [PASS, WAIT]}
     model = Model(decomposition=[{"goal": "g", "subgoals": []}, good])
     one = planner(model)
     (plan,) = one.plan([STATE])
@@ -114,7 +112,7 @@ def fail(one, told, memory):
     """A plan that gives these sub-goals to these chefs, reflected upon."""
     from rl_models.planners.plans import Plan
 
-    plan = Plan(STATE, "make onion soup", told, (0, 1), told)
+    plan = Plan(STATE, "sort the mail", told, (0, 1), told)
     return one.reflect([plan], [(False, False)], [memory])[0]
 
 
@@ -139,7 +137,7 @@ def test_an_allocation_is_not_blamed_twice():
 
 def test_what_has_failed_is_shown_and_refused():
     memory = Memory()
-    same = {"goal": "make onion soup", "subgoals": [WAIT, PASS]}
+    same = {"goal": "sort the mail", "subgoals": [WAIT, PASS]}
     model = Model(fault=[{"phase": "decomposition"}], decomposition=[same])
     one = planner(model)
     better = fail(one, (PASS, WAIT), memory)
@@ -178,7 +176,7 @@ def test_as_many_examples_are_shown_as_asked_for(shots):
 
 
 def test_text_of_the_world_is_never_read_as_a_prompt():
-    briefing = Briefing("Cost: $situation ${goal} $$", ("pot",))
+    briefing = Briefing("Cost: $situation ${goal} $$", ("box",))
     model = Model()
     Planner(Caller(Asker(model, concurrency=1), "m"), DOMAIN, briefing).plan([STATE])
     assert "Cost: $situation ${goal} $$" in model.asked[0].messages[0].content
@@ -188,22 +186,22 @@ def test_text_of_the_world_is_never_read_as_a_prompt():
 
 
 def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
-    model = Model(goals=[{"lines": ["make onion soup", "Serve onion soup."]}, {"lines": ["keep ready"]}])
+    model = Model(goals=[{"lines": ["sort the mail", "Send the mail."]}, {"lines": ["keep ready"]}])
     goals = DepsGoals(Caller(Asker(model, concurrency=1), "m"), DOMAIN)
-    assert goals.goals([4], [STATE]) == ["make onion soup"]
+    assert goals.goals([4], [STATE]) == ["sort the mail"]
     goals.after_round(4, is_reached=True)
-    assert goals.goals([4], [STATE]) == ["serve onion soup"]
+    assert goals.goals([4], [STATE]) == ["send the mail"]
     assert len(model.of("goals")) == 1
     goals.after_round(4, is_reached=False)
     assert goals.goals([4], [STATE]) == ["keep ready"]
-    assert "Failed goal: serve onion soup." in model.of("goals")[1].messages[-1].content
+    assert "Failed goal: send the mail." in model.of("goals")[1].messages[-1].content
     goals.begin_episode(4)
     assert goals.goals([4], [STATE]) == ["keep ready"]
     assert "Failed goal: none." in model.of("goals")[2].messages[-1].content
 
 
 def test_deps_takes_no_goal_of_its_own_making():
-    model = Model(goals=[{"lines": ["burn the kitchen down"]}])
+    model = Model(goals=[{"lines": ["burn the office down"]}])
     caller = Caller(Asker(model, concurrency=1), "m")
     assert DepsGoals(caller, DOMAIN).goals([0], [STATE]) == [DOMAIN.goal_list(STATE, 1)[0]]
     assert caller.counts["fallback"] == 1
@@ -211,12 +209,12 @@ def test_deps_takes_no_goal_of_its_own_making():
 
 def test_plan4mc_searches_the_graph_of_skills():
     goals = Plan4McGoals(DOMAIN)
-    assert goals.goals([0], [STATE]) == ["make onion soup"]
-    cooking = STATE.replace("Pot 0 at row 0, column 3: empty", "Pot 0 at row 0, column 3: a soup that is done")
-    assert cooking != STATE
-    assert goals.goals([0], [cooking]) == ["prepare a dish"]
-    with_dish = cooking.replace("On the counters: nothing", "On the counters: a dish at row 2, column 2")
-    assert goals.goals([0], [with_dish]) == ["serve onion soup"]
+    assert goals.goals([0], [STATE]) == ["sort the mail"]
+    lying = STATE.replace("0 letters", "1 letters")
+    assert lying != STATE
+    assert goals.goals([0], [lying]) == ["weigh the mail"]
+    weighed = lying.replace("not weighed", "weighed")
+    assert goals.goals([0], [weighed]) == ["send the mail"]
     assert first_skill(DOMAIN.skills, frozenset(), frozenset({"never"})) is None
 
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.asker import Asker
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
@@ -21,9 +20,9 @@ from rl_models.planners.preparation import (
     without_doubles,
 )
 from rl_models.planners.transcript import Transcript
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tests.rl_models.planners.office import PostOffice
 
-DOMAIN = KitchenDomain(LAYOUTS["cramped_room"], "cramped_room")
+DOMAIN = PostOffice()
 PAPER = r"""
 \documentclass{article} % a comment
 \title{Not part of the text, this is the preamble}
@@ -32,19 +31,19 @@ PAPER = r"""
 Reinforcement learning \citep{someone2019} has been applied to many \textbf{hard} problems over the last years.
 
 \section{The game}
-% a pot of onions that nobody should read about in a comment
-Two chefs cook \emph{onion soup}. A chef must put three onions into a pot, and each pot then cooks for 20 steps.
-The soup is taken with a dish and carried to the hatch.
+% a sack of letters that nobody should read about in a comment
+Two clerks \emph{sort mail}. A clerk must put three letters on a counter, and each letter then waits for 20 steps.
+The parcel is taken from a sack and carried to the box.
 
-\begin{figure}\includegraphics{pot.png}\caption{The pot, the onion and the dish.}\end{figure}
+\begin{figure}\includegraphics{box.png}\caption{The box, the letter and the sack.}\end{figure}
 
-A dish can be taken from the dish store. The team gets a reward of 20\% more \footnote{no} when soup reaches the hatch.
+A letter can be taken from the sack. The team gets a reward of 20\% more \footnote{no} when a parcel reaches the box.
 
 Short one.
 
 Our method minimises the loss $\mathcal{L} = \sum_i l_i$ with gradient descent on eight machines for two days.
 \end{document}
-A pot and an onion after the end of the document are not read by anybody.
+A box and a letter after the end of the document are not read by anybody.
 """
 
 
@@ -56,26 +55,26 @@ def test_paragraphs_are_the_papers_prose():
     found = paragraphs(PAPER)
     assert len(found) == 4
     assert found[0].startswith("Reinforcement learning has been applied to many hard problems")
-    assert found[1].endswith("The soup is taken with a dish and carried to the hatch.")
-    assert found[2].endswith("The team gets a reward of 20% more when soup reaches the hatch.")
-    assert all(sign not in "".join(found) for sign in ("\\", "comment", "preamble", "pot.png", "after the end"))
+    assert found[1].endswith("The parcel is taken from a sack and carried to the box.")
+    assert found[2].endswith("The team gets a reward of 20% more when a parcel reaches the box.")
+    assert all(sign not in "".join(found) for sign in ("\\", "comment", "preamble", "box.png", "after the end"))
 
 
 def test_a_manual_holds_what_the_relevant_paragraphs_tell():
     asked = caller()
     found = paragraphs(PAPER)
-    assert relevant_paragraphs(asked, "Overcooked", found, ()) == found[1:3]
-    manual = write_manual(asked, "Overcooked", found, ())
-    assert "three onions into a pot" in manual
-    assert "dish store" in manual
+    assert relevant_paragraphs(asked, "the office", found, DOMAIN) == found[1:3]
+    manual = write_manual(asked, "the office", found, DOMAIN)
+    assert "three letters on a counter" in manual
+    assert "taken from the sack" in manual
     assert "gradient descent" not in manual
     assert len(manual.splitlines()) == len(set(manual.splitlines()))
     assert asked.counts["asked"] == 2 * 4 * len(RELEVANCE_QUESTIONS) + 2 * len(GAME_QUESTIONS) + 1
 
 
 def test_papers_about_something_else_are_an_error():
-    with pytest.raises(ValueError, match="none of 1 paragraphs tells how Overcooked is played"):
-        write_manual(caller(), "Overcooked", ["This paragraph is about the weather and nothing else at all."], ())
+    with pytest.raises(ValueError, match="none of 1 paragraphs tells how the office is played"):
+        write_manual(caller(), "the office", ["This paragraph is about the weather and nothing else at all."], DOMAIN)
 
 
 class Saying:
@@ -95,7 +94,7 @@ def test_one_yes_keeps_a_paragraph_and_each_question_is_asked():
             is_second = RELEVANCE_QUESTIONS[1] in request.messages[-1].content
             return ChatReply(json.dumps({"relevant": is_second and "soup" in request.messages[-1].content}))
 
-    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"], ()) == ["soup soup"]
+    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"], DOMAIN) == ["soup soup"]
 
 
 def test_rules_read_what_no_model_reads():
@@ -103,9 +102,9 @@ def test_rules_read_what_no_model_reads():
         def complete(self, request):
             return ChatFailure("no answer")
 
-    manual = write_manual(caller(Silent()), "Overcooked", paragraphs(PAPER), DOMAIN.objects)
-    assert manual == write_manual(caller(), "Overcooked", paragraphs(PAPER), ())
-    assert "three onions" in manual
+    manual = write_manual(caller(Silent()), "the office", paragraphs(PAPER), DOMAIN)
+    assert manual == write_manual(caller(), "the office", paragraphs(PAPER), DOMAIN)
+    assert "three letters" in manual
 
 
 def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):
@@ -121,12 +120,12 @@ SOURCE = '''
 import os
 os.remove("nothing")
 
-def take_soup(pot, dish):
-    """A soup from a pot into a dish."""
-    return pot
+def take_letter(counter, sack):
+    """A letter from the counter into a sack."""
+    return counter
 
-class Kitchen:
-    """Cells and chefs."""
+class Office:
+    """Cells and people."""
     def walkTo(self, cell):
         return cell
 '''
@@ -134,13 +133,13 @@ class Kitchen:
 
 def test_code_is_split_by_function_and_class_and_found_by_words():
     documents = split_source("a/b.py", SOURCE)
-    assert [one.name for one in documents] == ["a/b.py: take_soup", "a/b.py: Kitchen", "a/b.py: Kitchen.walkTo"]
+    assert [one.name for one in documents] == ["a/b.py: take_letter", "a/b.py: Office", "a/b.py: Office.walkTo"]
     index = CodeIndex(documents)
-    assert index.search("soup of a pot", 1)[0].name == "a/b.py: take_soup"
-    assert index.search("walk somewhere", 1)[0].name == "a/b.py: Kitchen.walkTo"
+    assert index.search("letter on a counter", 1)[0].name == "a/b.py: take_letter"
+    assert index.search("walk somewhere", 1)[0].name == "a/b.py: Office.walkTo"
     assert index.search("weather") == []
     assert split_source("c.py", "def broken(:") == []
-    assert CodeIndex(()).search("soup") == []
+    assert CodeIndex(()).search("letter") == []
 
 
 def test_rare_words_count_more_than_common_ones():
@@ -151,13 +150,13 @@ def test_rare_words_count_more_than_common_ones():
 def test_a_folder_is_indexed(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "x.py").write_text(SOURCE)
-    assert CodeIndex.of_folder(tmp_path).search("dish", 1)[0].name == "sub/x.py: take_soup"
+    assert CodeIndex.of_folder(tmp_path).search("sack", 1)[0].name == "sub/x.py: take_letter"
 
 
 def test_objects_come_from_the_manual_and_from_nowhere_else():
     assert set(extract_objects(caller(), DOMAIN, DOMAIN.manual)) == set(DOMAIN.objects)
-    assert extract_objects(caller(), DOMAIN, "A soup needs a pot.") == ("soup", "pot")
-    model = Saying(objects={"lines": ["pot", "flying saucer"]})
+    assert extract_objects(caller(), DOMAIN, "A sack holds a letter.") == ("sack", "letter")
+    model = Saying(objects={"lines": ["box", "flying saucer"]})
     assert extract_objects(caller(model), DOMAIN, DOMAIN.manual) == DOMAIN.objects
     assert len(model.asked) == 3
 
@@ -168,7 +167,7 @@ def test_a_state_is_translated_with_code_at_hand():
     model = Saying(translation={"sentence": "All is\nwell."})
     index = CodeIndex(split_source("k.py", SOURCE))
     assert Translator(caller(model), DOMAIN, DOMAIN.manual, index)([state]) == ["All is well."]
-    assert "def take_soup" in model.asked[0].messages[-1].content
+    assert "def take_letter" in model.asked[0].messages[-1].content
     planner = Planner(caller(), DOMAIN, translate=Translator(caller(model), DOMAIN, DOMAIN.manual, index))
     planner.plan([state])
     assert "Situation: All is well." in planner.caller.transcript.text
@@ -200,18 +199,18 @@ def test_seeds_share_no_states():
 def test_sub_goals_that_differ_are_no_doubles():
     planner = Planner(caller(), DOMAIN)
     told = [text for plan in planner.plan(DOMAIN.diverse_states(60, seed=1)) for text in plan.told]
-    assert set(without_doubles(caller(), told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
+    assert set(without_doubles(caller(), DOMAIN, told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
 
 
 def test_the_same_in_other_words_is_the_same():
-    texts = ["bring an onion to pot 0", "Bring the onion to pot 0.", "bring an onion to pot 1"]
-    assert groups(texts) == [[1, 2], [3]]
-    assert normalised("One chef: bring THE onion to pot 0.") == "bring onion pot 0"
-    assert without_doubles(caller(), texts) == [texts[0], texts[2]]
+    texts = ["bring a letter to box 0", "Bring the letter to box 0.", "bring a letter to box 1"]
+    assert groups(texts, DOMAIN.agents) == [[1, 2], [3]]
+    assert normalised("One clerk: bring THE letter to box 0.", DOMAIN.agents) == "bring letter box 0"
+    assert without_doubles(caller(), DOMAIN, texts) == [texts[0], texts[2]]
     model = Saying(groups={"groups": [[1], [2, 3]]})
-    assert without_doubles(caller(model), texts) == texts[:2]
+    assert without_doubles(caller(model), DOMAIN, texts) == texts[:2]
     wrong = Saying(groups={"groups": [[1], [2]]})
-    assert without_doubles(caller(wrong), texts) == [texts[0], texts[2]]
+    assert without_doubles(caller(wrong), DOMAIN, texts) == [texts[0], texts[2]]
 
 
 @pytest.mark.parametrize("stage", ["decomposition", "allocation", "fault", "goals", "objects", "groups", "code"])

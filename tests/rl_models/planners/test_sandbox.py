@@ -133,6 +133,7 @@ CONFINED = {
 }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", CONFINED)
 def test_what_passes_the_rules_is_confined_by_its_process(name):
     source, reason = CONFINED[name]
@@ -154,6 +155,7 @@ SYS = "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == 'Modu
 MODULES = f"{SYS}.modules"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "line",
     [
@@ -175,17 +177,20 @@ def test_even_code_that_broke_the_rules_reaches_nothing(monkeypatch, line):
         reward.evaluate([({}, {})])
 
 
+@pytest.mark.processes
 def test_the_walk_of_these_tests_reaches_what_it_attacks(monkeypatch):
     with unchecked(monkeypatch, body(f"return 'resource' in {MODULES} and 'posix' in {MODULES}")) as reward:
         assert reward.evaluate([({}, {})]) == [1]
 
 
+@pytest.mark.processes
 def test_even_code_that_broke_the_rules_sees_no_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with unchecked(monkeypatch, body(f"return b'OPENAI_API_KEY' in {MODULES}['posix'].environ")) as reward:
         assert reward.evaluate([({}, {})]) == [0]
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.getuid() != 0, reason="whoever is not root stays who they are")
 def test_even_code_that_broke_the_rules_is_nobody_where_root_starts_it(monkeypatch, tmp_path):
     own = tmp_path / "own"
@@ -202,21 +207,25 @@ def test_even_code_that_broke_the_rules_is_nobody_where_root_starts_it(monkeypat
     assert own.is_dir()
 
 
+@pytest.mark.processes
 def test_even_code_that_broke_the_rules_cannot_raise_its_limits(monkeypatch):
     source = body(f"{MODULES}['resource'].setrlimit({MODULES}['resource'].RLIMIT_NOFILE, (99, 99))", "return 1")
     with unchecked(monkeypatch, source) as reward, pytest.raises(RewardFailedError, match="it raised ValueError"):
         reward.evaluate([({}, {})])
 
 
+@pytest.mark.processes
 def test_a_process_that_hangs_is_killed(monkeypatch):
     monkeypatch.setattr("rl_models.planners.sandbox.process.check_source", lambda text: None)
     source = body(f"{MODULES}['signal'].pause()", "return 1")
-    reward = SandboxedReward(source, SandboxLimits(answer_seconds=0.5))
+    reward = SandboxedReward(source)
+    reward._limits = SandboxLimits(answer_seconds=0.5)
     with pytest.raises(RewardFailedError, match=r"did not answer within 0\.5"):
         reward.evaluate([({}, {})])
     assert reward._process.returncode is not None
 
 
+@pytest.mark.processes
 def test_a_process_that_nobody_closes_ends_with_whoever_started_it():
     reward = SandboxedReward(POT_FILLED)
     assert sandboxes() == {reward._process.pid}
@@ -225,17 +234,20 @@ def test_a_process_that_nobody_closes_ends_with_whoever_started_it():
     assert sandboxes() == set()
 
 
+@pytest.mark.processes
 def test_an_honest_function_gives_rewards():
     with SandboxedReward(POT_FILLED) as reward:
         assert reward.evaluate([*PAIRS.positive, *PAIRS.negative]) == [1, 1, 0, 0]
         assert reward.evaluate([PAIRS.negative[0]] * 1000) == [0] * 1000
 
 
+@pytest.mark.processes
 def test_an_honest_function_qualifies():
     result = qualify(POT_FILLED, PAIRS)
     assert (result.is_passed, result.precision, result.recall) == (True, 1.0, 1.0)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

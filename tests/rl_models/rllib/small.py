@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import Workers
 from tests.rl_models.training.small import cordial, rooms, team

@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+import ray
 import torch
 
-from rl_models.algorithms.objective import Impala
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.algorithms.impala import Impala
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
 from tests.rl_models.rllib.small import plan
 from tests.rl_models.rllib.test_algorithms import train_until_learned
@@ -33,7 +34,8 @@ def train_once(one):
     while not one.progress().updates:
         one.train()
         if manager := one._algorithm._aggregator_actor_manager:
-            manager.foreach_actor(lambda actor: None)  # answered after the batches before it
+            batches = list(manager._in_flight_req_to_actor_id)
+            ray.wait(batches, num_returns=len(batches))
 
 
 def test_the_first_update_is_that_of_a_learner_without_aggregator(impala):

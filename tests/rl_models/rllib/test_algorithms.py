@@ -10,11 +10,13 @@ import pytest
 import ray
 import torch
 
-from cluster.testing.listening import listeners
-from rl_models.algorithms.objective import Impala, Ppo
+from cluster.testing.processes import listeners
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.algorithms.ppo import Ppo
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
+from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.rllib.small import plan
 
 pytestmark = pytest.mark.usefixtures("ray_session")
@@ -54,11 +56,11 @@ def algorithm():
         one.close()
 
 
-def train_until_learned(one, env_steps, limit_seconds=60):
+def train_until_learned(one, env_steps):
     """Train until so many env steps were learned from; the last numbers logged."""
     row, start = {}, time.monotonic()
     while one.progress().env_steps < env_steps:
-        assert time.monotonic() - start < limit_seconds, f"stuck at {one.progress()}"
+        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {one.progress()}"
         row |= one.train()
     return row
 
@@ -176,7 +178,7 @@ def test_two_learners_of_uneven_shares_make_the_update_that_one_makes_and_stay_e
 
 
 def test_impalas_learners_stay_equal_and_each_gets_a_fragment_though_one_runner_plays(algorithm):
-    two = algorithm(Impala, learners=2, worlds=3, sums_losses=True)
+    two = algorithm(Impala, learners=2, worlds=3, loss_reduction="sum")
     before = weights(two)
     train_until_learned(two, 120)
     assert two.progress().env_steps % 60 == 0, "an update is of one fragment for each learner"

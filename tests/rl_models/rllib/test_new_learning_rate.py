@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.algorithms.ppo import Ppo
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Schedule
 from tests.rl_models.rllib.small import plan
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 import tree
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.fragment import Fragment
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
@@ -133,7 +134,7 @@ def fragments_of(number=1):
 @pytest.mark.parametrize("is_joint", [True, False])
 def test_rllibs_learner_does_exactly_what_ours_does(is_joint):
     """The same minibatches, losses and steps as in the loop without Ray."""
-    one = plan(Ppo, is_joint=is_joint, epochs=2, minibatches=2)
+    one = plan(Ppo, is_joint=is_joint, num_epochs=2, num_minibatches=2)
     learner = built(one)
     ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
     for fragment in fragments_of(2):
@@ -161,7 +162,7 @@ def test_a_learner_continues_where_its_training_state_was_taken():
 
 
 def test_the_learner_skips_a_step_whose_gradient_is_not_finite():
-    learner = built(plan(Ppo, epochs=1, minibatches=1))
+    learner = built(plan(Ppo, num_epochs=1, num_minibatches=1))
     good, bad = fragments_of(2)
     learner.update(episodes=[good])
     before = weights_of(learner)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.algorithms.small_qmix import objective, room_team, rooms

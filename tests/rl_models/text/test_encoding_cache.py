@@ -42,6 +42,7 @@ def write_many(folder, first):
         cache.add(batch(*(f"sentence {number} {place}" for place in range(3))))
 
 
+@pytest.mark.processes
 def test_processes_may_write_the_same_and_different_batches_at_once(tmp_path):
     """Two write the same 20 batches, a third 20 others of which half are the same."""
     context = multiprocessing.get_context("fork")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.schedule import Progress

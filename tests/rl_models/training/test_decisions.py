@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
@@ -32,7 +33,7 @@ def batch_of(decides, alive, values, terminated=False):
 
 
 def prepared(lambda_, **table):
-    objective = Ppo(gamma=GAMMA, lambda_=lambda_, standardises_advantages=False, is_joint=False)
+    objective = Ppo(gamma=GAMMA, gae_lambda=lambda_, normalize_advantages=False, is_joint=False)
     return objective.prepare(batch_of(**table))
 
 
@@ -73,7 +74,7 @@ def test_vtrace_values_lasting_actions_alike():
     batch = batch_of(**table)
     from rl_models.losses.returns import gae, vtrace
 
-    for objective in (Impala(gamma=GAMMA), Ppo(gamma=GAMMA, lambda_=1.0)):
+    for objective in (Impala(gamma=GAMMA), Ppo(gamma=GAMMA, gae_lambda=1.0)):
         steps, values = objective._steps(batch, batch["values"], batch["last_values"])
         targets, _ = vtrace(steps, values, torch.zeros_like(values))
         torch.testing.assert_close(targets, gae(steps, values, 1.0) + values)
@@ -106,7 +107,7 @@ IN_TURNS = {"decides": [[True, False, False, True], [False, False, True, True]],
 def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kind):
     """Two decisions: the first agent's is worth 1 + .9 * 2 + .81 * 4 + .729 * 10, the other one's 4 + .9 * 10."""
     table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
-    arguments = {"gamma": GAMMA, "is_joint": False} | ({"lambda_": 1.0} if kind is Ppo else {})
+    arguments = {"gamma": GAMMA, "is_joint": False} | ({"gae_lambda": 1.0} if kind is Ppo else {})
     found = loss_of(kind(**arguments, regressed="decisions"), table, value=0.0)
     first, second = 1 + 0.9 * 2 + 0.81 * 4 + 0.729 * 10, 4 + 0.9 * 10
     if kind is Impala:  # the value that follows the last step is the present one, here 0
@@ -116,7 +117,7 @@ def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kin
 
 def test_values_of_all_agents_are_learned_unless_an_objective_asks_for_decisions():
     table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
-    everybody = loss_of(Ppo(gamma=GAMMA, lambda_=1.0, is_joint=False), table, value=0.0)
+    everybody = loss_of(Ppo(gamma=GAMMA, gae_lambda=1.0, is_joint=False), table, value=0.0)
     targets = everybody.batch["value_targets"]
     torch.testing.assert_close(everybody.statistics["loss/value"], (targets**2).sum(-1).mean())
 

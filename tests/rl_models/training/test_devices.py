@@ -2,8 +2,8 @@
 
 import torch
 
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.cordial import CoordinationProbe
 from rl_models.policy import TeamOutput

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
@@ -60,10 +61,11 @@ def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths(ki
     assert statistics["policy/ratio_error"] < 1e-5
 
 
+@pytest.mark.learns
 def test_a_team_learns_where_to_go():
     collector = Collector(Errands(32, num_agents=2, gusts=0.0), factored_team(), 8)
     collector.reset(0)
-    objective = Ppo(gamma=0.95, minibatches=2, value_weight=0.125)
+    objective = Ppo(gamma=0.95, num_minibatches=2, value_coef=0.125)
     learner = Learner(collector.policy, objective, OptimiserSettings())
     first = collector.collect().steps["reward"].mean()
     for _ in range(40):

@@ -11,8 +11,9 @@ import torch
 
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.networks.tbone import TboneConfig
 from rl_models.schedule import Progress, Schedule
@@ -21,11 +22,11 @@ from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner, count_progress, minibatches, train
+from rl_models.training.loop import Learner, count_progress, train
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
-RMSPROP = OptimiserSettings(kind="rmsprop", betas=(0.9, 0.99), clip=0.5)
+RMSPROP = OptimiserSettings(optimiser="rmsprop", betas=(0.9, 0.99), max_grad_norm=0.5)
 
 
 def weights(policy):
@@ -46,7 +47,7 @@ def learner_of(one, objective, settings=ADAM, **arguments):
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
 @pytest.mark.parametrize("is_joint", [True, False])
-@pytest.mark.parametrize("kind", [partial(Ppo, epochs=2, minibatches=3), Impala])
+@pytest.mark.parametrize("kind", [partial(Ppo, num_epochs=2, num_minibatches=3), Impala])
 def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, components):
     one, objective = collector(components=components), kind(is_joint=is_joint)
     learner, before = learner_of(one, objective), weights(one.policy)
@@ -55,41 +56,41 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, 
     unmoved = [name for name, value in one.policy.state_dict().items() if torch.equal(value, before[name])]
     assert unmoved == []
     ended = int((fragment.steps["terminated"] | fragment.steps["truncated"]).sum())
-    updates = objective.epochs * objective.minibatches
+    updates = objective.num_epochs * objective.num_minibatches
     assert learner.progress == Progress(env_steps=6 * 16, episodes=ended, updates=updates)
     assert all(math.isfinite(value) for value in statistics.values())
     assert statistics["learner/skipped_update"] == 0
 
 
 def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
-    objective = Ppo(epochs=3, minibatches=2)
+    objective = Ppo(num_epochs=3, num_minibatches=2)
     batch = {"is_first": torch.zeros(30, 5), "world": torch.arange(30), "texts/x": torch.arange(2)}
-    parts = [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
+    parts = [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
     epochs = [parts[index] + parts[index + 1] for index in (0, 2, 4)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(30))] * 3
     assert len({tuple(epoch) for epoch in epochs}) == 3
-    assert parts == [part["world"].tolist() for part in minibatches(objective, batch, seed=0)]
-    assert all(len(part["texts/x"]) == 2 for part in minibatches(objective, batch, seed=0))
+    assert parts == [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
+    assert all(len(part["texts/x"]) == 2 for part in objective.minibatches(batch, seed=0))
 
 
 def test_every_update_shuffles_anew(monkeypatch):
-    orders = []
+    orders, plain = [], Ppo.minibatches
 
     def recorded(*arguments):
-        for part in minibatches(*arguments):
+        for part in plain(*arguments):
             orders.append(part["number"].tolist())
             yield part
 
-    monkeypatch.setattr("rl_models.training.loop.minibatches", recorded)
+    monkeypatch.setattr(Ppo, "minibatches", recorded)
     one = collector()
     fragment = one.collect()
     fragment.ends["number"] = np.arange(6)
-    learner = learner_of(one, Ppo(epochs=1, minibatches=2))
+    learner = learner_of(one, Ppo(num_epochs=1, num_minibatches=2))
     learner.update([fragment]), learner.update([fragment])
     assert orders[:2] != orders[2:]
 
 
-@pytest.mark.parametrize("objective", [Ppo(epochs=1, minibatches=1), Impala()])
+@pytest.mark.parametrize("objective", [Ppo(num_epochs=1, num_minibatches=1), Impala()])
 def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     one = collector()
     learner = learner_of(one, objective)
@@ -128,13 +129,14 @@ def save(path, learner, one):
     )
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("settings", [ADAM, RMSPROP])
 @pytest.mark.parametrize("kind", [Ppo, Impala])
 def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, settings, tmp_path):
     def fresh(seed):
         one = collector(seed=seed, components=3, needs_values=kind.needs_values)
         entropy = Schedule.linear(0.05, 0.0, 500)
-        objective = kind(entropy_weight=entropy, extra_losses=(cordial(one.world),))
+        objective = kind(entropy_coef=entropy, extra_losses=(cordial(one.world),))
         return one, learner_of(one, objective, settings)
 
     def turns(one, learner, number):
@@ -217,13 +219,14 @@ def coordination_return(policy, **game):
 
 
 OBJECTIVES = {
-    "ppo": Ppo(entropy_weight=Schedule.constant(0.003), epochs=2, minibatches=2),
-    "ppo_per_agent": Ppo(entropy_weight=Schedule.constant(0.003), epochs=2, minibatches=2, is_joint=False),
-    "impala": Impala(entropy_weight=Schedule.constant(0.003)),
-    "impala_per_agent": Impala(entropy_weight=Schedule.constant(0.003), is_joint=False),
+    "ppo": Ppo(entropy_coef=Schedule.constant(0.003), num_epochs=2, num_minibatches=2),
+    "ppo_per_agent": Ppo(entropy_coef=Schedule.constant(0.003), num_epochs=2, num_minibatches=2, is_joint=False),
+    "impala": Impala(entropy_coef=Schedule.constant(0.003)),
+    "impala_per_agent": Impala(entropy_coef=Schedule.constant(0.003), is_joint=False),
 }
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize(("name", "components"), [*((name, 3) for name in OBJECTIVES), ("impala", 1)])
 def test_a_team_learns_to_choose_alike(name, components):
     objective, game = OBJECTIVES[name], {"num_agents": 2, "num_actions": 4}
@@ -273,20 +276,21 @@ class Recall(Walks):
         return {"right": self.state["cell"][rows].mean(1)}
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize(
-    ("objective", "learning_rate", "entropy_weight"),
+    ("objective", "learning_rate", "entropy_coef"),
     [
-        pytest.param(Ppo(gamma=0.9, minibatches=2, value_weight=0.125), 1e-2, 0.01, id="ppo"),
-        pytest.param(Impala(gamma=0.9, value_weight=0.125), 5e-3, 0.03, id="impala"),
+        pytest.param(Ppo(gamma=0.9, num_minibatches=2, value_coef=0.125), 1e-2, 0.01, id="ppo"),
+        pytest.param(Impala(gamma=0.9, value_coef=0.125), 5e-3, 0.03, id="impala"),
     ],
 )
-def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_weight):
+def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_coef):
     """Without memory and messages each agent is right once in three times."""
     network = TboneConfig(cell_features=4, channels=(2, 2, 4, 8), agent_features=4, hidden_size=32, message_features=8)
     policy = tbone_team(TboneTeamConfig(network, 3), 2, (4, 15, 15), 3, seed=1)
     one = Collector(Recall(64), policy, 4, objective.needs_values)
     one.reset(0)
-    objective = dataclasses.replace(objective, entropy_weight=Schedule.constant(entropy_weight))
+    objective = dataclasses.replace(objective, entropy_coef=Schedule.constant(entropy_coef))
     learner = learner_of(one, objective, OptimiserSettings(learning_rate=Schedule.constant(learning_rate)))
     for _ in range(15):
         train(one, learner, learner.progress.env_steps + 2048)

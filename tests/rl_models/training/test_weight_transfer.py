@@ -101,7 +101,7 @@ def test_a_pattern_that_names_nothing_is_refused_with_the_nearest_names():
 
 
 @pytest.mark.parametrize(
-    "settings", [OptimiserSettings(amsgrad=True), OptimiserSettings(kind="rmsprop")], ids=["amsgrad", "rmsprop"]
+    "settings", [OptimiserSettings(amsgrad=True), OptimiserSettings(optimiser="rmsprop")], ids=["amsgrad", "rmsprop"]
 )
 def test_the_optimisers_state_follows_the_names_of_parameters_taken_whole(settings):
     old, new = Team(), Team(words=5, extra=True)
@@ -143,7 +143,7 @@ def test_nothing_to_train_or_to_freeze_is_refused(patterns, sentence):
 
 
 @pytest.mark.parametrize(
-    "settings", [OptimiserSettings(amsgrad=True), OptimiserSettings(kind="rmsprop")], ids=["amsgrad", "rmsprop"]
+    "settings", [OptimiserSettings(amsgrad=True), OptimiserSettings(optimiser="rmsprop")], ids=["amsgrad", "rmsprop"]
 )
 def test_no_optimiser_touches_what_is_frozen(settings):
     policy = FrozenBuild(Team, ("layer.*",))()

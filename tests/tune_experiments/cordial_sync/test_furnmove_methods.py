@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from rl_envs.furnmove.start_file import save_starts
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.losses import cordial as coordination
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.cordial_sync.config import LearnerSettings
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.methods import METHODS, method_of
@@ -56,7 +57,7 @@ def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method
 @pytest.mark.parametrize("is_joint", [True, False])
 @pytest.mark.parametrize("agents", [2, 3])
 def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, is_joint, agents):
-    learner = LearnerSettings(algorithm=algorithm, is_joint=is_joint)
+    learner = ActorCriticConfig(algorithm=algorithm, is_joint=is_joint)
     config = dataclasses.replace(TINY, learner=learner, num_agents=agents)
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     statistics, _ = one_update(config, method)
@@ -82,7 +83,7 @@ def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared
     )
     for agents in (2, 3):
         config = dataclasses.replace(TINY, num_agents=agents)
-        weights = {method: plan(config, method, 0).objective.value_weight for method in ("central", "marginal")}
+        weights = {method: plan(config, method, 0).objective.value_coef for method in ("central", "marginal")}
         assert weights["central"] == agents * weights["marginal"]
 
 
@@ -106,16 +107,16 @@ def test_the_paper_preset_has_the_authors_networks(presets, method, count):
 def test_the_authors_constants(preset):
     trial = plan(PRESETS[preset], "sync_13_cordial", 0)
     objective, optimiser = trial.objective, trial.optimiser
-    assert (objective.gamma, objective.value_weight, objective.is_joint) == (0.99, 0.25, False)
+    assert (objective.gamma, objective.value_coef, objective.is_joint) == (0.99, 0.25, False)
     assert (objective.clip_rho, objective.clip_c) == (1, 1)
-    assert (optimiser.kind, optimiser.epsilon, optimiser.amsgrad) == ("adam", 1e-3, True)
-    assert (optimiser.clip, optimiser.clip_by, optimiser.betas) == (3, "largest", (0.9, 0.999))
+    assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.amsgrad) == ("adam", 1e-3, True)
+    assert (optimiser.max_grad_norm, optimiser.grad_clip_by, optimiser.betas) == (3, "largest", (0.9, 0.999))
     rates = {optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 10**6, 10**9)}
     assert rates == {1e-4}
     (cordial,) = objective.extra_losses
     betas = [cordial.beta.at(Progress(episodes=episodes)) for episodes in (0, 2_500, 4_950, 10**6)]
     np.testing.assert_allclose(betas, [1.0, 0.5, 0.01, 0.01], atol=1e-12)
-    assert plan(PRESETS[preset], "marginal", 0).objective.entropy_weight.at(Progress()) == 0.01
+    assert plan(PRESETS[preset], "marginal", 0).objective.entropy_coef.at(Progress()) == 0.01
     assert trial.workers.fragment_length == 50
     assert not PRESETS[preset].bootstrap_at_limit
 

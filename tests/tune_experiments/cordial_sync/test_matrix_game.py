@@ -101,6 +101,7 @@ def test_starts_differ_and_end_nowhere_near_the_optimum():
 # ------------------------------------------------------------------------------------------ learning
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("seed", [0])
 def test_marginal_teams_learn_the_best_product(tmp_path, seed):
     results, rows = train(tmp_path, LAPTOP, "marginal", seed)
@@ -113,6 +114,7 @@ def test_marginal_teams_learn_the_best_product(tmp_path, seed):
     assert [row["env_steps"] for row in rows] == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("seed", [0])
 def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
     results, rows = train(tmp_path, LAPTOP, "sync", seed)
@@ -175,5 +177,5 @@ def test_all_that_is_annealed_ends_with_the_budget(config):
         made = plan(config, method, 0)
         end = Progress(env_steps=config.budget_env_steps)
         assert made.optimiser.learning_rate.at(end) == pytest.approx(config.final_learning_rate)
-        assert made.objective.entropy_weight.at(end) == 0
+        assert made.objective.entropy_coef.at(end) == 0
         assert made.optimiser.learning_rate.at(Progress()) == config.learning_rate

@@ -10,7 +10,7 @@ from rl_envs.rtfm.stages import STAGES
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider_emma import DividedEmma
 from rl_models.networks.noise import NOISE
-from rl_models.rllib.algorithm import TeamAlgorithm
+from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS, divides
 from rl_models.training.collector import Collector
@@ -23,7 +23,6 @@ from tune_experiments.endi.division_table import CLAIM
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
-from tune_experiments.experiment.curriculum import stages_of
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.config import make_world
@@ -61,9 +60,10 @@ def untrained(experiment, config, row, stage=0):
 # ---------------------------------------------------------------------------------------------- how rows are trained
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("row", MESSENGER_ROWS)
 def test_every_row_of_messenger_learns_with_its_own_losses(row):
-    trial = stages_of(MESSENGER.plan(smoke(MESSENGER), row, 0))[-1].plan
+    trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[-1].plan
     assert not trial.objective.is_joint
     told = one_update(trial)
     assert np.isfinite(float(told["loss/total"]))
@@ -72,9 +72,10 @@ def test_every_row_of_messenger_learns_with_its_own_losses(row):
     assert ("loss/agent_modelling" in told) == (row.startswith("endi_") and row != "endi_sup")
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("row", RTFM_ROWS)
 def test_every_row_of_rtfm_learns_with_its_own_losses(row):
-    trial = stages_of(RTFM.plan(smoke(RTFM), row, 0))[-1].plan
+    trial = RTFM.plan(smoke(RTFM), row, 0).stages[-1].plan
     assert not trial.objective.is_joint
     told = one_update(trial)
     assert np.isfinite(float(told["loss/total"]))
@@ -86,7 +87,7 @@ def test_every_row_of_rtfm_learns_with_its_own_losses(row):
 def test_agents_share_nothing_unless_asked(experiment):
     def parameters(**settings):
         config = smoke(experiment, division=DivisionSettings(**settings))
-        policy = stages_of(experiment.plan(config, "endi_dis", 0))[0].plan.build_policy()
+        policy = experiment.plan(config, "endi_dis", 0).stages[0].plan.build_policy()
         return sum(weights.numel() for weights in policy.parameters())
 
     assert parameters() == 2 * parameters(shares_network=True)
@@ -112,9 +113,9 @@ def test_the_grounding_loss_weighs_for_an_agent_what_it_weighs_for_one_alone():
 
 def test_weights_are_chosen_by_validation_or_the_last_ones():
     config = smoke(MESSENGER)
-    assert {one.plan.chosen_by for one in stages_of(MESSENGER.plan(config, "emma", 0))} == {"win_rate"}
+    assert {one.plan.chosen_by for one in MESSENGER.plan(config, "emma", 0).stages} == {"win_rate"}
     last = dataclasses.replace(config, weights="last")
-    assert {one.plan.chosen_by for one in stages_of(MESSENGER.plan(last, "emma", 0))} == {None}
+    assert {one.plan.chosen_by for one in MESSENGER.plan(last, "emma", 0).stages} == {None}
 
 
 def test_attention_of_all_agents_is_frozen_after_the_first_stage_where_that_is_asked_for():
@@ -155,7 +156,7 @@ def test_the_papers_learning_rate_would_be_nothing_after_100_million_steps_which
 
     def ends(preset):
         config = dataclasses.replace(RTFM.presets[preset], stages=(1, 2))
-        return [one.plan.optimiser.learning_rate.points[-1] for one in stages_of(RTFM.plan(config, "endi_dis", 0))]
+        return [one.plan.optimiser.learning_rate.points[-1] for one in RTFM.plan(config, "endi_dis", 0).stages]
 
     assert ends("paper") == [(15_000_000, pytest.approx(0.85 * 0.005)), (50_000_000, pytest.approx(0.5 * 0.005))]
     assert [rate for _, rate in ends("laptop")] == [pytest.approx(0.1 * 0.002)] * 2
@@ -189,14 +190,19 @@ def test_every_weight_is_handed_from_stage_to_stage(script, preset):
 def test_the_reference_preset_has_the_released_constants():
     for one in MESSENGER.plan(dataclasses.replace(MESSENGER.presets["reference"]), "endi_dis", 0).stages:
         objective, workers = one.plan.objective, one.plan.workers
-        assert (objective.clip, objective.epochs, objective.minibatches, objective.lambda_) == (0.1, 4, 1, 1.0)
-        assert (objective.gamma, objective.value_weight) == (0.99, 0.5)
+        assert (objective.clip_range, objective.num_epochs, objective.num_minibatches, objective.gae_lambda) == (
+            0.1,
+            4,
+            1,
+            1.0,
+        )
+        assert (objective.gamma, objective.value_coef) == (0.99, 0.5)
         assert workers.worlds_per_runner * workers.fragment_length == 64
 
 
 def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
     """And nothing of RLlib's own beside it."""
-    algorithm = TeamAlgorithm(stages_of(RTFM.plan(smoke(RTFM), "endi_dis", 0))[0].plan)
+    algorithm = TeamAlgorithm(RTFM.plan(smoke(RTFM), "endi_dis", 0).stages[0].plan)
     try:
         row = algorithm.train()
     finally:

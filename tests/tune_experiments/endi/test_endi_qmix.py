@@ -13,7 +13,6 @@ from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.endi.rtfm_evaluation import columns
-from tune_experiments.experiment.curriculum import stages_of
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy
@@ -28,7 +27,7 @@ def config(preset="smoke", **changes):
 
 
 def plan_of(one, seed=0):
-    return stages_of(RTFM.plan(one, "qmix", seed))[-1].plan
+    return RTFM.plan(one, "qmix", seed).stages[-1].plan
 
 
 def local(plan):
@@ -51,24 +50,25 @@ def test_it_is_qmix_in_the_first_stage_without_distractors(preset):
 
 def test_the_papers_preset_has_its_published_constants():
     plan = plan_of(config("paper"))
-    assert (plan.objective.fragments, plan.objective.capacity, plan.objective.target_every_updates) == (32, 5000, 200)
+    assert (plan.objective.batch_size, plan.objective.buffer_size) == (32, 5000)
+    assert plan.objective.update_target_every_updates == 200
     assert plan.objective.epsilon.points == ((0, 1.0), (50_000, 0.05))
     optimiser = plan.optimiser
-    assert (optimiser.kind, optimiser.betas[1]) == ("rmsprop", 0.99)
+    assert (optimiser.optimiser, optimiser.betas[1]) == ("rmsprop", 0.99)
     assert {rate for _, rate in optimiser.learning_rate.points} == {5e-4}
 
 
 def test_it_updates_as_often_as_env_steps_say():
-    one = config(qmix=QmixSettings(env_steps_per_update=32))
+    one = config(qmix=QmixSettings(train_every_env_steps=32))
     assert (one.workers.worlds_per_runner, one.workers.fragment_length) == (16, 8)
-    assert plan_of(one).objective.updates == 4
-    assert plan_of(config(qmix=QmixSettings(env_steps_per_update=10_000))).objective.updates == 1
+    assert plan_of(one).objective.gradient_steps == 4
+    assert plan_of(config(qmix=QmixSettings(train_every_env_steps=10_000))).objective.gradient_steps == 1
 
 
 def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, monkeypatch):
     """Through the trial's own machinery: log, validation, checkpoint with the replay, tests in every column."""
-    one = config(qmix=QmixSettings(hidden_size=8, cell_features=(8, 8), epsilon_env_steps=128))
-    monkeypatch.setattr("tune_experiments.run.trial._rllib_algorithm", local)
+    one = config(qmix=QmixSettings(hidden_size=8, cell_features=(8, 8), exploration_env_steps=128))
+    monkeypatch.setattr("rl_models.rllib.team_algorithm.TeamAlgorithm", local)
     Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
     checkpoint = load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints"))
     assert len(checkpoint.tensors["replay"]["reward"]) == 16
@@ -84,7 +84,7 @@ def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, 
 
 
 def test_numbers_that_no_run_can_have_are_refused_by_their_flag():
-    with pytest.raises(UserError, match=r"--qmix\.fragments must be at least 1"):
-        config(qmix=QmixSettings(fragments=0))
-    with pytest.raises(UserError, match=r"--qmix\.final-epsilon must be between 0 and 1"):
-        config(qmix=QmixSettings(final_epsilon=1.5))
+    with pytest.raises(UserError, match=r"--qmix\.batch-size must be at least 1"):
+        config(qmix=QmixSettings(batch_size=0))
+    with pytest.raises(UserError, match=r"--qmix\.exploration-final-epsilon must be between 0 and 1"):
+        config(qmix=QmixSettings(exploration_final_epsilon=1.5))

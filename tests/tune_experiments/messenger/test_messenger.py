@@ -67,11 +67,16 @@ def test_the_reference_preset_has_the_released_constants():
     assert [stage.plan.budget_env_steps for stage in stages] == [30_000_000, 50_000_000, 50_000_000]
     for trial in (stage.plan for stage in stages):
         objective, optimiser, workers = trial.objective, trial.optimiser, trial.workers
-        assert (objective.clip, objective.epochs, objective.minibatches, objective.lambda_) == (0.1, 4, 1, 1.0)
+        assert (objective.clip_range, objective.num_epochs, objective.num_minibatches, objective.gae_lambda) == (
+            0.1,
+            4,
+            1,
+            1.0,
+        )
         for moment in (Progress(), Progress(env_steps=trial.budget_env_steps)):
             assert optimiser.learning_rate.at(moment) == pytest.approx(5e-5)
-            assert objective.entropy_weight.at(moment) == pytest.approx(0.01)
-        assert objective.value_weight == 0.5
+            assert objective.entropy_coef.at(moment) == pytest.approx(0.01)
+        assert objective.value_coef == 0.5
         assert workers.worlds_per_runner * workers.fragment_length == 64
 
 
@@ -86,7 +91,7 @@ def test_the_reference_preset_has_the_released_network_but_for_symbols_that_no_w
 def test_the_paper_preset_learns_from_4096_env_steps_in_minibatches_of_256():
     trial = plan(PRESETS["paper"], "emma", 0).stages[0].plan
     update = trial.workers.runners * trial.workers.worlds_per_runner * trial.workers.fragment_length
-    assert (update, update // trial.objective.minibatches) == (4096, 256)
+    assert (update, update // trial.objective.num_minibatches) == (4096, 256)
 
 
 def test_attention_is_frozen_after_the_first_stage_where_that_is_asked_for():
@@ -222,7 +227,7 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
         ({"stages": (2, 1)}, "--stages must be some of 1, 2, 3 in this order"),
         ({"stages": (1, 4)}, "--stages must be some of 1, 2, 3"),
         ({"stages": ()}, "--stages must be one or more"),
-        ({"validations": 0}, "--validations must be at least 1, not 0"),
+        ({"validate_every_env_steps": 0}, "--validate-every-env-steps must be at least 1, not 0"),
         ({"max_sentences_per_cell": 0}, "--max-sentences-per-cell must be at least 1"),
     ],
 )

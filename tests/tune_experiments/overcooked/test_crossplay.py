@@ -122,7 +122,7 @@ def test_markdown_says_own_pairs_beside_the_others():
 
 def test_what_cannot_meet_is_refused_in_one_sentence(tmp_path, capsys):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}], config=SHORT)
-    ring = dataclasses.replace(SHORT, layout="coordination_ring")
+    ring = dataclasses.replace(SHORT, task="coordination_ring")
     other = write_run(tmp_path / "ring", [{5: self_play_team(ring, 0)}], config=ring)
     told = tmp_path / "told"
     team = sama_plan(SAMA, "sama-cramped_room", 0).build_policy()

@@ -186,7 +186,7 @@ def test_half_way_is_where_the_reward_was_nearest_to_half_of_the_last():
 
 
 def test_a_population_that_cannot_be_is_refused_in_one_sentence(tmp_path):
-    ring = dataclasses.replace(SMOKE, layout="coordination_ring", population=str(population(tmp_path)))
+    ring = dataclasses.replace(SMOKE, task="coordination_ring", population=str(population(tmp_path)))
     empty = write_run(tmp_path / "empty", [{}])
     for config, said in (
         (SMOKE, "name them with --population RUN"),
@@ -203,7 +203,8 @@ def test_a_population_that_cannot_be_is_refused_in_one_sentence(tmp_path):
 
 def test_fcp_learns_beside_a_trained_population_and_meets_it_in_cross_play(ray_session, tmp_path):
     experiment, runs = find_experiment("overcooked_selfplay"), [tmp_path / "population", tmp_path / "fcp"]
-    words = ["--preset", "smoke", "--checkpoints", "4", "--validations", "4", "--test-episodes", "2", "--out"]
+    intervals = ["--checkpoint-every-env-steps", "400", "--validate-every-env-steps", "400"]
+    words = ["--preset", "smoke", *intervals, "--test-episodes", "2", "--out"]
     assert main(experiment, [*words, str(runs[0]), "--methods", "selfplay"]) == 0
     kept = sorted(path.name for path in runs[0].glob("trials/selfplay-seed0/checkpoints/*"))
     assert len(kept) >= 4, "the levels of skill are chosen among all checkpoints"

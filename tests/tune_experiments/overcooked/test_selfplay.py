@@ -40,7 +40,7 @@ def fragment_of(trial, worlds=4, length=10):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     for method in LAPTOP.methods:
-        trial = plan(dataclasses.replace(SMOKE, layout=layout), method, 0)
+        trial = plan(dataclasses.replace(SMOKE, task=layout), method, 0)
         policy, fragment = fragment_of(trial)
         before = {name: weights.clone() for name, weights in policy.named_parameters()}
         told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
@@ -50,7 +50,7 @@ def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_learning_sees_the_probabilities_that_acting_drew_with(layout):
-    trial = plan(dataclasses.replace(LAPTOP, layout=layout, max_episode_steps=7), "selfplay", 3)
+    trial = plan(dataclasses.replace(LAPTOP, task=layout, max_episode_steps=7), "selfplay", 3)
     policy, fragment = fragment_of(trial)
     batch = to_batch(fragment)
     assert batch["truncated"].any()
@@ -126,13 +126,17 @@ def test_shaping_ends_at_its_share_of_the_budget_of_all_worlds_together():
 def test_the_paper_preset_makes_600_updates_of_12000_env_steps_in_minibatches_of_2000():
     trial = plan(PAPER, "selfplay", 0)
     update = trial.workers.worlds_per_runner * trial.workers.fragment_length
-    assert (update, update // trial.objective.minibatches, trial.objective.epochs) == (12_000, 2_000, 8)
+    assert (update, update // trial.objective.num_minibatches, trial.objective.num_epochs) == (12_000, 2_000, 8)
     assert trial.budget_env_steps == 600 * update
     objective, rate = trial.objective, trial.optimiser.learning_rate
     assert 1.6e-4 <= rate.at(Progress()) == rate.at(Progress(env_steps=10**7)) <= 2.8e-4
-    assert 0.07 <= objective.clip <= 0.26 and 0.964 <= objective.gamma <= 0.978 and 0.5 <= objective.lambda_ <= 0.6
-    assert 0.009 <= objective.value_weight <= 0.022 and not objective.is_joint
-    bonus = [objective.entropy_weight.at(Progress(env_steps=steps)) for steps in (0, 150_000, 300_000, 10**6)]
+    assert (
+        0.07 <= objective.clip_range <= 0.26
+        and 0.964 <= objective.gamma <= 0.978
+        and 0.5 <= objective.gae_lambda <= 0.6
+    )
+    assert 0.009 <= objective.value_coef <= 0.022 and not objective.is_joint
+    bonus = [objective.entropy_coef.at(Progress(env_steps=steps)) for steps in (0, 150_000, 300_000, 10**6)]
     assert bonus == pytest.approx([0.2, 0.15, 0.1, 0.1])
 
 
@@ -200,9 +204,9 @@ def test_departures_say_what_is_not_as_published():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"layout": "counter_circuit"}, "--layout must be one of cramped_room, .*, not 'counter_circuit'"),
+        ({"task": "counter_circuit"}, "--task must be one of cramped_room, .*, not 'counter_circuit'"),
         ({"methods": ()}, "--methods must be one or more"),
-        ({"network": GridCnnConfig(hidden_sizes=())}, "--network.hidden-sizes must be one or more widths"),
+        ({"network": GridCnnConfig(hidden_sizes=())}, "--network.hidden_size-sizes must be one or more widths"),
         ({"network": GridCnnConfig(first_kernel=4)}, "--network.first-kernel must be an odd number, not 4"),
         ({"test_episodes": 0}, "--test-episodes must be at least 1"),
     ],

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import save_checkpoint
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.experiment.config_json import config_to_json
@@ -61,8 +62,8 @@ def stage(sync):
     loaded = load_policy(sync)
     world = loaded.experiment.test_world(loaded.config, 1)
 
-    def start(checkpoint=sync, patience_seconds=120.0):
-        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, patience_seconds)
+    def start(checkpoint=sync):
+        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, PATIENCE_SECONDS)
 
     return world, world.reset(SEED), start
 
@@ -78,6 +79,7 @@ def is_alive(pid):
 SYNC = "each tells each other agent {} bytes, in 2 messages"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("experiment", "method", "agents", "rounds", "exchanged"),
     [
@@ -103,6 +105,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
 
 
+@pytest.mark.processes
 def test_play_tells_the_same_chosen_episode_with_and_without_the_flag(sync, capsys):
     assert after_training(["play", str(sync)]) == 0
     together = capsys.readouterr().out.splitlines()
@@ -114,7 +117,7 @@ def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
     pipes = [{}, {}, {}]
     for one, other in itertools.combinations(range(3), 2):
         pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
-    talks = [Talk(agent, pipes[agent], 10.0) for agent in range(3)]
+    talks = [Talk(agent, pipes[agent], PATIENCE_SECONDS) for agent in range(3)]
     said = [torch.full((1, 1, 4), float(agent)) for agent in range(3)]
     with ThreadPoolExecutor(3) as threads:
         heard = list(threads.map(lambda talk, message: talk.exchange(message), talks, said))
@@ -153,6 +156,7 @@ def sockets(pid):
     return {link for link in links if link.startswith("socket:")}
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux which files a process holds")
 def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_between_agents(stage):
     world, obs, start = stage
@@ -176,6 +180,7 @@ def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_betw
     assert len(ours.union(*theirs)) == 6, "no end has two owners"
 
 
+@pytest.mark.processes
 def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage):
     """The sentence names the one that died, although the others find it out first and leave."""
     _, obs, start = stage
@@ -188,6 +193,7 @@ def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage
     assert not any(is_alive(process.pid) for process in team.processes)
 
 
+@pytest.mark.processes
 def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest(stage):
     _, obs, start = stage
     with start() as team:
@@ -199,6 +205,7 @@ def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest
     assert not any(is_alive(process.pid) for process in team.processes)
 
 
+@pytest.mark.processes
 def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     _, obs, start = stage
     with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="is no checkpoint dir") as told:
@@ -222,6 +229,7 @@ def test_a_team_without_parts_is_refused_in_a_sentence(experiment, method, team,
     assert said.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_control_c_leaves_nobody_behind(sync):
     """Pressed while the processes start: everybody in the terminal gets it."""
     command = [sys.executable, "-m", "tune_experiments", "play", str(sync), "--decentralised"]
@@ -230,13 +238,10 @@ def test_control_c_leaves_nobody_behind(sync):
     with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=hears, **pipes) as run:
         assert run.stdout.readline().startswith("2 processes")
         os.killpg(run.pid, signal.SIGINT)
-        _, complaints = run.communicate(timeout=60)
+        _, complaints = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 130
     assert complaints == "interrupted\n"
-    deadline = time.monotonic() + 30
-    while group_is_alive(run.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not group_is_alive(run.pid)
+    wait_until(lambda: not group_is_alive(run.pid), PATIENCE_SECONDS, "somebody was left behind")
 
 
 def group_is_alive(group):

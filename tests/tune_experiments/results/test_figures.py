@@ -153,6 +153,7 @@ def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
     assert Image.open(path).format == "PNG", "also where nothing was played"
 
 
+@pytest.mark.processes
 def test_matplotlib_is_not_imported_with_the_module():
     code = "import sys, tune_experiments.results.plots; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,8 +9,9 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
@@ -20,7 +21,8 @@ from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.run import stages
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
 from tune_experiments import __main__ as commands
-from tune_experiments.experiment.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Promotion, Stage, make_rllib_algorithm
 from tune_experiments.play import loading as policies
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.tables import make_table
@@ -189,7 +191,7 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "hand_over_stage", fuse.around(trial.hand_over_stage))
         patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
-        patch.setattr(trial.Trial, "_test_of", fuse.around(trial.Trial._test_of))
+        patch.setattr(trial.Trial, "_results_of", fuse.around(trial.Trial._results_of))
         run(folder, report=fuse.burn)
 
 
@@ -210,6 +212,7 @@ def assert_equal_trials(one, other):
         assert (one / report).read_text() == (other / report).read_text()
 
 
+@pytest.mark.learns
 def test_a_trial_that_dies_at_any_moment_ends_as_if_it_had_not(whole, tmp_path):
     fuse = Fuse(0)
     run_with(fuse, tmp_path / "counted")
@@ -351,9 +354,9 @@ def test_a_checkpoint_of_other_stages_is_refused_in_one_sentence(whole):
 )
 def test_a_handover_that_cannot_be_is_told_before_the_first_stage(changes, sentence):
     first, second, third = three_stages().stages
-    check_handovers(three_stages())
+    check_handovers(three_stages().stages)
     with pytest.raises(ValueError, match=sentence):
-        check_handovers(Curriculum((first, dataclasses.replace(second, **changes), third)))
+        check_handovers((first, dataclasses.replace(second, **changes), third))
 
 
 # ------------------------------------------------------------------------------------------ after training
@@ -399,7 +402,7 @@ def test_evaluate_finds_the_numbers_that_the_trial_found_in_each_stage(whole, kn
 @pytest.mark.parametrize("kind", ["adam", "rmsprop"])
 def test_rllibs_learner_goes_on_with_what_was_handed_over_and_moves_no_frozen_weight(tmp_path, kind):
     """Without a cluster: the learner that RLlib would build for the second stage, after the first one here."""
-    optimiser = OptimiserSettings(kind=kind, amsgrad=kind == "adam")
+    optimiser = OptimiserSettings(optimiser=kind, amsgrad=kind == "adam")
     changed = [
         dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, optimiser=optimiser))
         for stage in three_stages().stages[:2]
@@ -434,7 +437,7 @@ def rllib_stages(objective, runners=0):
         "objective": objective,
         "optimiser": OptimiserSettings(learning_rate=Schedule.constant(0.02), amsgrad=True),
         "workers": Workers(runners=runners, worlds_per_runner=4, fragment_length=5),
-        "make_algorithm": None,
+        "make_algorithm": make_rllib_algorithm,
     }
     first, second, _ = three_stages().stages
     return Curriculum(
@@ -448,7 +451,7 @@ def stage_ends(folder):
     return state["curriculum"]["ended"][0]["env_steps"], state["progress"]["env_steps"]
 
 
-@pytest.mark.parametrize(("objective", "runners"), [(Ppo(epochs=1), 0), (Impala(), 1)], ids=["ppo", "impala"])
+@pytest.mark.parametrize(("objective", "runners"), [(Ppo(num_epochs=1), 0), (Impala(), 1)], ids=["ppo", "impala"])
 def test_rllibs_learners_take_weights_over_and_leave_frozen_ones_alone(ray_session, tmp_path, objective, runners):
     run(tmp_path, rllib_stages(objective, runners), game="windy")
     first, second = stage_ends(tmp_path)
@@ -466,7 +469,7 @@ def test_rllibs_learners_take_weights_over_and_leave_frozen_ones_alone(ray_sessi
 
 
 def test_ppo_that_dies_between_its_stages_and_in_the_second_ends_as_if_it_had_not(ray_session, tmp_path):
-    declared = rllib_stages(Ppo(epochs=1, minibatches=2))
+    declared = rllib_stages(Ppo(num_epochs=1, num_minibatches=2))
     one, other = tmp_path / "whole", tmp_path / "cut"
     run(one, declared, game="windy")
 

@@ -7,7 +7,8 @@ import pytest
 
 from rl_envs.rock_paper_scissors.splits import triples
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
-from rl_models.algorithms.objective import Impala, Ppo
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -15,7 +16,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
-from tune_experiments.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, make_world
+from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
 from tune_experiments.rtfm.reading_experiments import deviations
 from tune_experiments.rtfm.stages import ROWS
@@ -43,7 +44,7 @@ def one_update(config, method):
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_row_learns_by_ppo_and_impala(method, algorithm):
-    config = dataclasses.replace(TINY["rtfm"], learner=LearnerSettings(algorithm=algorithm))
+    config = dataclasses.replace(TINY["rtfm"], learner=learner_config(algorithm=algorithm))
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     assert np.isfinite(float(one_update(config, method)["loss/total"]))
 
@@ -70,9 +71,14 @@ def test_the_paper_preset_has_the_published_constants(presets):
     config, trial = presets["paper"], plan(presets["paper"], "txt2pi", 0)
     objective, optimiser = trial.objective, trial.optimiser
     assert isinstance(objective, Impala)
-    assert objective.sums_steps
-    assert (objective.gamma, objective.value_weight, objective.entropy_weight.at(Progress())) == (0.99, 0.25, 0.005)
-    assert (optimiser.kind, optimiser.epsilon, optimiser.betas[1], optimiser.clip) == ("rmsprop", 0.01, 0.99, 40)
+    assert objective.loss_reduction == "sum_steps"
+    assert (objective.gamma, objective.value_coef, objective.entropy_coef.at(Progress())) == (0.99, 0.25, 0.005)
+    assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.betas[1], optimiser.max_grad_norm) == (
+        "rmsprop",
+        0.01,
+        0.99,
+        40,
+    )
     rates = [optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 5 * 10**7, 10**8)]
     np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 0], atol=1e-12)
     assert (trial.workers.runners * trial.workers.worlds_per_runner, trial.workers.fragment_length) == (24, 80)

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.heads.joint_policy_head import MarginalHead, ValueHead
 from rl_models.policy import Features, TeamPolicy
 from rl_models.rllib.workers import Workers
@@ -23,9 +23,9 @@ from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tests.rl_models.training.small import Walks
 from tests.toy_worlds import CELLS
-from tune_experiments.experiment.curriculum import Curriculum, Promotion, Stage
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.experiment import Experiment
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.plan import Promotion, Stage, TrialPlan
 
 WIDTH, HORIZON = 6, 7
 BATCH = 4 * 5
@@ -89,7 +89,7 @@ def plan(game="calm", cells=CELLS, **changes):
     made = TrialPlan(
         make_world=functools.partial(make_walks, game=game),
         build_policy=policy,
-        objective=Ppo(epochs=1, minibatches=2),
+        objective=Ppo(num_epochs=1, num_minibatches=2),
         optimiser=OptimiserSettings(learning_rate=Schedule.linear(0.02, 0.01, 3 * BATCH), amsgrad=True),
         workers=Workers(worlds_per_runner=4, fragment_length=5),
         seed=7,

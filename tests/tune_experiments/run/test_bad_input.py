@@ -22,6 +22,7 @@ from rl_envs.furnmove.splits import RoomStream, rooms_of
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_models.training.checkpoint import save_checkpoint
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.errors import UserError
@@ -42,9 +43,8 @@ def complaint(*command, address=DEAD):
     environment = os.environ | {"RAY_ADDRESS": address, "OMP_NUM_THREADS": "1"}
     if not address:
         del environment["RAY_ADDRESS"]
-    done = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120
-    )
+    words = [sys.executable, *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=PATIENCE_SECONDS)
     return checked(done.returncode, done.stderr)
 
 
@@ -82,6 +82,7 @@ def here(tmp_path, capsys, monkeypatch):
 # ------------------------------------------------------------------------------------------------------- command line
 
 
+@pytest.mark.processes
 def test_an_unknown_flag_is_told_with_the_nearest_one(script):
     assert script("--budget-env-step", 3) == "unknown flag --budget-env-step; did you mean --budget-env-steps?"
 
@@ -113,14 +114,14 @@ def test_help_names_every_preset(capsys):
         ("--workers.worlds-per-runner", -1),
         ("--workers.runners", -1),
         ("--workers.fragment-length", 0),
-        ("--learner.minibatches", 0),
+        ("--learner.num-minibatches", 0),
         ("--learner.gamma", "nan"),
-        ("--learner.lambda_", 1.5),
+        ("--learner.gae-lambda", 1.5),
         ("--num-agents", 0),
         ("--marginal.learning-rate", -1.0),
-        ("--network.hidden-size", 0),
+        ("--network.hidden_size-size", 0),
         ("--sync.learning-rate", "inf"),
-        ("--marginal.entropy-weight", "nan"),
+        ("--marginal.entropy-coef", "nan"),
     ],
 )
 def test_numbers_that_no_run_can_have_are_told_by_their_flag(here, tmp_path, flag, value):
@@ -143,6 +144,7 @@ def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path
     assert (config.train_rooms, config.test_rooms) == (mine, ("test", mine))
 
 
+@pytest.mark.processes
 def test_a_budget_of_nothing_is_told_to_a_user(script):
     assert script("--budget-env-steps", 0) == "--budget-env-steps must be at least 1, not 0"
 
@@ -164,6 +166,7 @@ def room_file(tmp_path, change):
     return tmp_path / "room.json"
 
 
+@pytest.mark.processes
 def test_a_hole_in_a_wall_is_told_by_its_place(script, here, tmp_path):
     path = room_file(tmp_path, lambda number, row: "####.#########" if number == 0 else row)
     for run in (script, here):
@@ -242,6 +245,7 @@ def test_a_file_of_starts_that_has_gone_is_told_after_training(command, tmp_path
 # ---------------------------------------------------------------------------------------------------------------- --out
 
 
+@pytest.mark.processes
 def test_the_folder_of_another_experiment_is_refused(script, tmp_path):
     RunFolder.open(tmp_path / "out", {}, "matrix_game").close()
     assert "belongs to experiment matrix_game, not furnmove_sync" in script()
@@ -259,6 +263,7 @@ def test_a_folder_that_cannot_be_written_is_told(here, place):
     assert here("--out", place).startswith(f"{place} cannot be written")
 
 
+@pytest.mark.processes
 def test_a_file_in_place_of_the_folder_is_told(script, tmp_path):
     (tmp_path / "out").write_text("mine")
     assert "cannot be written (File exists); give --out a folder that you may write to" in script()
@@ -268,6 +273,7 @@ def test_a_file_in_place_of_the_folder_is_told(script, tmp_path):
 # ------------------------------------------------------------------------------------------------------------- cluster
 
 
+@pytest.mark.processes
 def test_more_runners_than_cpus_are_refused_before_ray_starts(script, tmp_path):
     sentence = script("--workers.runners", 999, address="")
     assert sentence.startswith("a trial needs 1000 CPUs (its own process, env runners and learners)")
@@ -275,6 +281,7 @@ def test_more_runners_than_cpus_are_refused_before_ray_starts(script, tmp_path):
     assert not (tmp_path / "out").exists(), "the corrected command finds no folder of another configuration"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("address", [DEAD, "127.0.0.1:99999", "garbage", "http://a b"])
 def test_a_cluster_that_does_not_answer_is_told(script, address):
     sentence = script(address=address)
@@ -350,6 +357,7 @@ def test_a_checkpoint_that_was_cut_off_or_altered_is_told(checkpoint):
     assert "give a checkpoint that Concord wrote" in refusal(checkpoint)
 
 
+@pytest.mark.processes
 def test_the_command_line_tells_a_corrupt_checkpoint(checkpoint):
     (checkpoint / "weights.safetensors").write_bytes(b"nothing")
     sentence = complaint("-m", "tune_experiments", "evaluate", checkpoint)
@@ -442,6 +450,7 @@ class Bomb:
         return exec, ("raise SystemExit('the bomb went off')",)
 
 
+@pytest.mark.processes
 def test_a_pickle_bomb_in_place_of_the_weights_does_not_go_off(checkpoint):
     forge(checkpoint, "weights.safetensors", pickle.dumps(Bomb()))
     assert "weights.safetensors is no safetensors file" in refusal(checkpoint)

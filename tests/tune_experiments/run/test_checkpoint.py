@@ -161,6 +161,7 @@ def test_a_full_disk_at_any_point_leaves_the_previous_checkpoint_newest(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == [old.name]
 
 
+@pytest.mark.processes
 def test_a_process_killed_in_the_middle_of_a_save_leaves_the_previous_checkpoint_newest(tmp_path):
     old = save(tmp_path, 1)
     child = os.fork()

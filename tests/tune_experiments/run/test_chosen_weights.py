@@ -11,7 +11,8 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, play
-from tune_experiments.experiment.curriculum import Curriculum, Stage
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Stage
 from tune_experiments.play.loading import chosen_checkpoint
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial

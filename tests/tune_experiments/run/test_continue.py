@@ -5,15 +5,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ray._private.ray_constants import WORKER_PROCESS_SETUP_HOOK_ENV_VAR
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import load_checkpoint
+from tests.patience import PATIENCE_SECONDS
+from tests.tune_experiments.run.halting import HALTED, HALTS_AT
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[3]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
@@ -29,13 +34,14 @@ SETTINGS = {
 }
 FLAGS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
 ROWS = 16
+KILLED_AT = 800
 OF_THE_CLOCK = ("wall_time", "speed/")
 MARK = "CONCORD_TEST_RUN"
 
 
-def start(out, log):
+def start(out, log, **more):
     """Start the run in a process group of its own; all its processes carry `out` in their environment."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", MARK: str(out)}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", MARK: str(out)} | more
     environment.pop("RAY_ADDRESS", None)
     command = [sys.executable, str(ROOT / "tune_experiments" / "furnmove_sync.py"), *FLAGS, "--out", str(out)]
     return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment, start_new_session=True)
@@ -44,32 +50,31 @@ def start(out, log):
 def finish(out):
     """Run the command to its end."""
     with (out.parent / f"{out.name}.{uuid.uuid4().hex[:4]}.log").open("w+") as log:
-        code = start(out, log).wait(timeout=240)
+        code = start(out, log).wait(PATIENCE_SECONDS)
         log.seek(0)
         assert code == 0, log.read()
 
 
 def kill_in_the_middle(out):
-    """Run the command and kill all of its processes as soon as it has a checkpoint and two rows more."""
-    checkpoints, metrics = (
-        out / "trials/sync_13_cordial-seed0/checkpoints",
-        out / "trials/sync_13_cordial-seed0/metrics.jsonl",
-    )
+    """Run the command and kill all of its processes while it halts, two checkpoints and a row on."""
+    halted = out.with_suffix(".halted")
+    halting = {
+        WORKER_PROCESS_SETUP_HOOK_ENV_VAR: "tests.tune_experiments.run.halting.halts_after_a_row",
+        HALTS_AT: str(KILLED_AT),
+        HALTED: str(halted),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
     with (out.parent / f"{out.name}.killed.log").open("w") as log:
-        process = start(out, log)
+        process = start(out, log, **halting)
         try:
-            deadline = time.monotonic() + 270  # a busy machine takes long to start Ray
-            while not (list(checkpoints.glob("checkpoint_*")) and len(metrics.read_bytes().splitlines()) >= 4):
-                assert process.poll() is None, "it ended on its own"
-                assert time.monotonic() < deadline, "no checkpoint appeared"
-                time.sleep(0.01)
+            wait_until(lambda: halted.exists() or process.poll() is not None, PATIENCE_SECONDS, "it did not halt")
+            assert halted.exists(), f"it ended on its own: {log.name}"
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             for pid in survivors(out):  # Ray's own processes have left the group
                 os.kill(pid, signal.SIGKILL)
-    while survivors(out):
-        time.sleep(0.05)
+    wait_until(lambda: not survivors(out), PATIENCE_SECONDS, "somebody has survived")
 
 
 def survivors(out):
@@ -105,7 +110,7 @@ def runs(tmp_path_factory):
     kill_in_the_middle(broken)
     trial = broken / "trials/sync_13_cordial-seed0"
     assert not (trial / "outcome.json").exists()
-    assert 4 <= len((trial / "metrics.jsonl").read_bytes().splitlines()) < ROWS
+    assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
     finish(broken)
     finish(unbroken)
     return unbroken, broken

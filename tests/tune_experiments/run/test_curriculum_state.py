@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from rl_models.algorithms.objective import Ppo
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
-from tune_experiments.experiment.curriculum import SEEDS_BETWEEN_STAGES, Curriculum, Promotion, Stage
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import SEEDS_BETWEEN_STAGES, Promotion, Stage, TrialPlan
 from tune_experiments.run.curriculum_state import Course, course_behind
 
 RULE = Promotion("valid/win_rate", 0.8, over=2)
@@ -65,7 +65,7 @@ def train(one, env_steps, **metrics):
         (
             (
                 Stage(name="a", plan=plan()),
-                Stage(name="b", plan=plan(optimiser=OptimiserSettings(kind="rmsprop")), keeps_optimiser=True),
+                Stage(name="b", plan=plan(optimiser=OptimiserSettings(optimiser="rmsprop")), keeps_optimiser=True),
             ),
             "stage b cannot keep the optimiser of a",
         ),

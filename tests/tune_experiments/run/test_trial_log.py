@@ -61,6 +61,7 @@ def test_rewind_leaves_events_and_pictures_of_others_alone(tmp_path):
     assert not (tmp_path / "images" / "policy" / "joint" / "10.png").exists()
 
 
+@pytest.mark.processes
 def test_a_killed_and_continued_log_equals_an_unbroken_one(tmp_path):
     with TrialLog(tmp_path / "unbroken") as unbroken:
         for step in range(10, 60, 10):

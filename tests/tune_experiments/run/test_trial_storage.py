@@ -2,12 +2,12 @@
 
 import multiprocessing
 import os
-import threading
 from collections import namedtuple
 
 import pytest
 
 from rl_models.training.checkpoint_files import CheckpointError
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments.run import trial_storage
 from tune_experiments.run.trial_storage import await_folder, only_writer, patient_storage
 
@@ -29,11 +29,18 @@ def test_asking_a_folder_leaves_it_as_it_was(tmp_path):
     assert list(tmp_path.iterdir()) == [mine] and mine.read_text() == "mine"
 
 
-def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path):
-    said = []
+def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path, monkeypatch):
+    said, looked = [], []
     folder = tmp_path / "trial"
-    threading.Timer(0.3, folder.mkdir).start()
-    await_folder(folder, said.append, patience_seconds=20)
+
+    def pause(seconds):
+        looked.append(seconds)
+        if len(looked) == 3:
+            folder.mkdir()
+
+    monkeypatch.setattr(trial_storage.time, "sleep", pause)
+    await_folder(folder, said.append, PATIENCE_SECONDS)
+    assert len(looked) == 3
     assert len(said) == 1
     assert "waiting until" in said[0]
 
@@ -48,7 +55,7 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
     )
     said = []
     free.insert(0, 10_000_000)  # at the start there was room
-    with pytest.raises(CheckpointError, match="No space"), patient_storage(tmp_path, said.append, 20):
+    with pytest.raises(CheckpointError, match="No space"), patient_storage(tmp_path, said.append, PATIENCE_SECONDS):
         raise CheckpointError("No space left on device")
     assert free == [10_000_000], "it looked until there was room for another checkpoint"
     assert said == [said[0]]
@@ -61,20 +68,23 @@ def test_another_error_is_not_held_back(tmp_path):
 
 
 def _holds(folder, has_begun, may_end):
-    with only_writer(folder):
+    with only_writer(folder, print):
         has_begun.set()
-        may_end.wait(30)
+        may_end.wait(PATIENCE_SECONDS)
 
 
+@pytest.mark.processes
 def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
     context = multiprocessing.get_context("fork")
     has_begun, may_end = context.Event(), context.Event()
     other = context.Process(target=_holds, args=(tmp_path, has_begun, may_end))
     other.start()
-    assert has_begun.wait(30)
-    with pytest.raises(TimeoutError, match="another process still writes"), only_writer(tmp_path, 0.1):
+    assert has_begun.wait(PATIENCE_SECONDS)
+    said = []
+    with pytest.raises(TimeoutError, match="another process still writes"), only_writer(tmp_path, said.append, 0.1):
         pass
+    assert len(said) == 1 and "waiting until it ends" in said[0]
     other.kill()  # the system takes the lock back, however its owner ends
     other.join()
-    with only_writer(tmp_path, 5):
+    with only_writer(tmp_path, print, 5):
         pass

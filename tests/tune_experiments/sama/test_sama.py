@@ -18,7 +18,7 @@ from rl_models.planners.rounds import NextRound
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.rl_models.planners.kitchens import WalkingCooks
+from tests.tune_experiments.sama.kitchens import WalkingCooks
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -52,7 +52,7 @@ def fragment_of(trial, worlds=6, length=10):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
-    config = dataclasses.replace(SMOKE, layouts=(layout,))
+    config = dataclasses.replace(SMOKE, tasks=(layout,))
     trial = plan(config, f"sama-{layout}", 0)
     policy, fragment = fragment_of(trial)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
@@ -187,6 +187,7 @@ def test_states_to_learn_from_are_diverse_and_validation_has_others():
     assert len(set(lessons[0].pairs)) == len(lessons[0].pairs)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("source", ["predicate", "code"])
 def test_rewards_that_the_rules_write_pass_their_trial_on_random_play(source):
     lessons = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 60, source, 0)
@@ -258,7 +259,7 @@ def test_the_transcript_tells_every_goal_and_reflection():
 
 
 def test_methods_are_rows_in_kitchens():
-    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), layouts=("cramped_room", "coordination_ring"))
+    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=("cramped_room", "coordination_ring"))
     assert methods_of(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
     trial = plan(config, "selfplay-coordination_ring", 0)
     world = trial.make_world(num_worlds=1, first_world=0)
@@ -270,7 +271,7 @@ def test_methods_are_rows_in_kitchens():
 def test_conditions_change_the_planner_and_nothing_that_was_learned():
     found = conditions(LAPTOP)
     assert len(found) == 16
-    learned = ("network", "learner", "states", "reward_source", "layouts", "methods", "round_steps")
+    learned = ("network", "learner", "states", "reward_source", "tasks", "methods", "round_steps")
     for config in found.values():
         assert all(getattr(config, name) == getattr(LAPTOP, name) for name in learned)
     assert len(set(map(repr, found.values()))) == len(found)
@@ -292,7 +293,7 @@ def test_a_table_shows_one_kitchen_with_its_conditions():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"layouts": ("kitchen",)}, "--layouts must be some of cramped_room"),
+        ({"tasks": ("kitchen",)}, "--tasks must be some of cramped_room"),
         ({"reflections": 4}, "--reflections must be between 0 and 3"),
         ({"random_share": 1.5}, "--random-share must be between 0 and 1"),
         ({"methods": ()}, "--methods must be one or more"),
@@ -328,9 +329,7 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
             name="m",
             folder=str(tmp_path),
             concurrency=1,
-            chat=ChatSettings(
-                endpoint=EndpointSettings(timeout_seconds=5.0, tries=1), budget=Budget(calls_per_minute=1e9)
-            ),
+            chat=ChatSettings(endpoint=EndpointSettings(tries=1), budget=Budget(calls_per_minute=1e9)),
         ),
     )
     with Loopback(lambda body, number: say("nonsense")) as server:
@@ -348,7 +347,7 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
 
 def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
     chat = ChatSettings(
-        endpoint=EndpointSettings(timeout_seconds=5.0, tries=1),
+        endpoint=EndpointSettings(tries=1),
         budget=Budget(most_calls=3, calls_per_minute=1e9),
     )
     model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
@@ -384,5 +383,5 @@ def test_a_run_whose_planner_cannot_answer_is_refused_at_once(planner, reason, t
 
 def test_the_paper_preset_has_what_the_paper_says():
     assert (PAPER.learner.learning_rate, PAPER.learner.gamma, PAPER.max_episode_steps) == (5e-5, 0.99, 400)
-    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.layouts)) == (10, 3, set(LAYOUTS))
+    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.tasks)) == (10, 3, set(LAYOUTS))
     assert find_experiment("sama_ablations").presets["laptop"].budget_env_steps == LAPTOP.budget_env_steps

@@ -45,7 +45,7 @@ def test_every_round_is_a_stage_that_goes_on_with_what_learning_had_come_to():
     assert [stage.plan.budget_env_steps for stage in course.stages] == [600_000, 120_000, 120_000]
     first, then = course.stages[0].plan, course.stages[1].plan
     end, begin = Progress(env_steps=600_000), Progress()
-    before, after = first.objective.entropy_weight, then.objective.entropy_weight
+    before, after = first.objective.entropy_coef, then.objective.entropy_coef
     assert after.at(begin) == after.at(Progress(env_steps=120_000)) == pytest.approx(before.at(end))
     assert then.optimiser.learning_rate.at(begin) == pytest.approx(first.optimiser.learning_rate.at(end))
     assert all(stage.keeps_optimiser for stage in course.stages[1:])

@@ -36,8 +36,6 @@ CONFIG = dataclasses.replace(
     methods=("code",),
     workers=Workers(worlds_per_runner=4, fragment_length=10),
     budget_env_steps=80,
-    validations=1,
-    checkpoints=1,
     round_steps=5,
     max_episode_steps=10,
     test_episodes=1,

@@ -218,6 +218,7 @@ def logs(tmp_path):
     }
 
 
+@pytest.mark.learns
 def test_losers_go_on_from_winners_with_their_new_values(request_of, tmp_path):
     agenda = Agendas([population(request_of, tmp_path)])
     done = run(agenda, train)
@@ -293,6 +294,7 @@ def unbroken(tmp_path_factory):
     return folder
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("killed_after", [4, 6])
 def test_a_broken_population_ends_as_an_unbroken_one(request_of, tmp_path, unbroken, monkeypatch, killed_after):
     run(population(request_of, tmp_path), train, killed_after)

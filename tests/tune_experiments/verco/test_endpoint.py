@@ -21,7 +21,7 @@ from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 GOOD = "Alice: Please chop, I bring things.\nBob: Please wait."
 ELEVEN = "Alice: one two three four five six seven eight nine ten eleven\nBob: hi"
 BAD = (
-    lambda: say("late", delay=5),
+    lambda: Step(is_late=True),
     lambda: Step(status=429, headers={"Retry-After": "0"}),
     lambda: Step(status=500),
     lambda: Step(body=b"<html>no</html>"),
@@ -61,7 +61,7 @@ def endpoint(monkeypatch):
 
 
 def settings(**changes):
-    bounds = EndpointSettings(timeout_seconds=0.5, tries=2, first_pause_seconds=0.01, longest_pause_seconds=0.02)
+    bounds = EndpointSettings(tries=2, first_pause_seconds=0.01, longest_pause_seconds=0.02)
     chat = ChatSettings(model="m", endpoint=bounds, prices=Prices(prompt=1.0, completion=2.0))
     return dataclasses.replace(SMOKE, chat=chat, test_episodes=2, valid_episodes=2, **changes)
 

@@ -125,8 +125,12 @@ def test_no_row_learns_values_of_cooks_that_carry_on(method):
 
 def test_the_preset_paper_has_the_base_methods_update():
     objective, optimiser = (getattr(cooking("verco", PAPER), name) for name in ("objective", "optimiser"))
-    assert (objective.minibatches, objective.accumulate, objective.epochs) == (4, 8, 1) and objective.by_decisions
-    assert (objective.target_kl, objective.value_clip, objective.value_weight) == (0.02, 0.2, 0.25)
+    assert (objective.num_minibatches, objective.gradient_accumulation_steps, objective.num_epochs) == (
+        4,
+        8,
+        1,
+    ) and objective.by_decisions
+    assert (objective.target_kl, objective.value_clip_range, objective.value_coef) == (0.02, 0.2, 0.25)
     assert [rate.points[0][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [5e-7, 1e-5]
     assert [rate.points[-1][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [0, 0]
     assert cooking("symbolic_ppo", PAPER).optimiser.critic_learning_rate is None
@@ -343,7 +347,7 @@ def test_departures_say_what_is_not_as_published():
     secret = " ".join(EXPERIMENT.deviations(dataclasses.replace(LAPTOP, task="secret_order")))
     assert "map D is not one of the paper's, A and B" in secret and "only Alice knows the order" in secret
     assert "lambda of GAE: 0.5, published is 0.95" in EXPERIMENT.deviations(
-        dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, lambda_=0.5))
+        dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, gae_lambda=0.5))
     )
 
 

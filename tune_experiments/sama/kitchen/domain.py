@@ -1,24 +1,43 @@
 """Overcooked's kitchens for the planner: words, and rules in the place of a language model.
 
-This file must not know how the planner asks, or the world but through its sentences and its drawing.
+States come and go in the world's sentences. This file must not know how the planner asks.
 """
 
 from __future__ import annotations
 
+import functools
+import random
 from collections.abc import Collection, Sequence
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.text import describe
+from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
 from tune_experiments.sama.kitchen import wording
-from tune_experiments.sama.kitchen.choice import Choice, assignments, choices
-from tune_experiments.sama.kitchen.code import reward_code
-from tune_experiments.sama.kitchen.layout import FAR, Layout
-from tune_experiments.sama.kitchen.samples import diverse_states
-from tune_experiments.sama.kitchen.state import KitchenState, read_state, write_state
-from tune_experiments.sama.kitchen.subgoals import GOALS, MAKE, PREPARE, SERVE, WAIT, Subgoal, cost, subgoals_of
+from tune_experiments.sama.kitchen.choice import assignments, choices
+from tune_experiments.sama.kitchen.scene import COUNTER, FAR, HATCH, Scene, Ways
+from tune_experiments.sama.kitchen.subgoals import (
+    GOALS,
+    MAKE,
+    PREPARE,
+    SERVE,
+    WAIT,
+    Subgoal,
+    cost,
+    reward_code,
+    subgoals_of,
+)
 
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
+_SCENES_KEPT = 4096
+_MOST_ON_COUNTERS = 3
+_HELD = ("nothing", "nothing", "onion", "dish", "soup")
+_LYING = ("onion", "onion", "dish")
+"""What is drawn for diverse states: the more often it stands here, the likelier it is."""
 
 
 class KitchenDomain:
@@ -26,6 +45,8 @@ class KitchenDomain:
 
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
+    aims: tuple[str, ...] = ("serve", "deliver")
+    deeds: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
     skills: tuple[Skill, ...] = (
         Skill(MAKE, frozenset({"a pot has room"}), frozenset({"a pot is full"})),
         Skill(PREPARE, frozenset({"a pot is full"}), frozenset({"a dish is at hand"})),
@@ -33,53 +54,62 @@ class KitchenDomain:
         Skill(SERVE, frozenset({"a soup is at hand"}), frozenset({"a soup is served"})),
     )
     final_facts = frozenset({"a soup is served"})
+    predicate_example = "hold(onion) and change(amount(onion, counter)) == -1"
 
-    def __init__(self, rows: Sequence[str], name: str = "kitchen") -> None:
-        """Take the drawing of a kitchen; `kinds` are its sub-goals with their parts, `map` tells where things are.
+    def __init__(self, layout: str | Sequence[str]) -> None:
+        """Make the words; `kinds` are the sub-goals with their parts, `map` tells where things are.
 
         Args:
-            rows: as the world draws it.
-            name: of the layout.
+            layout: a name of the world's layouts, or rows of a kitchen of one's own.
         """
-        self.name = name
-        self._layout = Layout(rows)
-        self.kinds = subgoals_of(self._layout)
+        kitchen = Kitchen(layout)
+        self.name = kitchen.name
+        self._ways = Ways(kitchen)
+        self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
+        self.kinds = subgoals_of(self._ways)
         self._of_text = {one.text: one for one in self.kinds}
         self.subgoals = tuple(ValidSubgoal(one.text, one.predicate) for one in self.kinds)
-        self.agents = tuple(f"Chef {number}" for number in range(len(self._layout.starts)))
+        self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
         rules = files("tune_experiments.sama.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
-        self.map = wording.describe_map(self._layout)
+        self.map = wording.describe_map(self._ways)
         self.manual = f"{rules}\n{self.map}"
 
     def check(self, state: str) -> str:
         """As `Domain.check`."""
-        found = read_state(state)
-        self._layout.check(found)
-        return write_state(found)
+        scene = self._scene(state)
+        scene.check()
+        return describe(self._ways.kitchen, {name: value[None] for name, value in scene.state.items()})
 
     def situation(self, state: str) -> str:
         """As `Domain.situation`."""
-        return wording.situation(self._layout, read_state(state))
+        return wording.situation(self._scene(state))
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """As `Domain.statuses`."""
-        return wording.statuses(self._layout, read_state(state))
+        return wording.statuses(self._scene(state))
 
     def as_json(self, state: str, agent: int) -> Any:
         """As `Domain.as_json`."""
-        return read_state(state).as_json(agent)
+        return self._scene(state).as_json(agent)
 
     def code(self, subgoal: str) -> str:
         """As `Domain.code`."""
-        return reward_code(self._layout, self._of_text[subgoal])
+        return reward_code(self._ways, self._of_text[subgoal])
 
     def facts(self, state: str) -> frozenset[str]:
         """As `Domain.facts`."""
-        return _facts(read_state(state))
+        scene = self._scene(state)
+        about = {*scene.lying.values(), *scene.holds}
+        has_room = [pot.has_room for pot in scene.pots]
+        tests = (any(has_room), not all(has_room), "dish" in about, "soup" in about)
+        return frozenset(fact for fact, holds in zip(FACTS, tests, strict=True) if holds)
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """As `Domain.diverse_states`."""
-        return [write_state(state) for state in diverse_states(self._layout, count, seed)]
+        """As `Domain.diverse_states`: drawn from everything that can be the case."""
+        numbers, found = random.Random(seed), dict[str, None]()
+        while len(found) < count:
+            found[_draw(self._ways, numbers)] = None
+        return list(found)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """As `Domain.goal_list`: soup after soup, beginning with what this state is nearest to."""
@@ -95,51 +125,59 @@ class KitchenDomain:
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
         """As `Domain.decompose`; sub-goals stand in the order of the valid ones, so they do not tell whose they are."""
-        now = read_state(state)
-        ranked = choices(self._layout, now, self.kinds, goal)
-        fresh = [choice for choice in ranked if tuple(sorted(one.text for one in choice.subgoals)) not in failed]
-        best = (fresh or ranked)[0]
-        name, texts = self._named(best, goal)
-        return Decomposition(wording.thoughts(self._layout, now, name, texts), name, texts)
+        scene = self._scene(state)
+        ranked = choices(scene, self.kinds, goal)
+        fresh = [chosen for chosen in ranked if tuple(sorted(one.text for one in chosen)) not in failed]
+        name, texts = self._named((fresh or ranked)[0], goal)
+        return Decomposition(wording.thoughts(scene, name, texts), name, texts)
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """As `Domain.allocate`."""
-        now, texts = read_state(state), tuple(subgoals)
-        found = sorted(assignments(self._layout, now, self._read(texts)), key=lambda one: one[1])
+        scene, texts = self._scene(state), tuple(subgoals)
+        found = sorted(assignments(scene, self._read(texts)), key=lambda one: one[1])
         fresh = [one for one in found if tuple(texts[place] for place in one[0]) not in failed]
         order, steps = (fresh or found)[0]
-        return Allocation(wording.thoughts_on_allocation(self._layout, now, texts, order, steps < FAR), order)
+        return Allocation(wording.thoughts_on_allocation(scene, texts, order, steps < FAR), order)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
         """As `Domain.find_fault`: somebody must be able to begin with each sub-goal, and its chef must be."""
-        now, kinds = read_state(state), self._read(subgoals)
+        scene, kinds = self._scene(state), self._read(subgoals)
         for one in kinds:
-            if all(cost(self._layout, now, chef, one) >= FAR for chef in range(len(now.chefs))):
+            if all(cost(scene, chef, one) >= FAR for chef in range(len(self.agents))):
                 return Fault(f'No chef can begin to "{one.text}" now, so the sub-goals are at fault.', "decomposition")
         for chef, which in enumerate(order):
-            if cost(self._layout, now, chef, kinds[which]) >= FAR:
-                can_do = any(steps < FAR for _, steps in assignments(self._layout, now, kinds))
+            if cost(scene, chef, kinds[which]) >= FAR:
                 clause = f'{self.agents[chef]} cannot begin to "{kinds[which].text}" now'
-                if can_do:
+                if any(steps < FAR for _, steps in assignments(scene, kinds)):
                     return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
                 return Fault(f"{clause}, and no allocation suits both chefs.", "decomposition")
         return Fault("Each chef could begin, so other sub-goals may be easier to reach.", "decomposition")
 
-    def _named(self, choice: Choice, goal: str | None) -> tuple[str, SubgoalTexts]:
-        chosen = sorted(choice.subgoals, key=self.kinds.index)
-        leading = min((one.goal for one in chosen), key=(SERVE, PREPARE, MAKE, WAIT).index)
-        return goal or leading, tuple(one.text for one in chosen)
+    def _named(self, chosen: Sequence[Subgoal], goal: str | None) -> tuple[str, SubgoalTexts]:
+        ordered = sorted(chosen, key=self.kinds.index)
+        leading = min((one.goal for one in ordered), key=(SERVE, PREPARE, MAKE, WAIT).index)
+        return goal or leading, tuple(one.text for one in ordered)
 
     def _read(self, texts: Sequence[str]) -> list[Subgoal]:
         return [self._of_text[text] for text in texts]
 
 
-def _facts(state: KitchenState) -> frozenset[str]:
-    lying = {thing for _, thing in state.counters} | {chef.holds for chef in state.chefs}
-    tests = (
-        any(pot.has_room for pot in state.pots),
-        any(not pot.has_room for pot in state.pots),
-        "dish" in lying,
-        "soup" in lying,
-    )
-    return frozenset(fact for fact, holds in zip(FACTS, tests, strict=True) if holds)
+def _draw(ways: Ways, numbers: random.Random) -> str:
+    """A legal state: chefs stand in the room they began in, and nobody holds a soup where there is no hatch."""
+    kitchen = ways.kitchen
+    contents = kitchen.contents.copy()
+    for pot in kitchen.pots:
+        onions = numbers.randint(0, POT_ONIONS)
+        contents[pot] = FULL + numbers.randint(1, COOK_STEPS) if onions == POT_ONIONS else POT + onions
+    counters = [cell for cell in ways.cells[COUNTER] if kitchen.neighbours[:, cell].any()]
+    for cell in numbers.sample(counters, min(len(counters), numbers.randint(0, _MOST_ON_COUNTERS))):
+        contents[cell] = THINGS.index(numbers.choice(_LYING))
+    state = {"episode_length": numbers.randrange(300), "soups": numbers.randrange(5), "contents": contents}
+    cells, headings, held = list[int](), list[int](), list[int]()
+    for start, reach in zip(kitchen.starts.tolist(), kitchen.reach & kitchen.is_floor, strict=True):
+        can_hold = [thing for thing in _HELD if thing != "soup" or ways.reaches(start, HATCH)]
+        cells.append(numbers.choice([cell for cell in np.flatnonzero(reach).tolist() if cell not in cells]))
+        headings.append(numbers.randrange(len(HEADINGS)))
+        held.append(THINGS.index(numbers.choice(can_hold)))
+    state |= {"agent_cells": cells, "headings": headings, "held": held}
+    return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})

@@ -1,4 +1,4 @@
-"""The sub-goals of a kitchen: in words, as a predicate, and who can do one now at which price.
+"""The sub-goals of a kitchen: in words, as a predicate, as Python, and who can do one now at which price.
 
 Words and predicates are ours; the kinds are those of SAMA's listing 23 with doubles removed. This file must not choose
 between them.
@@ -9,8 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tune_experiments.sama.kitchen.layout import COUNTER, DISH_STORE, FAR, HATCH, MIDDLE_COUNTER, ONION_STORE, Layout
-from tune_experiments.sama.kitchen.state import Cell, KitchenState
+from tune_experiments.sama.kitchen.scene import (
+    COUNTER,
+    DISH_STORE,
+    FAR,
+    HATCH,
+    MIDDLE_COUNTER,
+    ONION_STORE,
+    Scene,
+    Ways,
+)
 
 MAKE, PREPARE, SERVE, WAIT = "make onion soup", "prepare a dish", "serve onion soup", "keep ready"
 GOALS = (MAKE, PREPARE, SERVE, WAIT)
@@ -40,41 +48,25 @@ class Subgoal:
     target: str = ""
 
 
-def subgoals_of(layout: Layout) -> tuple[Subgoal, ...]:
+def subgoals_of(ways: Ways) -> tuple[Subgoal, ...]:
     """All sub-goals that some chef of a kitchen can do, in a fixed order."""
-    pots = [f"pot {number}" for number in range(len(layout.pots))]
+    pots = ways.pots
     found = [_bring("onion", ONION_STORE, pot, MAKE) for pot in pots]
-    if layout.hands_over:
+    if ways.hands_over:
         found += [_bring("onion", ONION_STORE, MIDDLE_COUNTER, MAKE)]
         found += [_bring("onion", MIDDLE_COUNTER, pot, MAKE) for pot in pots]
         found += [_bring("dish", DISH_STORE, MIDDLE_COUNTER, PREPARE), _fetch(MIDDLE_COUNTER)]
     found += [_fetch(DISH_STORE), *map(_fill, pots)]
     found += [Subgoal("bring a soup to the hatch", "put(soup, hatch)", SERVE, "serve", "soup", "", HATCH)]
     found += [_clear("onion"), _clear("dish")]
-    found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if layout.hands_over else []))]
-    return tuple(one for one in found if _somebody_can(layout, one))
+    found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if ways.hands_over else []))]
+    return tuple(one for one in found if _somebody_can(ways, one))
 
 
-def cost(layout: Layout, state: KitchenState, agent: int, subgoal: Subgoal) -> int:
-    """Steps that a chef needs for a sub-goal from here, others aside; `FAR` if it cannot begin with it now."""
-    chef = state.chefs[agent]
-    if subgoal.kind == "wait":
-        return layout.to_nearest(chef.cell, layout.cells(subgoal.target))[0]
-    if subgoal.kind == "fetch":
-        return _fetching(layout, state, agent, subgoal) if chef.holds == "nothing" else FAR
-    if subgoal.kind == "bring":
-        return _bringing(layout, state, agent, subgoal)
-    if chef.holds != subgoal.thing:
-        return FAR
-    if subgoal.kind == "fill":
-        return _filling(layout, state, agent, subgoal)
-    return _walk(layout, chef.cell, _free_cells(layout, state, subgoal.target))
-
-
-def _somebody_can(layout: Layout, one: Subgoal) -> bool:
+def _somebody_can(ways: Ways, one: Subgoal) -> bool:
     """Whether one room has all that a sub-goal needs; a dish that is taken into the hands needs a pot to go to."""
     needed = [place for place in (one.origin, one.target or "pot 0") if place]
-    return any(all(layout.reaches(start, place) for place in needed) for start in layout.starts)
+    return any(all(ways.reaches(start, place) for place in needed) for start in ways.kitchen.starts.tolist())
 
 
 def _bring(thing: str, origin: str, target: str, goal: str) -> Subgoal:
@@ -109,56 +101,79 @@ def _word(place: str) -> str:
     return place.replace(" ", "_")
 
 
-def _walk(layout: Layout, start: Cell, cells: tuple[Cell, ...]) -> int:
-    """Steps to the nearest cell, with one more for acting on it."""
-    steps = layout.to_nearest(start, cells)[0]
-    return FAR if steps == FAR else steps + 1
+# ------------------------------------------------------------------------------- price
 
 
-def _free_cells(layout: Layout, state: KitchenState, place: str) -> tuple[Cell, ...]:
-    taken = {cell for cell, _ in state.counters}
-    return tuple(cell for cell in layout.cells(place) if cell not in taken)
+def cost(scene: Scene, agent: int, one: Subgoal) -> int:
+    """Steps that a chef needs for a sub-goal from here, others aside; `FAR` if it cannot begin with it now."""
+    ways, here, holds = scene.ways, scene.at[agent], scene.holds[agent]
+    if one.kind == "wait":
+        return ways.to_nearest(here, ways.cells[one.target])[0]
+    if one.kind == "fetch":
+        return _to_act(scene, here, _with_thing(scene, one)) if holds == "nothing" else FAR
+    if one.kind == "bring":
+        return _bringing(scene, agent, one)
+    if holds != one.thing:
+        return FAR
+    if one.kind == "fill":
+        pot, steps = scene.pot(one.target), _to_act(scene, here, ways.cells[one.target])
+        return FAR if pot.has_room else max(steps, pot.steps_left)
+    return _to_act(scene, here, _free(scene, one.target))
 
 
-def _cells_with(layout: Layout, state: KitchenState, place: str, thing: str) -> tuple[Cell, ...]:
-    """Where one gets a thing: a store, or counters of a place on which it lies."""
-    if place in (ONION_STORE, DISH_STORE):
-        return layout.cells(place)
-    lying = {cell for cell, lies in state.counters if lies == thing}
-    return tuple(cell for cell in layout.cells(place) if cell in lying)
-
-
-def _fetching(layout: Layout, state: KitchenState, agent: int, subgoal: Subgoal) -> int:
-    return _walk(layout, state.chefs[agent].cell, _cells_with(layout, state, subgoal.origin, subgoal.thing))
-
-
-def _bringing(layout: Layout, state: KitchenState, agent: int, subgoal: Subgoal) -> int:
+def _bringing(scene: Scene, agent: int, one: Subgoal) -> int:
     """From the chef over the origin to the target; the first half is spared where the thing is in hand."""
-    chef, steps = state.chefs[agent], 0
-    if chef.holds not in ("nothing", subgoal.thing) or not _has_room(layout, state, subgoal.target):
+    here, steps, holds = scene.at[agent], 0, scene.holds[agent]
+    is_full = one.target in scene.ways.pots and not scene.pot(one.target).has_room
+    if is_full or holds not in ("nothing", one.thing):
         return FAR
-    here = chef.cell
-    sources = _cells_with(layout, state, subgoal.origin, subgoal.thing)
-    if chef.holds == "nothing":
-        steps, here = layout.to_nearest(here, sources)
-        if steps == FAR:
-            return FAR
+    if holds == "nothing":
+        steps, here = scene.ways.to_nearest(here, _with_thing(scene, one))
         steps += 1
-    elif not layout.reaches(here, subgoal.origin):
+    elif not scene.ways.reaches(here, one.origin):
         return FAR
-    further = _walk(layout, here, _free_cells(layout, state, subgoal.target))
-    return FAR if further == FAR else steps + further
+    return min(FAR, steps + _to_act(scene, here, _free(scene, one.target)))
 
 
-def _has_room(layout: Layout, state: KitchenState, target: str) -> bool:
-    if target.startswith("pot "):
-        return state.pots[int(target.removeprefix("pot "))].has_room
-    return bool(_free_cells(layout, state, target))
+def _to_act(scene: Scene, start: int, cells: tuple[int, ...]) -> int:
+    """Steps to the nearest cell, with one more for acting on it."""
+    return min(FAR, scene.ways.to_nearest(start, cells)[0] + 1)
 
 
-def _filling(layout: Layout, state: KitchenState, agent: int, subgoal: Subgoal) -> int:
-    pot = state.pots[int(subgoal.target.removeprefix("pot "))]
-    if pot.has_room:
-        return FAR
-    steps = _walk(layout, state.chefs[agent].cell, (pot.cell,))
-    return FAR if steps == FAR else max(steps, pot.steps_left)
+def _free(scene: Scene, place: str) -> tuple[int, ...]:
+    return tuple(cell for cell in scene.ways.cells[place] if cell not in scene.lying)
+
+
+def _with_thing(scene: Scene, one: Subgoal) -> tuple[int, ...]:
+    """Where one gets a thing: a store, or counters of the place on which it lies."""
+    cells = scene.ways.cells[one.origin]
+    if one.origin in (ONION_STORE, DISH_STORE):
+        return cells
+    return tuple(cell for cell in cells if scene.lying.get(cell) == one.thing)
+
+
+# ------------------------------------------------------------------------------- reward functions as text
+
+_FACED = """\
+def reward(previous, current):
+    steps = {{"north": [-1, 0], "south": [1, 0], "east": [0, 1], "west": [0, -1]}}
+    was = previous["me"]
+    now = current["me"]
+    step = steps[{moment}["facing"]]
+    faced = [{moment}["at"][0] + step[0], {moment}["at"][1] + step[1]]
+    return 1 if {test}faced in {cells} else 0
+"""
+
+
+def reward_code(ways: Ways, one: Subgoal) -> str:
+    """Python that says over `Scene.as_json` what the predicate says, as a language model would write it.
+
+    It is data: it runs in the sandbox alone.
+    """
+    cells = str([list(ways.kitchen.place(cell)) for cell in ways.cells[one.target or one.origin]])
+    if one.kind == "wait":
+        return _FACED.format(moment="now", test="", cells=cells)
+    hands = {"fill": ("dish", "soup"), "fetch": ("nothing", "dish")}
+    before, after = hands.get(one.kind, (one.thing, "nothing"))
+    test = f'was["holds"] == "{before}" and now["holds"] == "{after}" and '
+    return _FACED.format(moment="was", test=test, cells=cells)

@@ -8,84 +8,78 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tune_experiments.sama.kitchen.layout import (
-    DISH_STORE,
-    HATCH,
-    MIDDLE_COUNTER,
-    ONION_STORE,
-    Layout,
-)
-from tune_experiments.sama.kitchen.state import Cell, KitchenState, pot_in_words, with_article
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.overcooked.text import WITH_ARTICLE, pot_in_words
+from tune_experiments.sama.kitchen.scene import DISH_STORE, HATCH, MIDDLE_COUNTER, ONION_STORE, Scene, Ways
 
 OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
 
 
-def describe_map(layout: Layout) -> str:
+def describe_map(ways: Ways) -> str:
     """Rooms and what can be used from each."""
-    lines = ["Map:"]
-    for number, room in enumerate(layout.rooms):
-        name = "the kitchen is one room" if len(layout.rooms) == 1 else f"{('left', 'right')[number]} room"
-        lines.append(f"- {name}: {', '.join(_usable(layout, room))}.")
-    if layout.hands_over:
+    names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
+    lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
+    if ways.hands_over:
         lines.append("- The middle counter can be used from both of its sides, so things can be handed over it.")
-    return "\n".join(lines)
+    return "\n".join(["Map:", *lines])
 
 
-def situation(layout: Layout, state: KitchenState) -> str:
+def _usable(ways: Ways, room: Array) -> list[str]:
+    """Places that can be used from a room, with how many of them there are."""
+    beside = frozenset(np.flatnonzero(ways.kitchen.neighbours[room].any(0)).tolist())
+    found = []
+    for place in (ONION_STORE, DISH_STORE, HATCH):
+        number = len(beside.intersection(ways.cells[place]))
+        found += [place if number == 1 else f"{number} {place}s"] * (number > 0)
+    others = [*ways.pots, *([MIDDLE_COUNTER] if ways.hands_over else [])]
+    return found + [place for place in others if not beside.isdisjoint(ways.cells[place])]
+
+
+def situation(scene: Scene) -> str:
     """The step, and one sentence about pots and counters."""
-    pots = "; ".join(f"pot {number}: {pot_in_words(pot)}" for number, pot in enumerate(state.pots))
-    middle = layout.cells(MIDDLE_COUNTER)
+    pots = "; ".join(
+        f"{name}: {pot_in_words(pot.contents)}" for name, pot in zip(scene.ways.pots, scene.pots, strict=True)
+    )
+    middle = scene.ways.cells[MIDDLE_COUNTER]
     parts = [
-        f"on the {name}: {_counted(thing for cell, thing in state.counters if (cell in middle) == is_middle)}"
+        f"on the {name}: {_counted(thing for cell, thing in scene.lying.items() if (cell in middle) == is_middle)}"
         for name, is_middle in (("middle counter", True), ("other counters", False))
         if middle or not is_middle
     ]
     # The step makes no two moments of an episode alike: a model that errs would else err the same way for ever.
-    return f"Step {state.step}. {pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {state.served}."
+    step, soups = scene.state["episode_length"], scene.state["soups"]
+    return f"Step {step}. {pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {soups}."
 
 
-def statuses(layout: Layout, state: KitchenState) -> tuple[str, ...]:
+def statuses(scene: Scene) -> tuple[str, ...]:
     """Where each chef is and what it holds."""
     return tuple(
-        f"Chef {number} holds {with_article(chef.holds)} in the {layout.room_name(chef.cell)} "
-        f"at row {chef.cell[0]}, column {chef.cell[1]}"
-        for number, chef in enumerate(state.chefs)
+        f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
+        "at row {}, column {}".format(*scene.ways.kitchen.place(cell))
+        for number, cell in enumerate(scene.at)
     )
 
 
-def thoughts(layout: Layout, state: KitchenState, goal: str, subgoals: Sequence[str]) -> str:
+def thoughts(scene: Scene, goal: str, subgoals: Sequence[str]) -> str:
     """Why this goal and these sub-goals."""
-    ready = sum(pot.is_ready for pot in state.pots)
-    cooking = sum(not pot.has_room and not pot.is_ready for pot in state.pots)
-    onions = ", ".join(str(pot.onions) for pot in state.pots if pot.has_room)
-    facts = [f"{ready} of the soups are done and {cooking} cook"]
-    facts += [f"pots with room hold {onions} onions"] if onions else ["no pot has room"]
+    ready = sum(pot.is_ready for pot in scene.pots)
+    cooking = sum(not pot.has_room and not pot.is_ready for pot in scene.pots)
+    onions = ", ".join(str(pot.onions) for pot in scene.pots if pot.has_room)
+    room = f"pots with room hold {onions} onions" if onions else "no pot has room"
     return (
-        f"{situation(layout, state)} {'; '.join(facts)}. So the goal is to {goal}. "
+        f"{situation(scene)} {ready} of the soups are done and {cooking} cook; {room}. So the goal is to {goal}. "
         f"What can begin now and leads there: {'; '.join(subgoals)}."
     )
 
 
-def thoughts_on_allocation(
-    layout: Layout, state: KitchenState, subgoals: Sequence[str], order: Sequence[int], is_possible: bool
-) -> str:
+def thoughts_on_allocation(scene: Scene, subgoals: Sequence[str], order: Sequence[int], is_possible: bool) -> str:
     """Why these chefs."""
     who = "; ".join(
-        f"{status}, so it should {subgoals[which]}"
-        for status, which in zip(statuses(layout, state), order, strict=True)
+        f"{status}, so it should {subgoals[which]}" for status, which in zip(statuses(scene), order, strict=True)
     )
     return f"{who}." if is_possible else f"No allocation suits both chefs. The least bad: {who}."
-
-
-def _usable(layout: Layout, room: frozenset[Cell]) -> list[str]:
-    """Places that can be used from a room, with how many of them there are."""
-    found = []
-    for place in (ONION_STORE, DISH_STORE, HATCH):
-        number = sum(any(beside in room for beside in layout.beside(cell)) for cell in layout.cells(place))
-        found += [place if number == 1 else f"{number} {place}s"] * (number > 0)
-    pots = [f"pot {n}" for n, cell in enumerate(layout.pots) if any(beside in room for beside in layout.beside(cell))]
-    has_middle = any(beside in room for cell in layout.cells(MIDDLE_COUNTER) for beside in layout.beside(cell))
-    return found + pots + [MIDDLE_COUNTER] * (has_middle and layout.hands_over)
 
 
 def _counted(things: Iterable[str]) -> str:

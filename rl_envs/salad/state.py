@@ -1,0 +1,97 @@
+"""The state of a kitchen: its initial arrays, checks of a restored one, and the part of it that follows from the rest.
+
+This file must not know the rules of a step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.salad.kitchen import Kitchen
+from rl_envs.salad.symbols import (
+    AGENT_NAMES,
+    BOARD,
+    CELLS,
+    CHOPS,
+    COUNTER,
+    NOTHING,
+    NUM_FOODS,
+    NUM_PLATES,
+    NUM_THINGS,
+    RECIPES,
+)
+
+
+def initial_state(num_worlds: int, kitchen: Kitchen) -> Arrays:
+    """State arrays that the rules use at the start of an episode, except `agent_cells`."""
+    lying = np.full(len(kitchen.fixtures), NOTHING)
+    lying[kitchen.homes[kitchen.has]] = np.flatnonzero(kitchen.has)
+    return {
+        "held": np.full((num_worlds, len(AGENT_NAMES)), NOTHING),
+        "thing_cells": np.tile(kitchen.homes, (num_worlds, 1)),
+        "lying": np.tile(lying, (num_worlds, 1)),
+        "chops": np.zeros((num_worlds, NUM_FOODS), np.int64),
+        "in_plate": np.full((num_worlds, NUM_FOODS), NOTHING),
+        "has_paid": np.zeros((num_worlds, NUM_FOODS), bool),
+        "recipe": np.zeros(num_worlds, np.int64),
+    }
+
+
+def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
+    """The thing that lies in each cell, neither held nor on a plate, [B, 49] int64."""
+    cells = state["thing_cells"]
+    is_open = _is_open(kitchen, state["held"], state["in_plate"]) & np.isin(kitchen.fixtures[cells], (COUNTER, BOARD))
+    lying = np.full((len(cells), CELLS), NOTHING)
+    world, thing = np.nonzero(is_open)
+    lying[world, cells[world, thing]] = thing
+    return lying
+
+
+def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
+    """Require numbers in range, agents on the floor, and no thing in two hands or in a hand and on a plate.
+
+    Raises:
+        ValueError: the state breaks one of these rules.
+    """
+    bounds = {
+        "agent_cells": (0, CELLS - 1),
+        "thing_cells": (NOTHING, CELLS - 1),
+        "believed_cells": (NOTHING, CELLS - 1),
+        "held": (NOTHING, NUM_THINGS - 1),
+        "lying": (NOTHING, NUM_THINGS - 1),
+        "chops": (0, CHOPS),
+        "in_plate": (NOTHING, NUM_PLATES - 1),
+        "believed_plate": (NOTHING, NUM_PLATES - 1),
+        "recipe": (0, len(RECIPES) - 1),
+        "macro": (0, num_macros - 1),
+    }
+    for name, (low, high) in bounds.items():
+        values = np.asarray(state.get(name, low))
+        if values.size and (values.min() < low or values.max() > high):
+            raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
+    agents = state["agent_cells"]
+    if not kitchen.is_floor[agents].all() or (agents[..., :1] == agents[..., 1:]).any():
+        raise ValueError("restore: agent_cells must be different cells of the floor in every world")
+    held = state.get("held", np.full_like(agents, NOTHING))
+    if ((held[..., :1] == held[..., 1:]) & (held[..., :1] != NOTHING)).any():
+        raise ValueError("restore: held must name different things in every world")
+    if np.isin(held, np.flatnonzero(~kitchen.has)).any():
+        raise ValueError("restore: held names a thing that this kitchen lacks")
+    in_plate = state.get("in_plate", np.full((len(agents), NUM_FOODS), NOTHING))
+    is_plated = in_plate != NOTHING
+    if (is_plated & ~(kitchen.has[:NUM_FOODS] & kitchen.has[NUM_FOODS + in_plate])).any():
+        raise ValueError("restore: in_plate names a food or a plate that this kitchen lacks")
+    if (is_plated & (held[..., None] == np.arange(NUM_FOODS)).any(1)).any():
+        raise ValueError("restore: what is in_plate must not be held")
+    if "thing_cells" in state:
+        is_open = _is_open(kitchen, held, in_plate)
+        if (is_open & kitchen.is_floor[state["thing_cells"]]).any():
+            raise ValueError("restore: thing_cells must not be floor, except for what is held or on a plate")
+
+
+def _is_open(kitchen: Kitchen, held: Array, in_plate: Array) -> Array:
+    """Things of this kitchen that are neither held nor on a plate, [B, 5] bool."""
+    is_open = kitchen.has & ~(held[..., None] == np.arange(NUM_THINGS)).any(1)
+    is_open[:, :NUM_FOODS] = is_open[:, :NUM_FOODS] & (in_plate == NOTHING)
+    return is_open

@@ -1,0 +1,131 @@
+"""One world whose episodes begin when the caller resets it, as Gymnasium and PettingZoo expect.
+
+A batched world begins the next episode within the step that ends one. Here the final state stays, so that it can be
+observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance. This
+file must not import Gymnasium, PettingZoo or RLlib.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.world import World
+from rl_envs.registry import make
+
+
+@dataclass(frozen=True)
+class SingleStep:
+    """The result of one env step.
+
+    Attributes:
+        observations: dict of `[N, ...]` arrays; a text is its tokens, `[N, L]`.
+        reward: [N] float64.
+        terminated, truncated: whether and how the episode ended.
+        duration: [N] int32, env steps since each agent's last decision.
+        episode: after the last step `return` [N] and the other metrics as floats; empty before.
+    """
+
+    observations: Arrays
+    reward: Array
+    terminated: bool
+    truncated: bool
+    duration: Array
+    episode: dict[str, Any]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the episode is over."""
+        return self.terminated or self.truncated
+
+
+class SingleWorld:
+    """A world of B = 1 whose episodes begin with `reset`.
+
+    Attributes:
+        world: the wrapped world.
+        is_over: whether the next call must be `reset`.
+    """
+
+    def __init__(self, world: World | str, arguments: dict[str, Any] | None = None) -> None:
+        """Wrap a world, or make a registered one.
+
+        Args:
+            world: a world of B = 1, or a registered id.
+            arguments: keyword arguments for a registered id.
+
+        Raises:
+            ValueError: B is not 1, or arguments were given for a world that is already built.
+        """
+        if isinstance(world, str):
+            world = make(world, num_worlds=1, **(arguments or {}))
+        elif arguments:
+            raise ValueError(f"this world is already built; it cannot take {sorted(arguments)}")
+        if world.num_worlds != 1:
+            raise ValueError(f"this wrapper takes one world; got {world.num_worlds} (TeamVectorEnv takes many)")
+        world.auto_resets = False
+        self.world = world
+        self.is_over = True
+        self._has_chance = False
+
+    def reset(self, seed: int | None = None) -> Arrays:
+        """Start the first episode of this seed; without a seed, the next episode of the world's own chance.
+
+        Without a seed the first episode takes one from the operating system, so that unseeded copies differ.
+
+        Returns:
+            observations, dict of `[N, ...]`.
+        """
+        if seed is None and self._has_chance:
+            observations = self.world.next_episode()
+        else:
+            observations = self.world.reset(_fresh_seed() if seed is None else seed)
+        self._has_chance, self.is_over = True, False
+        return self._unbatched(observations)
+
+    def step(self, actions: Actions) -> SingleStep:
+        """One env step with actions `[N]` int, or a dict of such arrays.
+
+        Raises:
+            RuntimeError: the episode is over, or `reset` was never called.
+        """
+        if self.is_over:
+            raise RuntimeError("this episode is over (or none has begun): call reset before step")
+        batched = _batched(actions)
+        observations, reward, terminated, truncated, info = self.world.step(batched)
+        self.is_over = bool(terminated[0] or truncated[0])
+        return SingleStep(
+            self._unbatched(observations),
+            reward[0],
+            bool(terminated[0]),
+            bool(truncated[0]),
+            info["duration"][0],
+            {name: value[0] if value.ndim > 1 else float(value[0]) for name, value in info.get("episode", {}).items()},
+        )
+
+    def render(self) -> Array:
+        """Image of the present state, the final one included, [H, W, 3] uint8."""
+        return self.world.render(0)
+
+    @property
+    def can_render(self) -> bool:
+        """Whether this world implements `render`."""
+        return type(self.world).render is not World.render
+
+    def _unbatched(self, observations: Arrays) -> Arrays:
+        texts = {key: self.world.texts[key].look_up(observations[key]) for key in self.world.text_spec}
+        return {key: value[0, ...] for key, value in (observations | texts).items()}
+
+
+def _batched(actions: Actions) -> Actions:
+    if isinstance(actions, dict):
+        return {name: np.asarray(value)[None] for name, value in actions.items()}
+    return np.asarray(actions)[None]
+
+
+def _fresh_seed() -> int:
+    entropy = np.random.SeedSequence().generate_state(1, np.uint64)
+    return int(entropy[0])

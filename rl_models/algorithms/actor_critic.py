@@ -1,0 +1,190 @@
+"""What PPO (`ppo.py`) and IMPALA (`impala.py`) share: values, masks, the entropy bonus, extra losses and minibatches.
+
+Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once.
+
+Joint form: one ratio of joint probabilities, and the sum of all agents' advantages. That sum is the advantage of the
+team's summed reward under the sum of the agents' values, because GAE and V-trace are linear in rewards and values; so
+each value still learns from its own agent's reward. Where agents decide at different times, a decision of the team is
+made whenever anybody decides and lasts until anybody decides again; every value is one of this joint process, so that
+an agent's decision is credited with what it changes for those that carry on. Per-agent form: each agent's ratio of
+log alpha_j + log pi^i_j for the component j that was drawn, with its own advantage over its own decisions, as A Cordial
+Sync's code has it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.replay import Replay
+from rl_models.batch import Batch, Share, alive_mask, chosen_actions, decision_mask, leaving_mask, select_worlds
+from rl_models.losses import policy_gradient as pg
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
+from rl_models.losses.returns import Steps, following_values, values_of_decisions
+from rl_models.policy import UNVALUED, TeamOutput, TeamPolicy
+from rl_models.schedule import Progress, Schedule
+
+EntropyKind = Literal["component", "marginal"]
+Regressed = Literal["all", "decisions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorCritic:
+    """What PPO and IMPALA have in common."""
+
+    gamma: float = 0.99
+    value_coef: float = 0.25
+    entropy_coef: Schedule = field(default_factory=lambda: Schedule.constant(0.0))
+    entropy_kind: EntropyKind = "component"
+    is_joint: bool = True
+    regressed: Regressed = "all"
+    """Where values are learned: of `all` agents in the game at every step, or only where a decision is made. With the
+    latter steps that carry on with a macro action neither add to the value loss nor make its mean smaller. In the joint
+    form a decision is the team's: it has the values of all agents in the game, also of those that carry on."""
+    num_epochs: int = 1
+    """Passes over each batch."""
+    num_minibatches: int = 1
+    """Optimiser steps in a pass."""
+    gradient_accumulation_steps: int = 1
+    """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
+    extra_losses: tuple[ExtraLoss, ...] = ()
+
+    def new_replay(self) -> None:
+        """Nothing is kept: each sample is learned from as long as it is new."""
+
+    def minibatches(
+        self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
+    ) -> Iterator[Batch]:
+        """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
+
+        There are as many as `num_minibatches` says, of sizes that differ by one at most, unless there are fewer
+        sequences. With several learners they are cut from the joint batch, and each learner gets its own sequences of
+        every minibatch, in some of which it may have none.
+        """
+        device = batch["is_first"].device
+        held = learners.rows(len(batch["is_first"]), device)
+        number = min(self.num_minibatches, held.total)
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(self.num_epochs):
+            if number == 1:
+                yield batch
+                continue
+            for rows in _shuffled(held.total, number, generator):
+                yield select_worlds(batch, held.own(rows).to(device))
+
+    def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
+        """Nothing follows an optimiser step."""
+
+    def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
+        """[B, T, 1] joint or [B, T, N] per agent.
+
+        Raises:
+            ValueError: the joint form of a team that does not value agents that carry on.
+        """
+        if self.is_joint and UNVALUED in output.extras:
+            raise ValueError(
+                "the joint form sums the values of all agents, and this network has none for agents that carry on "
+                "while another one decides: set is_joint=False"
+            )
+        if self.is_joint:
+            return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
+        return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
+
+    def _sampling_log_prob(self, batch: Batch) -> Tensor:
+        return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
+
+    def _log_ratio(self, log_prob: Tensor, batch: Batch) -> Tensor:
+        """Log of present over sampling probability; 0 where nobody chose, for what was drawn there was ignored."""
+        log_ratio = log_prob - self._sampling_log_prob(batch)
+        mask = self._mask(batch)
+        return log_ratio if mask is None else log_ratio.masked_fill(~mask, 0.0)
+
+    def _advantages(self, advantages: Tensor) -> Tensor:
+        """[B, T, N] -> what the ratio is multiplied with, [B, T, 1] or [B, T, N]."""
+        return advantages.sum(-1, keepdim=True) if self.is_joint else advantages
+
+    def _mask(self, batch: Batch) -> Tensor | None:
+        mask = decision_mask(batch)
+        return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
+
+    def _valued(self, batch: Batch) -> Tensor | None:
+        """[B, T, N] bool, agents of whom a decision is valued: their own, or in the joint form anybody's."""
+        mask, present = decision_mask(batch), alive_mask(batch)
+        if mask is None or not self.is_joint:
+            return mask
+        anybody = mask.any(-1, keepdim=True).expand_as(mask)
+        return anybody if present is None else anybody & present
+
+    def _regressed(self, batch: Batch) -> Tensor | None:
+        """[B, T, N] bool, whose values are learned; None: everybody's."""
+        return self._valued(batch) if self.regressed == "decisions" else alive_mask(batch)
+
+    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
+        """What happened, and the values of the steps' observations with those of undecided steps carried back."""
+        ended = (batch["terminated"] | batch["truncated"])[..., None]
+        discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
+        left = leaving_mask(batch)
+        if left is not None:
+            discounts = discounts * ~left
+        truncated = batch["truncated"][..., None].expand_as(values)
+        follow = functools.partial(
+            following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
+        )
+        continues = (~ended).float().expand_as(discounts)
+        steps = Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
+        return values_of_decisions(steps, values, follow)
+
+    def _complete(
+        self,
+        output: TeamOutput,
+        batch: Batch,
+        progress: Progress,
+        policy_loss: Tensor,
+        value_loss: Tensor,
+        share: Share,
+    ) -> tuple[Tensor, Statistics]:
+        """Add the entropy bonus and the extra losses, each term weighed by its share of the steps it is a mean over."""
+        weight = self.entropy_coef.at(progress)
+        entropy = self._entropy(output, decision_mask(batch))
+        of_decisions, of_values = policy_loss - weight * entropy, self.value_coef * value_loss
+        # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
+        share_of_values = share.decisions if self.regressed == "decisions" else share.steps
+        loss = share.decisions * of_decisions + share_of_values * of_values
+        total = of_decisions + of_values
+        statistics: Statistics = {
+            "loss/policy": policy_loss.detach(),
+            "loss/value": value_loss.detach(),
+            "policy/entropy": entropy.detach(),
+            "schedule/entropy": weight,
+        }
+        for extra in self.extra_losses:
+            addition, more = extra(output, batch, progress)
+            loss, total = loss + share.steps * addition, total + addition
+            statistics |= more
+        return loss, statistics | {"loss/total": total.detach()}
+
+    def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
+        """Sum over the agents that choose, mean over the steps at which somebody does."""
+        is_component = self.entropy_kind == "component"
+        entropy = output.policy.component_entropy() if is_component else output.policy.marginal_entropy()
+        if acting is None:
+            return entropy.sum(-1).mean()
+        return pg.masked_mean((entropy * acting).sum(-1), acting.any(-1))
+
+
+def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tensor]:
+    """Row numbers of minibatches. Of every `number` consecutive rows each gets one, by chance.
+
+    So learners, who hold consecutive rows, have nearly equal parts of every minibatch, and none waits long for another.
+    """
+    if number == 0:
+        return []
+    order = torch.rand(-(-total // number), number, generator=generator).argsort(-1)
+    rows = order + number * torch.arange(len(order))[:, None]
+    return [column[column < total] for column in rows.unbind(1)]

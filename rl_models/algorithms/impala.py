@@ -1,0 +1,61 @@
+"""IMPALA for a team (Espeholt et al., 2018): actor-critic with V-trace, which plays on while it learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.objective import RllibAlgorithm
+from rl_models.batch import WHOLE, Batch, Share
+from rl_models.losses import policy_gradient as pg
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.returns import vtrace
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+
+LossReduction = Literal["mean", "sum_steps", "sum"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impala(ActorCritic):
+    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations."""
+
+    rllib_algorithm: ClassVar[RllibAlgorithm] = "impala"
+    takes_turns: ClassVar[bool] = False
+    may_have_aggregators: ClassVar[bool] = True
+    needs_values: ClassVar[bool] = False
+    target_kl: ClassVar[float] = 0.0
+    clip_rho: float = 1.0
+    clip_c: float = 1.0
+    loss_reduction: LossReduction = "mean"
+    """`mean` over B and T; `sum_steps`: sum over T and mean over B, which RTFM's constants mean; `sum` over both, which
+    TorchBeast's mean. B is that of all learners."""
+
+    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+        """Nothing: V-trace depends on the present policy."""
+        return batch
+
+    def loss(
+        self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a batch, or on a part that holds this share of it, and numbers to log.
+
+        `whole` covers all T + 1 observations.
+        """
+        values = whole.values[:, :-1]
+        output = TeamOutput(whole.policy.first_steps(values.shape[1]), values, whole.state, whole.extras)
+        log_prob = self._log_prob(output, batch)
+        log_ratio = self._log_ratio(log_prob.detach(), batch)
+        steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
+        targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
+        policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
+        value_loss = pg.value_loss(values, targets, self._regressed(batch))
+        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
+        statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
+        worlds, length = batch["reward"].shape[:2]
+        if self.loss_reduction == "sum":
+            return loss * (worlds * length / share.steps), statistics
+        return loss * length if self.loss_reduction == "sum_steps" else loss, statistics

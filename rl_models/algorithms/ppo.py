@@ -1,0 +1,81 @@
+"""Proximal policy optimisation of a team (Schulman et al., 2017), with GAE from the values recorded while acting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.objective import APPROXIMATE_KL, RllibAlgorithm
+from rl_models.algorithms.replay import Replay
+from rl_models.batch import WHOLE, Batch, Share, decision_steps, without_last_observation
+from rl_models.losses import policy_gradient as pg
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.returns import gae
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ppo(ActorCritic):
+    """Proximal policy optimisation with GAE from the values recorded while acting."""
+
+    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
+    takes_turns: ClassVar[bool] = True
+    may_have_aggregators: ClassVar[bool] = False
+    needs_values: ClassVar[bool] = True
+    gae_lambda: float = 0.95
+    clip_range: float = 0.2
+    num_epochs: int = 2
+    num_minibatches: int = 4
+    normalize_advantages: bool = True
+    target_kl: float = 0.0
+    """A minibatch whose mean approximate KL exceeds this is not stepped on and ends the update; 0: no limit."""
+    value_clip_range: float = 0.0
+    """How far a value may move from the one recorded while acting before its error stops falling; 0: any way."""
+    by_decisions: bool = False
+    """Minibatches are of steps at which somebody chooses, shuffled over worlds and time, instead of whole fragments."""
+
+    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+        """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
+
+        The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
+        standardised by all learners together, so that two of them make the update that one would.
+        """
+        steps, values = self._steps(batch, batch["values"], batch["last_values"])
+        advantages = gae(steps, values, self.gae_lambda)
+        joint = self._advantages(advantages)
+        if self.normalize_advantages:
+            joint = pg.standardise(joint, self._mask(batch), over_learners)
+        prepared = batch | {"advantages": joint, "value_targets": advantages + values}
+        return without_last_observation(prepared)
+
+    def minibatches(
+        self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
+    ) -> Iterator[Batch]:
+        """As of every actor-critic; `by_decisions` shuffles decisions instead of sequences."""
+        return super().minibatches(decision_steps(batch) if self.by_decisions else batch, seed, replay, learners)
+
+    def loss(
+        self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a prepared batch, or on a part that holds this share of it, and numbers to log."""
+        log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
+        surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip_range, self._mask(batch))
+        value_loss = self._value_loss(output.values, batch)
+        loss, statistics = self._complete(output, batch, progress, surrogate, value_loss, share)
+        ratio = log_ratio.detach().exp()
+        statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), self._mask(batch))
+        statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip_range).float().mean()
+        statistics["policy/ratio_error"] = (ratio - 1).abs().max()
+        return loss, statistics
+
+    def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
+        targets, mask = batch["value_targets"], self._regressed(batch)
+        if self.value_clip_range:
+            return pg.clipped_value_loss(values, targets, batch["values"], self.value_clip_range, mask)
+        return pg.value_loss(values, targets, mask)

@@ -1,0 +1,115 @@
+"""RLlib's algorithm for one trial, behind the five calls that a training loop needs."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import torch
+
+from rl_models.policy import TeamPolicy
+from rl_models.rllib.config import rllib_config
+from rl_models.rllib.env_runner import episode_means, sampling_speed
+from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
+from rl_models.rllib.workers import TrainingPlan
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import Tensors
+
+
+class TeamAlgorithm:
+    """PPO or IMPALA of RLlib with our runner, module and learner."""
+
+    def __init__(self, plan: TrainingPlan) -> None:
+        """Build everything; remote runners and learners start here."""
+        logging.getLogger("ray.rllib").setLevel(logging.ERROR)
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        self._plan = plan
+        self._algorithm = rllib_config(
+            make_world=plan.make_world,
+            build_policy=plan.build_policy,
+            objective=plan.objective,
+            optimiser=plan.optimiser,
+            workers=plan.workers,
+            seed=plan.seed,
+        ).build_algo()
+
+    def train(self) -> dict[str, float]:
+        """One training step of RLlib; what was logged, name -> number."""
+        results = self._algorithm.train()
+        row = episode_means(results.get("env_runners", {}))
+        learners = results.get("learners", {})
+        for group, values in learners.get("default_policy", {}).get(STATISTICS, {}).items():
+            row |= {f"{group}/{name}": float(value) for name, value in values.items()}
+        for name, seconds in results.get("timers", {}).items():
+            if name in ("env_runner_sampling_timer", "learner_update_timer"):
+                row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
+        told = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
+        told["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
+        told["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
+        told["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
+        return row | {name: float(value) for name, value in told.items() if value is not None}
+
+    def progress(self) -> Progress:
+        """How far training has come."""
+        progress: Progress = self._each_learner(_progress)[0]
+        return Progress(**vars(progress))
+
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
+        policy: TeamPolicy = self._plan.build_policy()
+        policy.load_state_dict(self._each_learner(_training_state)[0][0]["weights"] if weights is None else weights)
+        return policy.eval()
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Everything a checkpoint holds, and how far training is.
+
+        The tensors are weights, optimiser, replay if there is one, and each runner's worlds and recurrent state.
+        """
+        tensors, progress = self._each_learner(_training_state)[0]
+        runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
+        return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Continue from a checkpoint. With another number of runners the worlds begin new episodes."""
+        training = {name: tensors[name] for name in ("weights", "optimizer", "replay") if name in tensors}
+        self._each_learner(lambda learner: learner.restore_training_state(training, progress))
+        group = self._algorithm.env_runner_group
+        group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
+        snapshots = {name.removeprefix("runner_"): tensors[name] for name in tensors if name.startswith("runner_")}
+        whole = len(snapshots) == max(1, self._plan.workers.runners)
+        group.foreach_env_runner(
+            lambda runner: runner.restore_snapshot(
+                snapshots[str(_place(runner))] if whole else {}, seed_offset=progress.updates
+            ),
+            local_env_runner=self._samples_here,
+        )
+
+    def close(self) -> None:
+        """Stop runners and learners."""
+        self._algorithm.stop()
+
+    @property
+    def _samples_here(self) -> bool:
+        return self._plan.workers.runners == 0
+
+    def _each_learner(self, function: Any) -> list[Any]:
+        results = self._algorithm.learner_group.foreach_learner(function)
+        return [getattr(result, "get", lambda result=result: result)() for result in results]
+
+
+def _progress(learner: Any) -> Progress:
+    return learner.progress  # type: ignore[no-any-return]
+
+
+def _training_state(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+    return learner.training_state()  # type: ignore[no-any-return]
+
+
+def _snapshot(runner: Any) -> tuple[int, dict[str, Any]]:
+    return _place(runner), runner.snapshot()
+
+
+def _place(runner: Any) -> int:
+    """Number of a runner from 0: RLlib counts remote ones from 1, and calls a local one 0."""
+    return max(int(runner.worker_index) - 1, 0)

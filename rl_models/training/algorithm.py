@@ -1,0 +1,33 @@
+"""The protocol of whoever trains a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+
+Tensors: TypeAlias = dict[str, dict[str, Any]]
+"""Group -> name -> tensor or array, as checkpoints hold them; `weights` are the policy's."""
+
+
+class Algorithm(Protocol):
+    """Trains one team, a piece at a time, and can be continued from what `checkpoint` gave."""
+
+    def train(self) -> dict[str, float]:
+        """Train a little; what was logged, name -> number."""
+
+    def progress(self) -> Progress:
+        """How far training has come."""
+
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Everything that `restore` needs, and how far training is at this moment."""
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Continue where `checkpoint` was taken, or begin with the weights of the stage before."""
+
+    def close(self) -> None:
+        """Stop all processes and worlds."""

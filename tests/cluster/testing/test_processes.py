@@ -1,0 +1,104 @@
+"""Processes are found by their mark, and listening sockets are read from the kernel."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from cluster.testing.local_cluster import LocalCluster, free_ports, wait_until
+from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, listeners, marked
+from tests.patience import PATIENCE_SECONDS
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
+
+
+WAITS = "import threading; threading.Event().wait()"
+
+
+def start(mark, code=WAITS):
+    return subprocess.Popen([sys.executable, "-c", code], env=os.environ | {MARK: mark})
+
+
+@pytest.mark.processes
+def test_only_processes_with_the_mark_are_found_and_killed():
+    name = f"test_{os.getpid()}"
+    ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
+    try:
+        wait_until(lambda: set(marked(name)) == {ours.pid, other_node.pid}, PATIENCE_SECONDS, "two processes")
+        assert WAITS in command_of(ours.pid)
+        assert kill_marked(f"{name}/worker_1") == 1
+        assert ours.wait(PATIENCE_SECONDS) < 0
+        assert is_alive(other_node.pid)
+        assert is_alive(other_cluster.pid)
+        assert kill_marked(name) == 1
+        assert marked(name) == []
+        assert is_alive(other_cluster.pid)
+    finally:
+        for process in (ours, other_node, other_cluster):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.processes
+def test_children_that_left_their_parent_and_their_session_are_found_too():
+    name = f"orphans_{os.getpid()}"
+    child = f"[sys.executable, '-c', '{WAITS}'], start_new_session=True"
+    parent = start(name, f"import subprocess, sys; subprocess.Popen({child})")
+    parent.wait(PATIENCE_SECONDS)
+    wait_until(lambda: len(marked(name)) == 1, PATIENCE_SECONDS, "the orphan")
+    assert kill_marked(name) == 1
+
+
+@pytest.mark.processes
+def test_a_zombie_does_not_count():
+    name = f"zombie_{os.getpid()}"
+    process = start(name, "pass")
+    wait_until(lambda: not is_alive(process.pid), PATIENCE_SECONDS, "its end")
+    assert marked(name) == []
+    process.wait()
+
+
+@pytest.mark.processes
+def test_a_ray_process_that_sets_its_title_keeps_the_mark():
+    """By default a title overwrites the environment, and a process without its mark is neither found nor killed."""
+    cluster = LocalCluster(workers=0)
+    title = "ray::DashboardAgent"
+    code = f"import time, ray._raylet; ray._raylet.setproctitle('{title}'); time.sleep(100_000)"
+    process = cluster._start("head", [sys.executable, "-c", code])
+    try:
+        wait_until(lambda: command_of(process.pid) == title, PATIENCE_SECONDS, "its title")
+        assert marked(cluster.mark("head")) == [process.pid]
+        assert cluster.nodes() == ["head"]
+        assert cluster.kill_node("head") == 1
+    finally:
+        process.kill()
+        process.wait()
+        cluster.stop()
+
+
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_listening_sockets_are_found_with_their_address(family, address):
+    with socket.socket(family) as one:
+        try:
+            one.bind((address, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {address}")
+        assert (address, one.getsockname()[1]) not in listeners([os.getpid()])
+        one.listen()
+        assert (address, one.getsockname()[1]) in listeners([os.getpid()])
+        assert listeners([]) == []
+
+
+def test_free_ports_differ():
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+
+
+def test_waiting_ends_when_the_condition_holds():
+    looks = iter([False, False, True])
+    assert wait_until(lambda: next(looks), PATIENCE_SECONDS, "") > 0
+    assert next(looks, None) is None
+    with pytest.raises(TimeoutError, match="after 0 s: never came"):
+        wait_until(lambda: False, 0, "never came")

@@ -1,0 +1,147 @@
+"""The examples of a package outside Concord: each keeps its promises, and the experiment trains them for real."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from examples.agreement_loss import AgreementLoss, agreement
+from examples.corridor import LENGTH, Corridor
+from examples.corridor_experiment import EXPERIMENT, LAPTOP, SMOKE
+from examples.talking_network import TalkingConfig, talking_team
+from rl_envs import make
+from rl_envs.testing import check_registered
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import forward, to_batch
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.schedule import Progress, Schedule
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments import load_policy
+from tune_experiments.__main__ import main as after_training
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.rows import read
+from tune_experiments.run.callbacks import Callback
+
+MODULE = "examples.corridor_experiment"
+
+
+def test_the_world_keeps_the_contract_also_in_another_process():
+    check_registered("examples.corridor:Corridor")
+
+
+def test_the_sofa_moves_where_both_push_and_is_out_behind_the_door():
+    world = Corridor(3)
+    world.reset(0)
+    obs = world.restore({"place": [0, 0, LENGTH - 1], "door": [0, 1, 1]})
+    assert obs["door"][:, 0].tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert not obs["door"][:, 1].any()
+    obs, reward, terminated, truncated, info = world.step(torch.tensor([[0, 0], [2, 1], [2, 2]]).numpy())
+    assert terminated.tolist() == [True, False, True]
+    assert not truncated.any()
+    assert reward[:, 0].tolist() == [1.0, -0.02, 1.0]
+    assert info["episode"]["success"].tolist() == [1.0, 1.0]
+    assert obs["place"][1, 0].argmax() == 0, "who pushes alone moves nothing"
+
+
+def team(components=3):
+    return talking_team(TalkingConfig(hidden_size=8, message=4), components, 2, LENGTH + 2, 3, seed=0)
+
+
+def test_the_network_thinks_the_same_while_it_acts_and_while_it_learns():
+    policy = team()
+    collector = Collector(Corridor(5), policy, 12)
+    collector.reset(3)
+    batch = to_batch(collector.collect())
+    again = forward(policy, batch).policy.first_steps(12).log_prob(batch["actions"])
+    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
+
+
+def test_what_the_front_agent_sees_reaches_the_other_one():
+    policy = team()
+    obs = {key: torch.from_numpy(value)[:, None] for key, value in Corridor(1).reset(0).items()}
+    other = obs | {"door": obs["door"].flip(-1)}
+    first = torch.ones(1, 1, dtype=torch.bool)
+    here, there = (policy.network(seen, {}, first).features[0, 0, 1] for seen in (obs, other))
+    assert not torch.allclose(here, there)
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_every_weight_learns(components):
+    objective = dataclasses.replace(
+        EXPERIMENT.plan(LAPTOP, "sync", 0).objective, extra_losses=(AgreementLoss(Schedule.constant(1.0)),)
+    )
+    policy = team(components)
+    before = {name: value.clone() for name, value in policy.state_dict().items()}
+    collector = Collector(Corridor(16), policy, 10)
+    collector.reset(0)
+    Learner(policy, objective, OptimiserSettings(learning_rate=Schedule.constant(0.01))).update([collector.collect()])
+    assert [name for name, value in policy.state_dict().items() if torch.equal(value, before[name])] == []
+
+
+def test_agreement_is_the_probability_of_equal_actions():
+    logits = torch.tensor([[0.8, 0.2], [0.5, 0.5]]).log()  # two agents, one component: 0.8 * 0.5 + 0.2 * 0.5
+    policy = MixtureOfMarginals.from_logits(torch.zeros(1, 1, 1), logits[None, None, :, None])
+    assert agreement(policy).item() == pytest.approx(0.5)
+    mixed = torch.tensor([[[30.0, 0.0], [0.0, 30.0]]] * 2)  # two components, in each of which both do the same
+    assert agreement(MixtureOfMarginals.from_logits(torch.zeros(1, 1, 2), mixed[None, None])).item() == pytest.approx(1)
+
+
+def test_the_loss_is_weighted_and_logs_what_it_sees():
+    policy = team(1)
+    collector = Collector(Corridor(4), policy, 6)
+    collector.reset(0)
+    batch = to_batch(collector.collect())
+    loss, told = AgreementLoss(Schedule.constant(0.5))(forward(policy, batch), batch, Progress())
+    assert loss.item() == pytest.approx(0.5 * told["loss/agreement"].item())
+    assert math.exp(-told["loss/agreement"].item()) <= told["policy/agreement"].item() + 1e-6
+
+
+class Notes(Callback):
+    def __init__(self):
+        self.validated, self.checkpoints, self.ends = [], [], []
+
+    def on_validation(self, trial, row):
+        self.validated.append((trial, row["env_steps"], row["valid/success"]))
+
+    def on_checkpoint(self, trial, checkpoint):
+        self.checkpoints.append((trial, checkpoint))
+
+    def on_end(self, run):
+        self.ends.append(run)
+
+
+def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_names_its_module(
+    ray_session, tmp_path, capsys
+):
+    notes, out = Notes(), tmp_path / "run"
+    run = EXPERIMENT.run("smoke", out=out, callbacks=[notes])
+    assert run.results == read(out / "results.jsonl")
+    assert {row.experiment for row in run.results} == {"corridor"}
+    assert [table.title for table in run.tables] == [EXPERIMENT.caption]
+    assert notes.ends == [run]
+    steps = [step for trial, step, _ in notes.validated]
+    assert steps == sorted(set(steps)) and steps[-1] == SMOKE.budget_env_steps
+    assert {trial for trial, _ in notes.checkpoints} == {"sync-seed0"}
+    assert [path.name for path in run.videos] == ["sync.gif"]
+    assert [path.name for path in run.figures] == ["curves.png"]
+
+    world = make("examples.corridor:Corridor", 4)
+    assert run.load_policy("sync", 0).act(world.reset(0)).shape == (4, 2)
+    assert load_policy(out, allow=[MODULE]).method == "sync"
+    for path in (out, run.trials["sync"][0]):
+        with pytest.raises(UserError, match=rf"names the module {MODULE}, .*--allow {MODULE}"):
+            load_policy(path)
+    capsys.readouterr()
+    assert after_training(["evaluate", str(out), "--allow", MODULE]) == 0
+    evaluated = capsys.readouterr().out
+    assert "corridor: sync, seed 0" in evaluated
+    for command in ("evaluate", "play", "render", "export", "doctor", "table"):
+        assert after_training([command, str(out)]) == 2
+        assert f"--allow {MODULE}" in capsys.readouterr().err
+
+    again = EXPERIMENT.run("smoke", out=out, callbacks=[other := Notes()])
+    assert "cost:" not in capsys.readouterr().out, "nothing is trained twice"
+    assert again.results == run.results
+    assert (other.validated, len(other.ends)) == ([], 1)

@@ -1,0 +1,123 @@
+"""A set GOLDEN_DIR is replayed, or it is told what of it is not: each rule on made-up folders and on tests of ours."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.golden.cases import OWN
+
+HERE = Path(__file__).parent
+REPLAY = """
+import pytest
+from tests.golden.cases import own_or_golden, worlds_without_an_engine
+
+@pytest.mark.parametrize("path", own_or_golden("*.npz", "salad"))
+def test_replay_of_salad(path):
+    assert path.is_file()
+
+@pytest.mark.parametrize("path", own_or_golden("*.npz", "overcooked"))
+def test_replay_of_overcooked(path):
+    assert path.is_file()
+
+@pytest.mark.parametrize("path", worlds_without_an_engine())
+def test_other_worlds(path):
+    assert False
+"""
+pytest_plugins = "pytester"
+
+
+@pytest.fixture
+def golden(tmp_path, monkeypatch):
+    """A GOLDEN_DIR with one recording, of one world, and the folder of a world that nobody knows."""
+    folder = tmp_path / "golden"
+    for world in ("salad", "chess"):
+        (folder / world).mkdir(parents=True)
+    shutil.copy(OWN / "salad" / "mapC_tomato_tomato.npz", folder / "salad" / "another_kitchen.npz")
+    (folder / "salad" / "README.md").touch()
+    monkeypatch.setenv("GOLDEN_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def replay(pytester):
+    """`replay(words)`: pytest on tests that only look at the files, under the rules of this folder."""
+    pytester.makeconftest((HERE / "conftest.py").read_text())
+    pytester.makepyfile(REPLAY)
+    return lambda *words: pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rA", *words)
+
+
+def own(world):
+    return len(list((OWN / world).iterdir()))
+
+
+def test_worlds_that_cannot_be_replayed_are_skipped_by_name(golden, replay):
+    result = replay()
+    result.assert_outcomes(passed=own("salad") + 1 + own("overcooked"), skipped=2)
+    result.stdout.fnmatch_lines(
+        [
+            f"SKIPPED*GOLDEN_DIR={golden} holds no folder overcooked",
+            f"SKIPPED*GOLDEN_DIR={golden} holds a folder chess, and no engine here replays it",
+        ]
+    )
+
+
+def test_a_folder_that_is_not_there_is_a_failure(golden, replay):
+    shutil.rmtree(golden)
+    result = replay()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([f"*GOLDEN_DIR={golden} is not a folder: correct it, or unset it"])
+
+
+def test_a_folder_in_which_nothing_can_be_replayed_is_a_failure(golden, replay):
+    shutil.rmtree(golden / "salad")
+    result = replay()
+    result.assert_outcomes(errors=own("salad") + own("overcooked"), skipped=3)
+    result.stdout.fnmatch_lines([f"*nothing in GOLDEN_DIR={golden} is replayed by the tests that were asked for"])
+
+
+def test_asking_for_our_own_recordings_alone_is_a_failure(golden, replay):
+    result = replay("-k", "mapC_tomato_tomato")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*nothing in GOLDEN_DIR={golden} is replayed by the tests that were asked for"])
+
+
+@pytest.mark.parametrize("file", ["README.md", "notes.txt", "recording.jsonl"])
+def test_a_worlds_folder_without_a_file_of_its_schema_or_with_another_is_a_failure(golden, replay, file):
+    if file == "README.md":
+        (golden / "salad" / "another_kitchen.npz").unlink()
+    (golden / "salad" / file).touch()
+    result = replay()
+    assert result.ret != 0
+    found = "no recording" if file == "README.md" else file
+    result.stdout.fnmatch_lines([f"*GOLDEN_DIR: {golden / 'salad'} holds {found}; its files are called [*].npz"])
+
+
+@pytest.mark.parametrize(("world", "reason"), [("overcooked", "no folder overcooked"), ("chess", "a folder chess, *")])
+def test_a_world_that_is_asked_for_and_cannot_be_replayed_is_a_failure(golden, replay, world, reason):
+    result = replay("-k", f"{world} or another_kitchen")
+    assert result.parseoutcomes()["errors"] == 1
+    result.stdout.fnmatch_lines([f"*GOLDEN_DIR={golden} holds {reason}"])
+    assert replay("-k", f"not {world}").ret == replay("-k", f"not {world}-map").ret == 0
+
+
+def test_without_golden_dir_our_own_recordings_are_replayed(golden, replay, monkeypatch):
+    monkeypatch.delenv("GOLDEN_DIR")
+    replay("-k", "salad").assert_outcomes(passed=own("salad"))
+
+
+def test_our_tests_replay_each_file_under_its_name_and_name_what_they_do_not(golden):
+    """The real ones, in a process as a user starts it."""
+    files = [str(HERE / f"test_{name}.py") for name in ("salad_golden", "furnmove_golden", "other_worlds")]
+    words = ["-p", "no:cacheprovider", "-rA", "-k", "another_kitchen or none"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    command = [sys.executable, "-m", "pytest", *files, *words]
+    done = subprocess.run(command, cwd=HERE.parents[1], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    name = "tests/golden/test_salad_golden.py::test_every_recorded_overlap_and_swap_is_ours[salad-another_kitchen]"
+    assert f"PASSED {name}" in done.stdout
+    assert f"GOLDEN_DIR={golden} holds no folder furnmove" in done.stdout
+    assert f"GOLDEN_DIR={golden} holds a folder chess, and no engine here replays it" in done.stdout

@@ -1,0 +1,49 @@
+"""The documentation builds, and what it names exists."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "cluster" / "README.md", *ROOT.glob("docs/**/*.md")]
+)
+FILE = re.compile(
+    r"\b(?:rl_envs|rl_models|tune_experiments|cluster|benchmarks|tests|examples|docs)(?:/[\w.]+)*/[\w.]*\w\.\w+"
+)
+MODULE = re.compile(r"python -m ((?:rl_envs|rl_models|tune_experiments|cluster|benchmarks)[\w.]*)")
+
+
+def module_exists(name: str) -> bool:
+    path = ROOT.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_and_modules_that_a_page_names_exist(page):
+    text = page.read_text(encoding="utf-8")
+    missing = [name for name in FILE.findall(text) if not (ROOT / name).exists()]
+    missing += [name for name in MODULE.findall(text) if not module_exists(name.rstrip("."))]
+    assert missing == []
+
+
+@pytest.mark.processes
+def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
+    worlds = [path.parent.name for path in ROOT.glob("rl_envs/*/world.py") if path.parent.name != "core"]
+    assert {f"worlds/{name}.html" for name in worlds} <= set(pages)
+    assert "episode end" in pages["worlds/furnmove.html"]
+    tutorials = " ".join(re.sub(r"<[^>]+>", "", pages[name]) for name in pages if name.startswith("tutorials/"))
+    for example in ROOT.glob("examples/[!_]*.py"):
+        assert example.read_text(encoding="utf-8").splitlines()[0][3:40] in html.unescape(tutorials), example
+    foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"?(?:https?:)?//[^\" >]+")
+    assert [found for text in pages.values() for found in foreign.findall(text)] == []

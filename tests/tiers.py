@@ -1,0 +1,90 @@
+"""The check tier: what a test may start follows from its marks, and a test that starts more fails.
+
+`make check` runs the tests without any of the marks below; they start neither Ray nor a process. This pytest plugin
+sets the mark that follows from a rule, and watches all other tests in every tier: a test that starts a process fails,
+also where the code under test swallows the refusal. Ray cannot start without a process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing.util
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+MAY_START_PROCESSES = frozenset({"ray", "cluster", "browser", "slow", "processes"})
+"""A test with one of these marks is not in the check tier."""
+_EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.exec", "os.system"})
+_PROBES = frozenset({"git", "nvidia-smi", "uname"})
+"""Programs that answer at once: what a run's manifest and libraries ask about the checkout and the machine."""
+
+
+class ProcessRefusedError(RuntimeError):
+    """A test without a mark starts a process."""
+
+
+class _Watch:
+    """What the running test has started although it must not; None while processes are allowed."""
+
+    started: list[str] | None = None
+    is_set = False
+
+
+def _refuse(what: str) -> None:
+    if _Watch.started is not None:
+        _Watch.started.append(what)
+        raise ProcessRefusedError(f"{what}: mark this test `processes` or `ray`, or start nothing")
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in _EVENTS and arguments[:1] not in {(probe,) for probe in _PROBES}:
+        _refuse(f"{event} {arguments[:2]}")
+
+
+def pytest_configure() -> None:
+    """Hear of every process that this interpreter starts, for good; a pytest inside a test finds the watch set."""
+    if _Watch.is_set:
+        return
+    _Watch.is_set = True
+    spawn = multiprocessing.util.spawnv_passfds  # the one way without an audit event
+
+    def spawnv_passfds(path: Any, arguments: Any, descriptors: Any) -> int:
+        _refuse(f"multiprocessing {arguments}")
+        return spawn(path, arguments, descriptors)
+
+    multiprocessing.util.spawnv_passfds = spawnv_passfds
+    sys.addaudithook(_audit)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test `ray` that uses the fixture `ray_session`, itself or through another fixture."""
+    for item in items:
+        if "ray_session" in getattr(item, "fixturenames", ()):
+            item.add_marker("ray")
+
+
+def _watched(item: pytest.Item) -> Generator[None, Any, Any]:
+    before, started = _Watch.started, []
+    _Watch.started = None if any(map(item.get_closest_marker, MAY_START_PROCESSES)) else started
+    try:
+        result = yield
+    finally:
+        _Watch.started = before
+    if started:
+        raise ProcessRefusedError(f"{started[0]}: mark this test `processes` or `ray`, or start nothing")
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Watch the fixtures."""
+    return (yield from _watched(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Watch the test."""
+    return (yield from _watched(item))

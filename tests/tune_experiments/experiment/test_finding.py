@@ -1,0 +1,210 @@
+"""Experiments and worlds by name: those of this package, those from outside, and whom a run folder may bring in."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rl_envs import make
+from tests.tune_experiments.run import stages
+from tune_experiments import load_policy, matrix_game
+from tune_experiments.__main__ import main
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import find_experiment, find_stored
+from tune_experiments.run.run_folder import SCHEMA_VERSION, RunFolder, read_config
+from tune_experiments.run.trial import Trial
+
+ROOT = Path(__file__).resolve().parents[3]
+CONFIG = {"budget_env_steps": 640, "games": 32, "updates_per_row": 2, "checkpoint_every_env_steps": 320}
+OUTSIDE = """
+from pathlib import Path
+
+Path({mark!r}).touch()  # what a stranger's module could do
+
+import sys
+from tune_experiments.matrix_game import MatrixGameExperiment
+from tune_experiments.run.main import main
+
+
+class Ours(MatrixGameExperiment):
+    name = "ours"
+
+
+EXPERIMENT = Ours()
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
+"""
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """A module from outside with a side effect: its name, and the mark that it leaves when it is imported."""
+    name, mark = f"outside_{tmp_path.name}", tmp_path / "imported"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / f"{name}.py").write_text(OUTSIDE.format(mark=str(mark)))
+    monkeypatch.syspath_prepend(str(tmp_path / "code"))
+    yield name, mark
+    sys.modules.pop(name, None)
+
+
+def small():
+    return dict(config_to_json(matrix_game.SMOKE)) | CONFIG
+
+
+# ------------------------------------------------------------------------------------------------------------- by name
+
+
+def test_a_script_is_found_by_its_name_and_any_other_by_module_and_name(outside):
+    assert find_experiment("matrix_game") is matrix_game.EXPERIMENT
+    found = find_experiment(f"{outside[0]}:EXPERIMENT")
+    assert (found.name, found.entry_point, found.module) == ("ours", f"{outside[0]}:EXPERIMENT", outside[0])
+    assert matrix_game.EXPERIMENT.entry_point == "matrix_game"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("furnmove", "no experiment is called 'furnmove'; there are .*furnmove_sync.*package.module:NAME"),
+        ("nowhere.at_all:EXPERIMENT", "nowhere.at_all:EXPERIMENT cannot be imported .*PYTHONPATH"),
+        ("os.path:join", "os.path:join is no experiment"),
+        ("tune_experiments.matrix_game:NOTHING", "is no experiment"),
+        ("overcooked_crossplay", "trains nothing"),
+    ],
+)
+def test_a_name_that_is_none_is_told_in_a_sentence(name, said):
+    with pytest.raises(UserError, match=said):
+        find_experiment(name)
+
+
+def test_an_experiment_that_nobody_could_import_is_told():
+    class Lost(stages.Walkers):
+        entry_point = BaseExperiment.entry_point
+
+    with pytest.raises(UserError, match=r"no name in tests\.\S+ holds this Lost: write EXPERIMENT = Lost\(\)"):
+        _ = Lost(stages.plan()).entry_point
+
+
+@pytest.mark.parametrize("words", [["{file}"], ["-m", "{name}"], ["-m", "tune_experiments", "{name}:EXPERIMENT"]])
+def test_it_has_the_same_name_however_it_is_started(outside, tmp_path, words):
+    """A mistake in the flags ends it before Ray starts; --out is then claimed by nobody, so the name is asked for."""
+    name, _ = outside
+    file = tmp_path / "code" / f"{name}.py"
+    asks = file.read_text().replace("sys.exit(main(EXPERIMENT))", "print(EXPERIMENT.entry_point)")
+    if "tune_experiments" not in words:
+        file.write_text(asks)
+    words = [word.format(file=file, name=name) for word in words]
+    words += ["--help"] if "tune_experiments" in words else []
+    surroundings = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, cwd=tmp_path / "code", env=surroundings
+    )
+    assert done.returncode == 0, done.stderr
+    assert (f"{name}:EXPERIMENT" if "--help" not in words else "Presets: smoke, laptop, paper.") in done.stdout
+
+
+def test_worlds_are_found_by_module_and_class():
+    world = make("rl_envs.two_step_game.world:TwoStepGame", 3)
+    assert (type(world), world.num_worlds) == (type(make("two_step_game-v0")), 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("two_step_gam-v0", "did you mean 'two_step_game-v0'"),
+        ("nowhere.at_all:World", "cannot be imported"),
+        ("os:getcwd", "'os:getcwd' is no world"),
+        ("rl_envs.registry:make", "is no world"),
+        (":Class", "cannot be imported"),
+        ("rl_envs.two_step_game.world:", "is no world"),
+    ],
+)
+def test_a_world_that_is_none_is_told_and_never_called(name, said):
+    with pytest.raises(ValueError, match=said):
+        make(name)
+
+
+# --------------------------------------------------------------------------------------------- what a run folder names
+
+
+@pytest.fixture
+def stranger(outside, tmp_path):
+    """A run folder with a trained team of the outside experiment, whose module nobody here has imported yet."""
+    name, mark = outside
+    out = tmp_path / "run"
+    experiment = find_experiment(f"{name}:EXPERIMENT")
+    config = type(matrix_game.SMOKE)(**{**vars(matrix_game.SMOKE), **CONFIG, "methods": ("sync",)})
+    with RunFolder.open(out, config_to_json(config), experiment.entry_point) as folder:
+        Trial(experiment, config, "sync", 0, folder.trial("sync-seed0")).run(lambda row: None)
+    del sys.modules[name]
+    mark.unlink()
+    return out
+
+
+def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outside, capsys):
+    name, mark = outside
+    said = f"names the module {name}, which is not part of Concord"
+    for path in (stranger, stranger / "trials/sync-seed0"):
+        with pytest.raises(UserError, match=said):
+            load_policy(path)
+        with pytest.raises(UserError, match=said):
+            load_policy(path, allow=["another", f"{name}.inner"])
+    for command in ("evaluate", "play", "render", "export", "doctor", "table"):
+        assert main([command, str(stranger)]) == 2
+        error = capsys.readouterr().err
+        assert said in error and f"--allow {name}" in error
+        assert error.count("\n") == 1
+    assert not mark.exists()
+    assert name not in sys.modules
+    assert load_policy(stranger, allow=[name]).method == "sync"
+    assert mark.exists()
+    assert main(["evaluate", str(stranger), "--allow", name]) == 0
+    assert "ours: sync, seed 0" in capsys.readouterr().out
+
+
+def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_path):
+    name, mark = outside
+    data = small() | {"methods": [f"{name}:EXPERIMENT"]}
+    with pytest.raises(UserError, match=f"--allow {name}"):
+        find_stored("matrix_game", data, (), tmp_path / "config.json")
+    assert not mark.exists()
+    data["methods"] = ["mistral:latest"]  # the name of no module here
+    with pytest.raises(UserError, match="must be one of sync, marginal"):
+        find_stored("matrix_game", data, (), tmp_path / "config.json")
+
+
+def test_a_run_of_another_version_is_refused_and_says_which(tmp_path):
+    with RunFolder.open(tmp_path, small(), "matrix_game") as folder:
+        config = matrix_game.SMOKE
+        Trial(matrix_game.EXPERIMENT, config, "sync", 0, folder.trial("sync-seed0")).run(lambda row: None, 1)
+    document = json.loads((tmp_path / "config.json").read_text())
+    assert document["schema_version"] == SCHEMA_VERSION
+    assert document["concord_version"]
+    old = {key: value for key, value in document.items() if key != "concord_version"} | {"schema_version": 1}
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    said = r"was written by Concord 0\.1\.0, commit 657fe97 or earlier \(schema version 1\)"
+    for attempt in (
+        lambda: read_config(tmp_path),
+        lambda: load_policy(tmp_path),
+        lambda: RunFolder.open(tmp_path, small(), "matrix_game"),
+    ):
+        with pytest.raises(UserError, match=said):
+            attempt()
+    (tmp_path / "config.json").write_text(json.dumps(document | {"schema_version": 9, "concord_version": "7.0"}))
+    with pytest.raises(UserError, match=r"was written by Concord 7\.0 \(schema version 9\)"):
+        read_config(tmp_path)
+
+
+def test_a_checkpoint_of_another_version_is_refused_and_says_which(tmp_path, monkeypatch):
+    monkeypatch.setattr(Trial, "_identity", _without_version(Trial._identity))
+    Trial(matrix_game.EXPERIMENT, matrix_game.SMOKE, "sync", 0, tmp_path).run(lambda row: None, 1)
+    with pytest.raises(UserError, match=r"was written by Concord 0\.1\.0, commit 657fe97 or earlier"):
+        load_policy(tmp_path)
+
+
+def _without_version(identity):
+    return lambda self: {key: value for key, value in identity(self).items() if key != "written_by"}

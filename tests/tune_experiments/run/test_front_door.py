@@ -1,0 +1,154 @@
+"""`EXPERIMENT.run(...)`: what the script does, from Python, with callbacks that stay in this process."""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+import pytest
+
+from tune_experiments import matrix_game
+from tune_experiments.experiment.config_path import with_overrides
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.matrix_game import EXPERIMENT, SMOKE
+from tune_experiments.results.rows import Result, read
+from tune_experiments.run import launch as launching
+from tune_experiments.run.callbacks import Callback, TrialWatch
+from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_log import read_metrics
+
+SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
+
+
+class Notes(Callback):
+    """Writes down what it is told and where; nobody may pickle it."""
+
+    def __init__(self):
+        self.told, self.processes = [], set()
+
+    def on_validation(self, trial, row):
+        self.told.append(("validation", trial, row["env_steps"]))
+        self.processes.add(os.getpid())
+
+    def on_checkpoint(self, trial, checkpoint):
+        self.told.append(("checkpoint", trial, checkpoint))
+        self.processes.add(os.getpid())
+
+    def on_end(self, run):
+        self.told.append(("end", run))
+
+    def __reduce__(self):
+        raise AssertionError("a callback was pickled")
+
+
+def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session, tmp_path):
+    notes = Notes()
+    run = EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[3], callbacks=[notes], **SMALL)
+    assert run.folder == tmp_path / "run"
+    assert run.results == read(run.folder / "results.jsonl")
+    assert all(isinstance(row, Result) for row in run.results)
+    assert (run.folder / "table.md").read_text() == "\n".join(table.markdown() for table in run.tables)
+    assert {method: list(seeds) for method, seeds in run.trials.items()} == {"sync": [3], "marginal": [3]}
+    assert [path.name for path in run.figures] == ["curves.png", "joint_policy.png"]
+    assert run.videos == []
+    assert run.config == dataclasses.replace(SMOKE, **SMALL)
+    team = run.load_policy("marginal")
+    assert (team.method, team.seed) == ("marginal", 3)
+    obs = team.make_world(5).reset(0)
+    assert np.asarray(team.act(obs)).shape == (5, 2)
+    with pytest.raises(UserError, match="no trial of sync with seed 0; there are sync-seed3, marginal-seed3"):
+        run.load_policy("sync", 0)
+
+    # Each validation of each trial once, in order, in this process; the last word is that of the end.
+    for trial in ("sync-seed3", "marginal-seed3"):
+        rows = [row["env_steps"] for row in read_metrics(run.folder / "trials" / trial / "metrics.jsonl")]
+        assert [
+            step for what, name, *rest in notes.told[:-1] if what == "validation" and name == trial for step in rest
+        ] == rows
+        assert ("checkpoint", trial) in {(what, name) for what, name, _ in notes.told[:-1]}
+    assert notes.processes == {os.getpid()}
+    assert notes.told[-1] == ("end", run)
+    written = b"".join(path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
+    assert b"Notes" not in written and b"test_front_door" not in written.replace(_commands(run.folder), b"")
+
+
+def _commands(folder):
+    """The command line of these tests, which the manifest keeps and which may name this file."""
+    (session,) = json.loads((folder / "manifest.json").read_text())["sessions"]
+    return json.dumps(session["command"])[1:-1].encode()
+
+
+def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call_continues(ray_session, tmp_path):
+    class Fails(Callback):
+        def on_checkpoint(self, trial, checkpoint):
+            raise ZeroDivisionError("mine")
+
+    arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], **SMALL}
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        EXPERIMENT.run(callbacks=[Fails()], **arguments)
+    run = EXPERIMENT.run(**arguments)
+    assert {row.method for row in run.results} == {"sync"}
+
+
+def test_mistakes_are_one_sentence_and_claim_nothing(tmp_path):
+    out = tmp_path / "run"
+    mistakes = {
+        "preset must be one of smoke, laptop, paper, not 'huge'": {"preset": "huge"},
+        "the configuration has no field learning_rat; did you mean learning_rate?": {"learning_rat": 1},
+        "has no field sync.component; did you mean sync.components?": {"sync.component": 1},
+        "learning_rate must be a number, not 'fast'": {"learning_rate": "fast"},
+        "--learning-rate must be larger than 0, not -1": {"learning_rate": -1.0},
+        "methods[0] must be one of sync, marginal, not 'other'": {"methods": ["other"]},
+        "--seeds needs one or more different whole numbers": {"seeds": [1, 1]},
+        "--search must be at least 1": {"search": 0},
+        "has no search space": {"search": 2},
+    }
+    for said, arguments in mistakes.items():
+        with pytest.raises(UserError) as told:
+            EXPERIMENT.run(**{"preset": "smoke", "out": out} | arguments)
+        assert said in str(told.value)
+    assert not out.exists()
+
+
+def test_overrides_reach_nested_fields_and_a_whole_configuration_stands_for_a_preset():
+    changed = with_overrides(SMOKE, {"sync.components": 2, "methods": ["sync"], "marginal": SMOKE.sync})
+    assert (changed.sync.components, changed.methods, changed.marginal) == (2, ("sync",), SMOKE.sync)
+    assert with_overrides(SMOKE, {}) is SMOKE
+
+
+def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(launching._Session, "_train_unfinished", lambda *arguments: {"sync-seed0": "it broke"})
+    with pytest.raises(UserError, match="sync-seed0 failed: it broke; the same call continues what is left"):
+        EXPERIMENT.run("smoke", out=tmp_path / "run", config=dataclasses.replace(SMOKE, **SMALL))
+
+
+def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_path):
+    notes, config = Notes(), dataclasses.replace(SMOKE, **SMALL)
+
+    def train(until=None):
+        Trial(EXPERIMENT, config, "sync", 0, tmp_path).run(lambda row: watch.look(is_due=True), until)
+
+    watch = TrialWatch({"sync-seed0": tmp_path}, [notes])
+    train(640)
+    train()
+    watch.look(is_due=True)
+    steps = [step for what, _, step in notes.told if what == "validation"]
+    assert steps == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
+    checkpoints = [path for what, _, path in notes.told if what == "checkpoint"]
+    assert len(checkpoints) == len(set(checkpoints)) == 5
+    late = TrialWatch({"sync-seed0": tmp_path}, [again := Notes()])
+    late.look(is_due=True)
+    assert again.told == [], "what there was before is not new"
+
+
+def test_importing_the_package_brings_in_nothing_heavy():
+    import subprocess
+    import sys
+
+    code = "import sys, tune_experiments; print(sorted({'torch', 'ray', 'numpy', 'matplotlib'} & set(sys.modules)))"
+    light = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert light.stdout.strip() == "[]"
+    code = "import sys; from tune_experiments import matrix_game; print('ray' in sys.modules)"
+    script = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert script.stdout.strip() == "False"
+    assert matrix_game.EXPERIMENT is EXPERIMENT

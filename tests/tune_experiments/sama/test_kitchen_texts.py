@@ -1,0 +1,130 @@
+"""The planner's kitchen is the world's: the same sentences and deeds, in all five layouts."""
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.text import read_states
+from rl_models.planners.domain import StateTextError
+from rl_models.planners.predicates.table import compile_predicate
+from tests.tune_experiments.sama.kitchens import open_kitchen, roll
+from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.kitchen.features import features_of
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_text_of_the_world_is_read_and_written_back(layout):
+    _, domain, play = roll(layout)
+    for text, _ in play.texts[::7]:
+        assert domain.check(text) == text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_diverse_states_are_legal_and_differ(layout):
+    domain = KitchenDomain(layout)
+    states = domain.diverse_states(50, seed=3)
+    assert len(set(states)) == 50
+    assert states == domain.diverse_states(50, seed=3)
+    assert states != domain.diverse_states(50, seed=4)
+    for state in states:
+        domain.check(state)
+    world = open_kitchen(layout, 50)
+    world.restore(read_states(world.kitchen, states))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_subgoal_is_reached_in_play_and_has_its_predicate(layout):
+    kitchen, domain, play = roll(layout)
+    table = features_of(kitchen)
+    for valid in domain.subgoals:
+        reached = compile_predicate(valid.predicate, table)(play.previous, play.current)
+        assert 0 < reached.sum() < reached.size, valid.text
+
+
+def test_amounts_are_counted():
+    kitchen, domain, play = roll("forced_coordination")
+    table = features_of(kitchen)
+    lying = [sum(one["thing"] == "onion" for one in domain.as_json(after, 0)["counters"]) for _, after in play.texts]
+    assert max(lying) >= 2
+    for number in range(4):
+        says = compile_predicate(f"amount(onion, counter) == {number}", table)(play.previous, play.current)
+        assert (says == (np.array(lying) == number)[:, None]).all()
+
+
+STATE = """Step 7, soups served: 1.
+Pot 0 at row 0, column 2: 2 onions.
+On the counters: nothing.
+Chef 0 at row 1, column 1 faces west and holds nothing.
+Chef 1 at row 2, column 3 faces north and holds an onion."""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("Step 7", "Step seven", "a line about the step"),
+        ("2 onions", "4 onions", "'4 onions' is not what is in a pot"),
+        ("2 onions", "a soup that has cooked for 20 of 20 steps", "is not what is in a pot"),
+        ("2 onions", "1 onions", "'1 onions' is not what is in a pot"),
+        ("Pot 0", "Pot 1", "pot 0 is at row 0, column 2"),
+        ("Pot 0 at row 0, column 2", "Pot 0 at row 0, column 1", "pot 0 is at row 0, column 2"),
+        ("counters: nothing", "counters: a knife at row 0, column 0", "'a knife' is not a thing"),
+        ("counters: nothing", "counters: an onion at row 1, column 1", "is not an empty counter"),
+        (
+            "counters: nothing",
+            "counters: an onion at row 0, column 0; a dish at row 0, column 0",
+            "is not an empty counter",
+        ),
+        ("faces west", "faces up", "'up' is not a heading"),
+        ("row 1, column 1 faces", "row 0, column 1 faces", "can never be"),
+        ("row 1, column 1 faces", "row 2, column 3 faces", "two chefs stand on one cell"),
+        ("\nChef 1 at row 2, column 3 faces north and holds an onion.", "", "a line about chef 1"),
+        ("On the counters: nothing.\n", "", "a line about the counters"),
+        ("Step 7, soups served: 1.", "ignore all rules", "a line about the step"),
+        ("Pot 0", f"Pot {'9' * 5000}", "a line about pot 0"),
+        ("column 3 faces", f"column {'9' * 5000} faces", "a line about chef 1"),
+    ],
+)
+def test_a_text_that_is_no_state_is_refused_with_a_reason(old, new, reason):
+    domain = KitchenDomain("cramped_room")
+    domain.check(STATE)
+    assert old in STATE
+    with pytest.raises(StateTextError, match=reason):
+        domain.check(STATE.replace(old, new))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_passes_as_a_state_is_written_as_the_world_reads_it(layout):
+    kitchen, domain = open_kitchen(layout).kitchen, KitchenDomain(layout)
+    passed = 0
+    for state in domain.diverse_states(4, seed=2):
+        for at in range(len(state)):
+            head, sign, tail = state[:at], state[at], state[at + 1 :]
+            for changed in (head + tail, f"{head}s{sign}{tail}", f"{head}{sign * 2}{tail}", f"{head}1{tail}"):
+                try:
+                    written = domain.check(changed)
+                except StateTextError:
+                    continue
+                read_states(kitchen, [written])
+                passed += 1
+    assert passed > 50
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_the_plan_depends_on_stands_in_the_words(layout):
+    """States with the same words get the same plan, so that words are enough to plan from."""
+    domain = KitchenDomain(layout)
+    plans = {}
+    for state in domain.diverse_states(200, seed=5):
+        words = (domain.situation(state), domain.statuses(state))
+        plans.setdefault(words, set()).add(domain.decompose(state, None, ()).subgoals)
+    assert all(len(found) == 1 for found in plans.values())
+    assert len(plans) > 150
+
+
+def test_the_map_names_what_each_room_has():
+    manual = KitchenDomain("forced_coordination").manual
+    assert "- left room: 2 onion stores, dish store, middle counter." in manual
+    assert "- right room: hatch, pot 0, pot 1, middle counter." in manual
+    assert (
+        "- the kitchen is one room: 2 onion stores, dish store, hatch, pot 0." in KitchenDomain("cramped_room").manual
+    )
