@@ -107,7 +107,7 @@ def _network(policy: TeamPolicy) -> list[Watch]:
     assert isinstance(network, Tbone)
     return [
         Watch(network.embedding, "shares", "embedding"),
-        Watch(grid_convolutions, "first_convolution", "convolution_1"),
+        Watch(grid_convolutions, "embedded_convolution", "convolution_1"),
         *[Watch(layer, "forward", f"convolution_{1 + row // 2}") for row, layer in enumerate(network.convolutions)],
         Watch(Tbone, "forward", "recurrence"),
         Watch(SteppedLstm, "input_gates", "lstm_inputs"),

@@ -18,7 +18,7 @@ from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, decides
+from rl_models.batch import WHOLE, Batch, Share, decision_mask
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
@@ -117,7 +117,7 @@ class Qmix:
         Raises:
             ValueError: a world that Q-learning of joint actions does not fit.
         """
-        if "actions" not in batch or decides(batch) is not None:
+        if "actions" not in batch or decision_mask(batch) is not None:
             raise ValueError(
                 "QMIX needs a world whose agents all choose one action at every step, and this one has factored "
                 "actions, macro actions or agents that leave: train there with PPO or IMPALA"

@@ -83,7 +83,7 @@ class LanguageTeamSettings:
     """What an action's log-probability is divided by; `sum` is Verco's eq. 3, `word` what its base method runs with."""
     critic_base: Literal["action", "frozen"] = "action"
     """Whose state the critic reads: that of the action adapter's pass, or of the bare model."""
-    value_hidden: tuple[PositiveInt, ...] = (1024, 512)
+    value_hidden_sizes: tuple[PositiveInt, ...] = (1024, 512)
     adapters: str = ""
     """Folder with adapters to begin from, in peft's format (`message/`, `action/`); empty: new ones."""
     situation: tuple[str, ...] = ("situation",)

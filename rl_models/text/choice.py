@@ -31,7 +31,7 @@ class TextEncoderConfig:
     """Of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
 
 
-def chosen_encoder(name: str) -> tuple[str, str]:
+def resolve_encoder(name: str) -> tuple[str, str]:
     """What `name` comes to on this machine, without download: its name, and a sentence for the user."""
     if name == WORDS:
         return WORDS, "Texts: built-in word vectors, learned with the policy (no download)."
@@ -60,7 +60,7 @@ def text_encoder(
     Raises:
         PretrainedError: it cannot be had or used.
     """
-    name, _ = chosen_encoder(config.name)
+    name, _ = resolve_encoder(config.name)
     if name == WORDS:
         return WordEncoder(sentences, Vocabulary.of(training_sentences), config.word_features)
     folder = Path(config.folder).expanduser() if config.folder else None

@@ -71,7 +71,7 @@ class Config:
     """Env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
     """Value what follows the limit; the authors do not."""
-    network: TboneConfig = field(default_factory=lambda: TboneConfig(convolutions=(16, 32, 64, 128), hidden=128))
+    network: TboneConfig = field(default_factory=lambda: TboneConfig(channels=(16, 32, 64, 128), hidden_size=128))
     """Widths of TBONE, and of the central team's network."""
     no_communication: FamilySettings = FamilySettings(1e-3)
     """Marginal policies without messages."""

@@ -162,9 +162,9 @@ class FurnMoveProbe(CoordinationProbe):
     The paper counts the joint actions that were tried; their expectation, the joint policy itself, has less noise.
     """
 
-    def of_joint(self, policy: WholeJointPolicy, joint: torch.Tensor) -> dict[str, torch.Tensor]:
+    def joint_metrics(self, policy: WholeJointPolicy, joint: torch.Tensor) -> dict[str, torch.Tensor]:
         """`tvd` [B, 1] and, from two agents on, `_joint_policy` [B, 1, A, A]."""
-        metrics = super().of_joint(policy, joint)
+        metrics = super().joint_metrics(policy, joint)
         if policy.num_agents == 1:
             return metrics
         others = tuple(range(4, joint.ndim))

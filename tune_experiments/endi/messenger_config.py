@@ -58,7 +58,7 @@ class EndiMessengerConfig(MessengerRunConfig):
     goal_features: PositiveInt = 64
     """Channels of the grounded goal; the paper has no number."""
     silg: SilgConfig = field(
-        default_factory=lambda: SilgConfig(hidden=32, word_features=32, channels=(16, 16), features=64)
+        default_factory=lambda: SilgConfig(hidden_size=32, word_features=32, channels=(16, 16), features=64)
     )
     """Widths of the row `silg`."""
     weights: Literal["validated", "last"] = "validated"

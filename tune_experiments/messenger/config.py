@@ -84,7 +84,7 @@ class MessengerRunConfig:
     """Moments that are seen."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
-    network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, maps=16, hidden=64))
+    network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, channels=16, hidden_size=64))
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False
     """After the first stage leave alone what finds the sentences about a sprite (keys and symbols), as the release."""

@@ -59,7 +59,7 @@ class OvercookedConfig:
     population: str = ""
     """Run folder of this experiment whose row `selfplay` gives row `fcp` its partners."""
     network: GridCnnConfig = field(
-        default_factory=lambda: GridCnnConfig(convolutions=(16, 16, 16), first_kernel=3, dense=(64, 64))
+        default_factory=lambda: GridCnnConfig(channels=(16, 16, 16), first_kernel=3, hidden_sizes=(64, 64))
     )
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
@@ -109,10 +109,12 @@ def check_some_widths(network: GridCnnConfig) -> None:
     Raises:
         UserError: no layers, a width below 1 or an even kernel.
     """
-    for name in ("convolutions", "dense"):
+    for name in ("channels", "hidden_sizes"):
         widths = getattr(network, name)
         if not widths or min(widths) < 1:
-            raise UserError(f"--network.{name} must be one or more widths of at least 1, not {widths}")
+            raise UserError(
+                f"--network.{name.replace('_', '-')} must be one or more widths of at least 1, not {widths}"
+            )
     if network.first_kernel < 1 or network.first_kernel % 2 == 0:
         raise UserError(f"--network.first-kernel must be an odd number, not {network.first_kernel}")
 

@@ -120,11 +120,11 @@ class NetworkSettings:
     """What txt2pi and its baselines are where the paper's text and the released code differ."""
     word_features: PositiveInt = 16
     """Of a word's embedding."""
-    document_hidden: PositiveInt = 32
+    document_hidden_size: PositiveInt = 32
     """States of the document in one direction; of all texts in `cnn`."""
-    goal_hidden: PositiveInt = 32
+    goal_hidden_size: PositiveInt = 32
     """States with which txt2pi's goal looks at the document; the paper's text says 10, the released code has 100."""
-    inventory_hidden: PositiveInt = 10
+    inventory_hidden_size: PositiveInt = 10
     """States of the inventory, and of the goal in `film`."""
     channels: tuple[PositiveInt, ...] = (16, 16)
     """Of the layers over the grid."""

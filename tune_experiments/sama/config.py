@@ -133,8 +133,8 @@ class SamaConfig:
             if task not in LAYOUTS:
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         check_ranges(self)
-        if not self.network.convolutions:
-            raise UserError("--network.convolutions must be one or more widths")
+        if not self.network.channels:
+            raise UserError("--network.channels must be one or more widths")
         self._keep_folders()
 
     def _keep_folders(self) -> None:

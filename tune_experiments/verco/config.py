@@ -144,8 +144,10 @@ class VercoConfig:
         if "shuffled" in self.methods:  # messages of another kitchen
             check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
         _check_team(self)
-        if not self.symbolic.dense or min(self.symbolic.dense) < 1:
-            raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
+        if not self.symbolic.hidden_sizes or min(self.symbolic.hidden_sizes) < 1:
+            raise UserError(
+                f"--symbolic.hidden-sizes must be one or more widths of at least 1, not {self.symbolic.hidden_sizes}"
+            )
 
     def _find_folders(self) -> None:
         """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""

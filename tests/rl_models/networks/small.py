@@ -39,16 +39,16 @@ def narrow(config):
     """The same network with layers a few units wide."""
     width = {"word_features": 6, "channels": (4, 5, 7, 7, 7), "features": 9}
     if isinstance(config, Txt2PiConfig):
-        reader = dataclasses.replace(config.reader, document_hidden=4, goal_hidden=5, inventory_hidden=3)
+        reader = dataclasses.replace(config.reader, document_hidden_size=4, goal_hidden_size=5, inventory_hidden_size=3)
         return dataclasses.replace(config, reader=reader, **width)
     if isinstance(config, SilgConfig):
-        return dataclasses.replace(config, hidden=4, **width)
-    return dataclasses.replace(config, document_hidden=4, goal_hidden=5, inventory_hidden=3, **width)
+        return dataclasses.replace(config, hidden_size=4, **width)
+    return dataclasses.replace(config, document_hidden_size=4, goal_hidden_size=5, inventory_hidden_size=3, **width)
 
 
-def team(name, agents=1, seed=0, head_hidden=0):
+def team(name, agents=1, seed=0, head_hidden_size=0):
     """A small team of one of `NETWORKS`, in double precision."""
-    config = ReadingTeamConfig(narrow(NETWORKS[name]), head_hidden)
+    config = ReadingTeamConfig(narrow(NETWORKS[name]), head_hidden_size)
     return reading_team(config, sizes(agents), ACTIONS, seed).double()
 
 

@@ -38,7 +38,7 @@ def frozen():
 def team(name, agents=1, encoder=words, shares_network=True, seed=0):
     """A narrow team in double precision."""
     config = FORMS[name]
-    narrow = dataclasses.replace(config.network, features=7, maps=3, hidden=4)
+    narrow = dataclasses.replace(config.network, features=7, channels=3, hidden_size=4)
     config = dataclasses.replace(config, network=narrow, shares_network=shares_network)
     return emma_team(config, sizes(agents), ACTIONS, encoder, seed).double()
 

@@ -28,7 +28,7 @@ from tests.rl_models.networks import small, small_emma
 BACKBONES = ("reading", "emma")
 READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))
 READING = dataclasses.replace(READING, backbone=dataclasses.replace(READING.backbone, features=0))
-EMMA = DividedEmmaConfig(EmmaConfig(features=7, maps=3, hidden=4), 5)
+EMMA = DividedEmmaConfig(EmmaConfig(features=7, channels=3, hidden_size=4), 5)
 IS_ENTITY = torch.arange(small.NAMES) >= 6
 """Of the made-up names."""
 

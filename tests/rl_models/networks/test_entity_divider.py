@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.losses.division import AgentModellingLoss, Divided, DivisionLoss, division_probe
+from rl_models.losses.division import AgentModellingLoss, DivisionLoss, TeamDivision, division_probe
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
 from rl_models.networks.entity_divider_emma import tracks
@@ -324,8 +324,8 @@ def test_measures_of_a_division_by_hand(monkeypatch):
     assert (step["own_entities_0"].tolist(), step["own_entities_1"].tolist()) == ([[4, 0]], [[0, 4]])
     masks = torch.ones(4, 4)
     output = run(policy, obs)
-    assert (Divided.of(output).measures()["overlap"] == 1).all()
-    assert (Divided.of(output).measures()["coverage"] == 1).all()
+    assert (TeamDivision.from_output(output).metrics()["overlap"] == 1).all()
+    assert (TeamDivision.from_output(output).metrics()["coverage"] == 1).all()
 
 
 def test_the_papers_variants_are_their_losses():

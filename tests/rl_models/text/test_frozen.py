@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertModel, BertTokenizerFast
 
-from rl_models.text.choice import AUTO, BERT, WORDS, TextEncoderConfig, chosen_encoder, text_encoder
+from rl_models.text.choice import AUTO, BERT, WORDS, TextEncoderConfig, resolve_encoder, text_encoder
 from rl_models.text.frozen import FrozenEncoder, default_folder, frozen_encoder
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
 from rl_models.text.words import WordEncoder
@@ -199,7 +199,7 @@ def test_a_sentence_that_is_too_long_is_refused(bert, padded_to, sentence, said)
 
 
 def test_without_a_download_words_are_learned_and_the_user_is_told_how_to_get_bert():
-    name, said = chosen_encoder(AUTO)
+    name, said = resolve_encoder(AUTO)
     assert name == WORDS
     assert "bert-base-uncased is not on this machine" in said
     assert "to download it" in said
@@ -207,7 +207,7 @@ def test_without_a_download_words_are_learned_and_the_user_is_told_how_to_get_be
 
 def test_bert_is_chosen_where_it_is_on_the_machine(bert, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, local_files_only, **__: bert)
-    name, said = chosen_encoder(AUTO)
+    name, said = resolve_encoder(AUTO)
     assert name == BERT
     assert "frozen" in said
 

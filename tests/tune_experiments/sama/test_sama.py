@@ -10,7 +10,7 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
 from rl_envs.overcooked.world import Overcooked
-from rl_models.batch import decides, think, to_batch
+from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.chat.opening import ChatSettings
@@ -68,7 +68,7 @@ def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
 def test_learning_sees_the_probabilities_that_acting_drew_with():
     policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3))
     batch = to_batch(fragment)
-    again = think(policy, batch).policy.first(10).log_prob(batch["actions"], decides(batch))
+    again = forward(policy, batch).policy.first_steps(10).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
