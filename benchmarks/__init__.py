@@ -1,4 +1,4 @@
-"""What is measured, with the command that measures it: `make bench`, or `python -m benchmarks --only furnmove`.
+"""Benchmarks of speed: `make bench`, or `python -m benchmarks --only furnmove`.
 
-Every other file in this folder is a part: `measure()` yields its figures. A new part is a new file.
+Every other file in this folder is one part, whose `measure()` yields measurements. A new part is a new file.
 """

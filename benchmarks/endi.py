@@ -1,9 +1,9 @@
-"""EnDi: training loops around a divided EMMA, with private networks or a shared one, and around a divided txt2pi.
+"""EnDi: training loops around EMMA with an entity divider (private or shared networks), and around txt2pi with one.
 
-MESSENGER: stage 1, two agents, the released width, made-up encodings of BERT's width in place of cached ones, PPO with
-four passes over each sample. Authors' figure (reference: their loop with random encodings, timed): 5 agent steps a CPU
-second. RTFM: S1 in the paper's room of 8 x 8 with the paper's widths and IMPALA; nobody has published that code.
-Bare passes go through the heads that foretell the others' actions, as the learner's do.
+MESSENGER: stage 1, two agents, the released width, random encodings of BERT's width instead of cached ones, PPO with
+four passes over each sample. Authors' number (reference: their loop with random encodings, timed): 5 agent steps per
+CPU-second. RTFM: S1 in the paper's room of 8 x 8 with the paper's widths and IMPALA; that code was never published.
+The bare passes include the heads that predict the other agents' actions, as the learner's passes do.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from benchmarks._messenger_loop import PER_SECOND, SENTENCES_PER_CELL, made_up_encodings
-from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.messenger_loop import PER_SECOND, SENTENCES_PER_CELL, random_encodings
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
@@ -45,7 +45,7 @@ from rl_models.training.loop import Learner
 
 AGENTS = 2
 WORLDS, LENGTH, TURNS = 64, 16, 3
-"""Worlds and env steps of a fragment in MESSENGER, and how many fragments."""
+"""Worlds and env steps of a fragment in MESSENGER, and number of fragments."""
 EPOCHS, MINIBATCHES = 4, 4
 READING_WORLDS, READING_LENGTH, READING_TURNS = 8, 20, 2
 """The same in RTFM."""
@@ -53,18 +53,18 @@ LOSSES = VARIANTS["endi_dis"].extra_losses()
 EMMA, READING = DividedEmmaConfig(RELEASED), DividedReadingConfig()
 
 
-def measure() -> Iterator[Figure]:
-    """All figures of this part."""
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
     torch.set_num_threads(1)
-    yield from _figures("endi.messenger_loop", time_messenger(shares_network=False))
-    yield from _figures("endi.messenger_loop_shared", time_messenger(shares_network=True))
-    yield from _figures("endi.rtfm_loop", time_rtfm())
+    yield from _measurements("endi.messenger_loop", time_messenger(shares_network=False))
+    yield from _measurements("endi.messenger_loop_shared", time_messenger(shares_network=True))
+    yield from _measurements("endi.rtfm_loop", time_rtfm())
 
 
 def time_messenger(shares_network: bool) -> LoopTimes:
-    """PPO around a divided EMMA, from the first weights."""
+    """Time PPO around EMMA with an entity divider, from the initial weights."""
     world = Messenger(WORLDS, stage=1, num_agents=AGENTS, max_sentences_per_cell=SENTENCES_PER_CELL)
-    encoder = made_up_encodings(world)
+    encoder = random_encodings(world)
     config, sizes = DividedEmmaTeamConfig(EMMA, shares_network), EmmaSizes(AGENTS, len(SYMBOLS), len(AVATARS), SIDE)
     policy = divided_emma_team(config, sizes, len(ACTIONS), lambda: encoder)
     objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, is_joint=False, extra_losses=LOSSES)
@@ -72,7 +72,7 @@ def time_messenger(shares_network: bool) -> LoopTimes:
 
 
 def time_rtfm() -> LoopTimes:
-    """IMPALA around a divided txt2pi, from the first weights."""
+    """Time IMPALA around txt2pi with an entity divider, from the initial weights."""
     world = Rtfm(READING_WORLDS, num_agents=AGENTS, **STAGES["S1"])
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = Sizes(AGENTS, world.text_spec["document"].vocabulary, names)
@@ -91,7 +91,7 @@ def _time(world: World, policy: TeamPolicy, objective: Objective, length: int, t
     )
 
 
-def _figures(name: str, times: LoopTimes) -> Iterator[Figure]:
-    yield Figure(f"{name}.overhead", times.overhead, RATIO)
-    yield Figure(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-    yield Figure(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+def _measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
+    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)

@@ -1,7 +1,8 @@
-"""Gridworld-FurnMove: its world, the IMPALA loop with the paper's network, and RLlib beside it.
+"""Gridworld-FurnMove: its world, the IMPALA loop with the paper's network, and the same through RLlib.
 
 Full-size rooms, horizon 250, TBONE with the paper's widths and SYNC with 13 components, CORDIAL, Adam, one gradient
-pass a sample. Authors' figures (reference: their own loop, timed): 8,000 us a joint step, 48 agent steps a CPU second.
+pass per sample. Authors' numbers (reference: their own loop, timed): 8,000 us a joint step, 48 agent steps per
+CPU-second.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 
 from benchmarks.harness.clock import median, timed
-from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.furnmove.actions import NUM_ACTIONS
@@ -33,47 +34,47 @@ from rl_models.training.loop import Learner
 MICROSECONDS, PER_SECOND, MILLISECONDS = "us", "agent steps per CPU-second", "ms"
 ROOMS = 256
 WORLD_BATCH, WORLD_STEPS, WORLD_REPEATS = 256, 60, 9
-"""Worlds of the world's own figures, and how long they are stepped."""
+"""Number of worlds, env steps of a repeat and repeats, for the measurements of the world alone."""
 LOOP_WORLDS, LOOP_LENGTH, LOOP_TURNS = 64, 20, 7
-"""Worlds and env steps of a fragment, and how many fragments."""
+"""Worlds and env steps of a fragment, and number of fragments."""
 STOCK_STEPS, STOCK_TURNS = 10 * LOOP_WORLDS, 5
-"""Env steps of a turn of stock env runners, and how many turns; they play as many worlds as the loop."""
+"""Env steps of a turn of stock env runners, and number of turns; they play as many worlds as the loop."""
 COORDINATED_SHARE = 0.8
-"""Of the joint actions that step the world; the others are uniform, as in the measurement of the authors' engine."""
+"""Share of coordinated joint actions; the others are uniform, as in the measurement of the authors' engine."""
 WORLD_PARTS = ("step", "_checked", "_act_together", "_act_alone", "_visit", "_advance", "_observe", "_start")
 
 
-def measure() -> Iterator[Figure]:
-    """All figures of this part."""
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
     torch.set_num_threads(1)
     yield from _rooms()
     for agents in (2, 3):
         yield from _world(agents)
     yield from _world_parts()
     ours = _loop()
-    yield from _loop_figures("furnmove.loop", ours)
+    yield from _loop_measurements("furnmove.loop", ours)
     yield from _rllib(ours)
 
 
-def _rooms() -> Iterator[Figure]:
-    """A room that nobody has seen yet: generated, then compiled for the world."""
+def _rooms() -> Iterator[Measurement]:
+    """Time to generate and compile a new room."""
     rooms = RoomStream(seed=1, count=ROOMS)
     seconds = [timed(lambda number=number: compile_room(rooms[number], *rooms.bounds))[1] for number in range(ROOMS)]
-    yield Figure("furnmove.room.ms_per_new_room", sum(seconds) / ROOMS * 1e3, MILLISECONDS)
+    yield Measurement("furnmove.room.ms_per_new_room", sum(seconds) / ROOMS * 1e3, MILLISECONDS)
 
 
-def _world(agents: int) -> Iterator[Figure]:
+def _world(agents: int) -> Iterator[Measurement]:
     world = ready_world(agents)
     cost = microseconds_per_joint_step(world, chooser(world), WORLD_STEPS, WORLD_REPEATS)
     suffix = "" if agents == 2 else f"_{agents}_agents"
-    yield Figure(f"furnmove.world.us_per_joint_step{suffix}", cost, MICROSECONDS)
+    yield Measurement(f"furnmove.world.us_per_joint_step{suffix}", cost, MICROSECONDS)
 
 
-def _world_parts() -> Iterator[Figure]:
+def _world_parts() -> Iterator[Measurement]:
     world = ready_world(2)
     costs = microseconds_by_part(world, chooser(world), WORLD_STEPS * WORLD_REPEATS, WORLD_PARTS)
     for name, cost in costs.items():
-        yield Figure(f"furnmove.world.part.{name.removeprefix('_')}", cost, MICROSECONDS)
+        yield Measurement(f"furnmove.world.part.{name.removeprefix('_')}", cost, MICROSECONDS)
 
 
 def _loop() -> LoopTimes:
@@ -86,18 +87,18 @@ def _loop() -> LoopTimes:
     return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, LOOP_TURNS)
 
 
-def _loop_figures(name: str, times: LoopTimes) -> Iterator[Figure]:
-    yield Figure(f"{name}.overhead", times.overhead, RATIO)
-    yield Figure(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-    yield Figure(f"{name}.bare_agent_steps_per_cpu_second", times.per_second(times.bare), PER_SECOND)
-    yield Figure(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+def _loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
+    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+    yield Measurement(f"{name}.bare_agent_steps_per_cpu_second", times.per_second(times.bare), PER_SECOND)
+    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
     for part in ("collect", "update", "bare_acting", "bare_learning"):
         cost = median(getattr(times, part)) / times.agent_steps * 1e6
-        yield Figure(f"{name}.part.{part}_us_per_agent_step", cost, MICROSECONDS)
+        yield Measurement(f"{name}.part.{part}_us_per_agent_step", cost, MICROSECONDS)
 
 
-def _rllib(ours: LoopTimes) -> Iterator[Figure]:
-    """RLlib around the same pieces, and RLlib's stock env runners, which only sample here."""
+def _rllib(ours: LoopTimes) -> Iterator[Measurement]:
+    """RLlib around the same policy and objective, and RLlib's stock env runners, which only sample here."""
     from benchmarks.harness import rllib_loops
     from rl_models.rllib.config import Workers, rllib_config
 
@@ -109,7 +110,7 @@ def _rllib(ours: LoopTimes) -> Iterator[Figure]:
         workers=Workers(worlds_per_runner=LOOP_WORLDS, fragment_length=LOOP_LENGTH),
         seed=0,
     )
-    yield from _loop_figures("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
+    yield from _loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
     env = {"world": "furnmove-v0", "arguments": {"num_agents": 2}}
     samplers = {
         "furnmove.stock_multi_agent_env": rllib_loops.stock_multi_agent_sampler(
@@ -121,12 +122,12 @@ def _rllib(ours: LoopTimes) -> Iterator[Figure]:
         sample(STOCK_STEPS)
         seconds = median([timed(sample, STOCK_STEPS)[1] for _ in range(STOCK_TURNS)])
         rate = 2 * STOCK_STEPS / seconds
-        yield Figure(f"{name}.times_slower_sampling", ours.per_second(ours.collect) / rate, RATIO)
-        yield Figure(f"{name}.agent_steps_per_cpu_second", rate, PER_SECOND)
+        yield Measurement(f"{name}.times_slower_sampling", ours.per_second(ours.collect) / rate, RATIO)
+        yield Measurement(f"{name}.agent_steps_per_cpu_second", rate, PER_SECOND)
 
 
 def ready_world(agents: int) -> FurnMove:
-    """Worlds that have met all their rooms, so that none is made while they are timed."""
+    """Worlds whose rooms are all compiled, so that no room is made while they are timed."""
     world = FurnMove(WORLD_BATCH, num_agents=agents, rooms=RoomStream(count=ROOMS))
     for number in range(ROOMS):
         world._compiled[number]
@@ -148,7 +149,7 @@ def chooser(world: FurnMove) -> Chooser:
 
 
 def team(agents: int = 2, seen_agents: int | None = None) -> TeamPolicy:
-    """The paper's team; with `seen_agents` its agents see as many as that in their observations."""
+    """The paper's team; `seen_agents` is the number of agents in its observations, by default `agents`."""
     view = (num_channels(seen_agents or agents), VIEW, VIEW)
     return tbone_team(TboneTeamConfig(), agents, view, NUM_ACTIONS)
 

@@ -1,9 +1,9 @@
-"""Gridworld-FurnMove: where the CPU time of the training loop goes, part by part.
+"""Gridworld-FurnMove: a profile of the training loop's CPU time.
 
-Two settings: `paper` is the loop of the part `furnmove` (full-size rooms, the paper's widths, SYNC with 13 components,
-CORDIAL, IMPALA), `laptop` the same method as the laptop preset trains it (small widths, PPO). Parts are CPU time per
-agent step and add up to `watched`; `whole` is the loop without stopwatches, in turns with it, so the difference is what
-stopwatches cost. Keeping track of autograd's graph is counted apart.
+There are two settings. `paper` is the loop of the part `furnmove` (full-size rooms, the paper's widths, SYNC with 13
+components, CORDIAL, IMPALA). `laptop` trains the same method as the laptop preset does (small widths, PPO). Each number
+is CPU time per agent step; they add up to `watched`. `whole` is the loop without the profiler, in turns with it, so the
+difference is the profiler's cost. The cost of recording autograd's graph is reported separately.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import torch
 
 from benchmarks import furnmove
 from benchmarks.harness.clock import median, timed
-from benchmarks.harness.figures import Figure
-from benchmarks.harness.parts import ITSELF, Ledger, Part, Watch
+from benchmarks.harness.measurements import Measurement
+from benchmarks.harness.profiler import ITSELF, Part, Profiler, Watch
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_envs.furnmove.compiled_room import CompiledRooms
@@ -39,23 +39,23 @@ from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.methods import MethodName
 
 TURNS = 7
-"""Fragments with and without stopwatches, in turns; one before them warms up and is not counted."""
+"""Fragments with the profiler and without it, in turns, after one that warms up and is not counted."""
 METHOD: MethodName = "sync_13_cordial"
 
 
-def measure() -> Iterator[Figure]:
-    """All figures of this part."""
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
     torch.set_num_threads(1)
     paper = Setting(FurnMove(furnmove.LOOP_WORLDS), furnmove.team(), furnmove.cordial_impala(), OptimiserSettings())
-    yield from paper.figures("furnmove_profile.paper")
+    yield from paper.measurements("furnmove_profile.paper")
     plan = trials.plan(Config(methods=(METHOD,)), METHOD, seed=0)
     world = plan.make_world(num_worlds=furnmove.LOOP_WORLDS)
     laptop = Setting(world, plan.build_policy(), plan.objective, plan.optimiser)
-    yield from laptop.figures("furnmove_profile.laptop")
+    yield from laptop.measurements("furnmove_profile.laptop")
 
 
 class Setting:
-    """One training loop whose time is split."""
+    """One profiled training loop."""
 
     def __init__(self, world: World, policy: TeamPolicy, loss: Objective, settings: OptimiserSettings) -> None:
         self.world, self.policy, self.objective = world, policy, loss
@@ -64,29 +64,29 @@ class Setting:
         spread_episodes(world)
         self.learner = Learner(policy, loss, settings)
 
-    def figures(self, name: str) -> Iterator[Figure]:
-        """The parts' time, their sum, and the whole loop's."""
+    def measurements(self, name: str) -> Iterator[Measurement]:
+        """Time of each part, their sum, and time of the loop without the profiler."""
         turns, whole = self._turns()
         parts = {part: median([turn.get(part, 0.0) for turn in turns]) for part in turns[-1]}
         graph = parts.pop(ITSELF)
         watched = sum(parts.values())
         for (phase, part), cost in parts.items():
-            yield Figure(f"{name}.{phase}.{part}", cost, furnmove.MICROSECONDS)
-            yield Figure(f"{name}.{phase}.{part}.share", 100 * cost / watched, "%")
-        yield Figure(f"{name}.watched", watched, furnmove.MICROSECONDS)
-        yield Figure(f"{name}.watching_the_graph", graph, furnmove.MICROSECONDS)
-        yield Figure(f"{name}.whole", median(whole), furnmove.MICROSECONDS)
+            yield Measurement(f"{name}.{phase}.{part}", cost, furnmove.MICROSECONDS)
+            yield Measurement(f"{name}.{phase}.{part}.share", 100 * cost / watched, "%")
+        yield Measurement(f"{name}.watched", watched, furnmove.MICROSECONDS)
+        yield Measurement(f"{name}.watching_the_graph", graph, furnmove.MICROSECONDS)
+        yield Measurement(f"{name}.whole", median(whole), furnmove.MICROSECONDS)
 
     def _turns(self) -> tuple[list[dict[Part, float]], list[float]]:
-        """Microseconds per agent step by part, and as a whole, of each turn."""
+        """Microseconds per agent step of each turn: by part, and of the loop without the profiler."""
         agent_steps = self.collector.world.num_worlds * furnmove.LOOP_LENGTH * self.policy.num_agents
         watched, whole = [], []
         self._turn()
         for _ in range(TURNS):
-            ledger = Ledger()
-            with ledger.watching(self._watches()):
+            profiler = Profiler()
+            with profiler.watching(self._watches()):
                 self._turn()
-            watched.append({part: spent / agent_steps * 1e6 for part, spent in ledger.seconds.items()})
+            watched.append({part: spent / agent_steps * 1e6 for part, spent in profiler.seconds.items()})
             whole.append(timed(self._turn)[1] / agent_steps * 1e6)
         return watched, whole
 
@@ -98,7 +98,7 @@ class Setting:
 
 
 def _phases() -> list[Watch]:
-    """Time of a phase itself is what none of its parts takes."""
+    """The phases; the time of a phase itself is what none of its parts takes."""
     return [Watch(Collector, "collect", "acting"), Watch(Learner, "update", "learning")]
 
 

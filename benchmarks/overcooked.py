@@ -1,7 +1,7 @@
 """Overcooked: its kitchens, stepped with random actions, planes of both chefs and resets included.
 
-The world's figure is the slowest of the five kitchens. References (timed on random play with both chefs' planes): the
-original engine 190 to 240 microseconds a joint step; JaxMARL on a CPU, 256 worlds, 3.2 to 4.8.
+The headline number is that of the slowest of the five kitchens. References (timed on random play with both chefs'
+planes): the original engine takes 190 to 240 microseconds a joint step; JaxMARL on a CPU with 256 worlds, 3.2 to 4.8.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness.figures import Figure
+from benchmarks.harness.measurements import Measurement
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.core.world import World
 from rl_envs.overcooked.layouts import LAYOUTS
@@ -20,20 +20,20 @@ from rl_envs.registry import make
 MICROSECONDS = "us"
 WORLDS = (1, 256, 1024)
 STEPS, REPEATS = 100, 9
-"""Env steps of a repeat, and how many repeats."""
+"""Env steps of a repeat, and number of repeats."""
 PARTS = ("step", "_checked", "_advance", "_observe", "_start")
 
 
-def measure() -> Iterator[Figure]:
-    """All figures of this part."""
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
     for worlds in WORLDS:
         costs = {layout: _cost(layout, worlds) for layout in LAYOUTS}
-        yield Figure(f"overcooked.world.us_per_step_b{worlds}", max(costs.values()), MICROSECONDS)
+        yield Measurement(f"overcooked.world.us_per_step_b{worlds}", max(costs.values()), MICROSECONDS)
         for layout, cost in costs.items():
-            yield Figure(f"overcooked.world_{layout}.us_per_step_b{worlds}", cost, MICROSECONDS)
+            yield Measurement(f"overcooked.world_{layout}.us_per_step_b{worlds}", cost, MICROSECONDS)
     world = make("overcooked-v0", 256)
     for part, cost in microseconds_by_part(world, _chooser(world), STEPS * REPEATS, PARTS).items():
-        yield Figure(f"overcooked.world_cramped_room.part.{part.removeprefix('_')}", cost, MICROSECONDS)
+        yield Measurement(f"overcooked.world_cramped_room.part.{part.removeprefix('_')}", cost, MICROSECONDS)
 
 
 def _cost(layout: str, worlds: int) -> float:

@@ -1,12 +1,12 @@
 """RTFM: its worlds, stepped with random moves, observations and resets included, and the IMPALA loop around them.
 
-Worlds: B = 256. Authors' figures (reference: their environment with features and wrapper, timed): 650 to 1,650 steps a
-CPU second, resets included.
+Worlds: B = 256. Authors' numbers (reference: their environment with features and wrapper, timed): 650 to 1,650 steps
+per CPU-second, resets included.
 
-Loop: txt2pi of the released size, fragments of 24 worlds and 80 steps, one gradient pass a sample. Its cost depends on
-how many documents a fragment holds, so on how long episodes last: about 20 steps in the simplest game and 15 in the
-full one once a team can play, and 3 in the full one before. Authors' figures (reference, timed): 84 and 19 steps a CPU
-second.
+Loop: txt2pi of the released size, fragments of 24 worlds and 80 steps, one gradient pass per sample. Its cost grows
+with the number of documents in a fragment, and so with the number of episodes. For a trained team an episode takes
+about 20 steps in the simplest game and 15 in the full game; for an untrained team it takes 3 in the full game. Authors'
+numbers (reference, timed): 84 and 19 steps per CPU-second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks.harness.clock import median, timed
-from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, spread_episodes
 from rl_envs.core.spec import Array, Arrays
@@ -36,7 +36,7 @@ from rl_models.training.loop import Learner
 
 PER_SECOND, MICROSECONDS = "env steps per CPU-second", "us"
 WORLDS, STEPS, REPEATS = 256, 80, 25
-"""Worlds, env steps of a repeat (a fragment of the paper's length), and how many repeats."""
+"""Number of worlds, env steps of a repeat (a fragment of the paper's length), and number of repeats."""
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "world": ("rtfm-v0", {"dyna": True}),
     "world_static": ("rtfm-v0", {}),
@@ -47,62 +47,62 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "world_rock_paper_scissors": ("rock_paper_scissors-v0", {}),
 }
 LOOP_WORLDS, LOOP_LENGTH, LOOP_TURNS = 24, 80, 3
-"""Worlds and env steps of a fragment, and how many fragments."""
+"""Worlds and env steps of a fragment, and number of fragments."""
 FULL: dict[str, Any] = {"group": True, "dyna": True, "nl": True}
 WORLD_PARTS = ("step", "_checked", "_plans", "_agents_act", "_monsters_act", "_judge", "_observe", "_start", "_begin")
 
 
-class Unharmed(Rtfm):
-    """Agents stand still (and monsters must), so every episode lasts to the limit: as long as one wants."""
+class StandingStill(Rtfm):
+    """RTFM whose agents stand still; where monsters do too, every episode lasts until its limit."""
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         return super()._advance(np.zeros_like(actions), recorded)
 
 
 LOOPS: dict[str, Callable[[], Rtfm]] = {
-    "loop_simplest": lambda: Unharmed(LOOP_WORLDS, max_episode_steps=20),
-    "loop_full": lambda: Unharmed(LOOP_WORLDS, **(FULL | {"dyna": False}), max_episode_steps=15),
+    "loop_simplest": lambda: StandingStill(LOOP_WORLDS, max_episode_steps=20),
+    "loop_full": lambda: StandingStill(LOOP_WORLDS, **(FULL | {"dyna": False}), max_episode_steps=15),
     "loop_full_untrained": lambda: Rtfm(LOOP_WORLDS, **FULL),
 }
 
 
-def measure() -> Iterator[Figure]:
-    """All figures of this part."""
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
     torch.set_num_threads(1)
     yield from _worlds()
     for name, make_world in LOOPS.items():
         times = time_training(make_world(), LOOP_TURNS)
-        yield Figure(f"rtfm.{name}.overhead", times.overhead, RATIO)
-        yield Figure(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-        yield Figure(f"rtfm.{name}.sampling_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+        yield Measurement(f"rtfm.{name}.overhead", times.overhead, RATIO)
+        yield Measurement(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+        yield Measurement(f"rtfm.{name}.sampling_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
 
 
 def time_training(world: Rtfm, turns: int) -> LoopTimes:
-    """IMPALA with the released network from its first weights."""
+    """Time IMPALA with the released network from its initial weights."""
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = Sizes(world.num_agents, world.text_spec["document"].vocabulary, names)
     policy, objective = reading_team(ReadingTeamConfig(), sizes, NUM_MOVES), Impala(loss_reduction="sum_steps")
     collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
     collector.reset(0)
-    if isinstance(world, Unharmed):
+    if isinstance(world, StandingStill):
         spread_episodes(world)
     learner = Learner(policy, objective, OptimiserSettings(optimiser="rmsprop"))
     return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns)
 
 
-def _worlds() -> Iterator[Figure]:
+def _worlds() -> Iterator[Measurement]:
     for name, (world_id, arguments) in SETTINGS.items():
         world = make(world_id, num_worlds=WORLDS, **arguments)
-        yield Figure(f"rtfm.{name}.steps_per_cpu_second", steps_per_cpu_second(world), PER_SECOND)
+        yield Measurement(f"rtfm.{name}.steps_per_cpu_second", steps_per_cpu_second(world), PER_SECOND)
     world_id, arguments = SETTINGS["world_full"]
     world = make(world_id, num_worlds=WORLDS, **arguments)
     costs = microseconds_by_part(world, _chooser(world), STEPS * REPEATS, WORLD_PARTS)
     for part, cost in costs.items():
-        yield Figure(f"rtfm.world_full.part.{part.removeprefix('_')}", cost, MICROSECONDS)
+        yield Measurement(f"rtfm.world_full.part.{part.removeprefix('_')}", cost, MICROSECONDS)
 
 
 def steps_per_cpu_second(world: World) -> float:
-    """Median over fragments; each forgets the texts that nothing shows any more first, as collecting does."""
+    """Median over repeats; each first drops the texts that no world shows any more, as a collector does."""
     choose = _chooser(world)
     observations = world.reset(0)
     rates = []

@@ -1,9 +1,12 @@
-"""Verco: the packed-trie scorer against scoring every candidate alone, on the default model.
+"""Verco: the trie scorer against scoring every candidate alone, on the default model; and the salad kitchen's world.
 
-A decision is a prompt of 160 tokens with 8 candidates of 3 to 7 tokens that begin with one of 3 pairs of words, as the
-actions of a kitchen do. Both scorers get the same decisions, 16 in a batch as worlds bring them, and one alone;
+Scorers: a decision is a prompt of 160 tokens with 8 candidates of 3 to 7 tokens, which begin with one of 3 pairs of
+words, as the actions of a kitchen do. Both scorers get the same decisions, 16 in a batch (one a world), then one alone.
 `backward` is forward and backward of the action adapter. Equality is measured over 1,000 random prompts and candidate
-sets of all sizes. The salad kitchen's own figures follow (`common/salad_world.py`).
+sets of all sizes.
+
+World: B = 256, random legal actions, observations and resets included. Authors' numbers (reference: TWOSOME's
+environments, timed): 27 microseconds a primitive step without text, 109 to 119 a primitive step of macro actions.
 """
 
 from __future__ import annotations
@@ -15,35 +18,51 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from benchmarks.harness import salad_world
 from benchmarks.harness.clock import median, median_ratio, timed
-from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
+from rl_envs.core.world import World
+from rl_envs.registry import make
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LoraSettings, SmallModelSettings
 from rl_models.llm.scoring import Scorer, score_alone, score_trie
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.trie import Candidates, Ids, trie_of
 
-MILLISECONDS = "ms a decision"
+MILLISECONDS, MICROSECONDS = "ms a decision", "us"
 PROMPT, CANDIDATES, BATCH = 160, 8, 16
 """Tokens of a prompt, candidates of a decision, decisions of a batch."""
 REPEATS = 9
 RANDOM = 1000
 """Random prompts and candidate sets whose scores are compared."""
+WORLDS, WORLD_STEPS, WORLD_REPEATS = 256, 100, 9
+"""Number of worlds, env steps of a repeat, and number of repeats."""
+FULL: dict[str, Any] = {"kitchen": "full", "recipes": ("lettuce-tomato",)}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "primitive": {"layout": "A", "actions": "primitive"} | FULL,
+    "primitive_b": {"layout": "B", "actions": "primitive"} | FULL,
+    "primitive_no_text": {"layout": "A", "actions": "primitive", "text": False} | FULL,
+    "macro": {"layout": "A"} | FULL,
+    "macro_b": {"layout": "B"} | FULL,
+    "macro_no_text": {"layout": "A", "text": False} | FULL,
+}
+HEADLINE = ("primitive", "primitive_b")
+"""The slower of these settings is the headline number of the world."""
+WORLD_PARTS = ("step", "_checked", "_advance", "_look", "_observe", "_start")
 
 
-def measure() -> Iterator[Figure]:
-    """All figures of this part."""
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
     language = _language()
     random = np.random.default_rng(0)
     yield from _speed(language, random, "", BATCH)
     yield from _speed(language, random, "_single", 1)
     yield from _equality(language, random)
-    yield from salad_world.measure()
+    yield from _world_steps()
 
 
-def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows: int) -> Iterator[Figure]:
-    """Both scorers on the same decisions, in turns."""
+def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows: int) -> Iterator[Measurement]:
+    """Time both scorers on the same decisions, in turns."""
     decisions = [_decision(language, random) for _ in range(rows)]
     prompts, candidates = [prompt for prompt, _ in decisions], [some for _, some in decisions]
     for pass_name, work in (("", _forward), ("_backward", _forward_backward)):
@@ -54,16 +73,16 @@ def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows:
                 if repeat:  # the first one warms up
                     seconds.append(taken)
         trie, alone = times[score_trie], times[score_alone]
-        yield Figure(f"verco.scorer{name}{pass_name}.speedup", median_ratio(alone, trie), RATIO)
-        yield Figure(f"verco.scorer{name}{pass_name}.trie", 1e3 * median(trie) / rows, MILLISECONDS)
-        yield Figure(f"verco.scorer{name}{pass_name}.alone", 1e3 * median(alone) / rows, MILLISECONDS)
+        yield Measurement(f"verco.scorer{name}{pass_name}.speedup", median_ratio(alone, trie), RATIO)
+        yield Measurement(f"verco.scorer{name}{pass_name}.trie", 1e3 * median(trie) / rows, MILLISECONDS)
+        yield Measurement(f"verco.scorer{name}{pass_name}.alone", 1e3 * median(alone) / rows, MILLISECONDS)
     if rows == 1:
-        yield Figure("verco.scorer.candidate_tokens", sum(map(len, candidates[0])), "tokens")
-        yield Figure("verco.scorer.trie_nodes", len(trie_of(candidates[0]).tokens), "tokens")
+        yield Measurement("verco.scorer.candidate_tokens", sum(map(len, candidates[0])), "tokens")
+        yield Measurement("verco.scorer.trie_nodes", len(trie_of(candidates[0]).tokens), "tokens")
 
 
-def _equality(language: AdaptedModel, random: np.random.Generator) -> Iterator[Figure]:
-    """Largest differences between both scorers."""
+def _equality(language: AdaptedModel, random: np.random.Generator) -> Iterator[Measurement]:
+    """Largest differences between the scores and the gradients of both scorers."""
     vocabulary = int(language.base.config.vocab_size)
     largest, largest_gradient = 0.0, 0.0
     for _ in range(RANDOM // BATCH + 1):
@@ -77,12 +96,12 @@ def _equality(language: AdaptedModel, random: np.random.Generator) -> Iterator[F
         (one, gradient), (other, wanted) = found
         largest = max(largest, float((one - other).abs().max()))
         largest_gradient = max(largest_gradient, float((gradient - wanted).norm() / wanted.norm()))
-    yield Figure("verco.scorer.largest_difference", largest, "nats")
-    yield Figure("verco.scorer.gradient_difference", largest_gradient, "of its norm")
+    yield Measurement("verco.scorer.largest_difference", largest, "nats")
+    yield Measurement("verco.scorer.gradient_difference", largest_gradient, "of its norm")
 
 
 def _language() -> AdaptedModel:
-    """The default model's form with random weights, and adapters that change what it says."""
+    """The default model's architecture with random weights, and adapters that are not zero."""
     small = SmallModelSettings()
     config = LlamaConfig(
         vocab_size=small.vocabulary,
@@ -113,7 +132,7 @@ def _decision(language: AdaptedModel, random: np.random.Generator) -> tuple[Ids,
 
 
 def _any_decision(random: np.random.Generator, vocabulary: int) -> tuple[Ids, Candidates]:
-    """Prompts of 1 to 160 tokens with 1 to 12 candidates that share beginnings of any length."""
+    """A prompt of 1 to 160 tokens with 1 to 12 candidates that share prefixes of any length."""
     stems = [_ids(random, int(random.integers(1, 4)), vocabulary) for _ in range(3)]
     endings = [_ids(random, int(random.integers(0, 5)), vocabulary) for _ in range(6)]
     count = int(random.integers(1, 13))
@@ -138,3 +157,29 @@ def _forward_backward(language: AdaptedModel, scorer: Scorer, prompts: list[Ids]
 def _gradient(weight: Any) -> torch.Tensor:
     gradient: torch.Tensor = weight.grad
     return gradient.flatten()
+
+
+def _world_steps() -> Iterator[Measurement]:
+    """The world stepped with random legal actions, observations and resets included."""
+    costs = {name: _cost(name) for name in SETTINGS}
+    yield Measurement("salad.world.us_per_step", max(costs[name] for name in HEADLINE), MICROSECONDS)
+    for name, cost in costs.items():
+        yield Measurement(f"salad.world_{name}.us_per_step", cost, MICROSECONDS)
+    world = _world("macro")
+    for part, cost in microseconds_by_part(world, _chooser(world), WORLD_STEPS * WORLD_REPEATS, WORLD_PARTS).items():
+        yield Measurement(f"salad.world_macro.part.{part.removeprefix('_')}", cost, MICROSECONDS)
+
+
+def _cost(name: str) -> float:
+    world = _world(name)
+    return microseconds_per_joint_step(world, _chooser(world), WORLD_STEPS, WORLD_REPEATS)
+
+
+def _world(name: str) -> World:
+    return make("salad-v0", num_worlds=WORLDS, **SETTINGS[name])
+
+
+def _chooser(world: World) -> Chooser:
+    """Uniform legal actions."""
+    random = np.random.default_rng(0)
+    return lambda observations: (random.random(observations["legal"].shape) * observations["legal"]).argmax(-1)

@@ -1,4 +1,4 @@
-"""How an experiment runs on many machines: job submission, a cluster on this machine for trying, fault drills.
+"""Experiments on many machines: job submission, files for Kubernetes, Slurm and SSH, and a cluster on this machine.
 
-It is run from a checkout (`python -m cluster.submit ...`) and knows experiments by name alone.
+Commands run from a checkout (`python -m cluster.submit ...`). This package knows experiments only by their names.
 """

@@ -1,4 +1,4 @@
-"""Wait until the cluster in RAY_ADDRESS has so many nodes: `python -m cluster.await_nodes 3`."""
+"""Wait until the cluster in RAY_ADDRESS has this number of nodes: `python -m cluster.await_nodes 3`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ SECONDS = 300.0
 
 @exits_with_one_sentence
 def main() -> int:
-    """Look until all are there."""
+    """Poll until the cluster has all its nodes.
+
+    Raises:
+        UserError: a node is still missing after `SECONDS`.
+    """
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         raise UserError("write python -m cluster.await_nodes NUMBER")
     wanted, deadline, said = int(sys.argv[1]), time.monotonic() + SECONDS, "no answer"

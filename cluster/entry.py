@@ -1,8 +1,8 @@
-"""What a submitted job runs: sees that the cluster has the pinned versions, then starts the experiment's script.
+"""Entry point of a submitted job: check that the cluster has the pinned versions, then run the experiment.
 
     python -m cluster.entry [--any-versions] EXPERIMENT [flags]
 
-A result belongs to versions, so a job whose cluster has others ends with one sentence.
+Results depend on versions, so a job ends with one sentence where the cluster has other versions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tune_experiments.experiment.errors import UserError, exits_with_one_sentenc
 
 
 def differences(pins: Mapping[str, str], installed: Mapping[str, str]) -> list[str]:
-    """What a cluster has other than pinned, e.g. "torch 2.9.0 for 2.13.0"; builds (`+cpu`) are not compared."""
+    """Versions that differ from the pins, e.g. "torch 2.9.0 for 2.13.0"; builds (`+cpu`) are ignored."""
     return [
         f"{name} {installed.get(name, 'missing').split('+')[0]} for {pins[name]}"
         for name in PINNED
@@ -27,7 +27,7 @@ def differences(pins: Mapping[str, str], installed: Mapping[str, str]) -> list[s
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check, say where we are, and run."""
+    """Check the versions, print the node and the Python version, and run the experiment."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_lenient = words[:1] == ["--any-versions"]
     name, *flags = words[1:] if is_lenient else words
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"this cluster has {', '.join(wrong)}; build its image from cluster/Dockerfile, "
             f"or submit with --install, or with --any-versions if you accept other numbers"
         )
-    from tune_experiments.experiment.finding import find_experiment  # only now: it needs what was looked for
+    from tune_experiments.experiment.finding import find_experiment  # after the check: it needs the checked packages
     from tune_experiments.run.main import main as run
 
     print(f"{name} on {platform.node()}, Python {platform.python_version()}", flush=True)

@@ -1,4 +1,4 @@
-"""Ray's job SDK behind sentences: what is uploaded, what a job runs in, and what its refusals mean.
+"""Ray's job SDK: what is uploaded, the environment of a job, and every error of the SDK as one sentence.
 
 This file must not know any experiment.
 """
@@ -22,24 +22,24 @@ __all__ = ["Jobs", "pinned_packages", "runtime_environment"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PINNED = ("ray", "numpy", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
-"""What numbers depend on; a job looks at these before it trains."""
+"""Packages that results depend on; a job compares their versions before it trains."""
 _PINNED_TOO = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow", "pettingzoo")
-"""What a job needs beside them."""
+"""Other packages that a job needs."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def pinned_packages(root: Path = ROOT) -> dict[str, str]:
-    """Package -> version, of everything that constraints.txt pins."""
+    """Package -> version, for every pin of constraints.txt."""
     lines = (root / "constraints.txt").read_text().splitlines()
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 
 def runtime_environment(variables: Mapping[str, str], installs: bool, module: str = "cluster") -> dict[str, Any]:
-    """The job's environment: this checkout without junk (.gitignore and .rayignore name it), and fixed variables.
+    """Ray's runtime environment of a job: this checkout (without what .gitignore and .rayignore name) and variables.
 
     Args:
-        variables: of the job and all of its workers, beside those that every job has.
-        installs: build a virtual environment of the pinned versions on each node, for images that are not ours.
+        variables: environment variables of the job and all its workers, beside those that every job has.
+        installs: whether each node installs the pinned versions first, for images that are not ours.
         module: of the experiment; one that lies outside the checkout is uploaded with its whole package.
     """
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -47,7 +47,7 @@ def runtime_environment(variables: Mapping[str, str], installs: bool, module: st
     if (outside := _outside(module)) is not None:
         environment["py_modules"] = [str(outside)]
     if installs:
-        # Ray refuses to have itself replaced inside a job.
+        # Ray does not allow a job to replace Ray.
         pins = pinned_packages()
         wanted = [f"{name}=={pins[name]}" for name in (*PINNED, *_PINNED_TOO) if name != "ray"]
         environment["pip"] = {"packages": wanted}
@@ -68,10 +68,10 @@ class Jobs:
     Args:
         address: `http://HOST:PORT` of the head's dashboard; RAY_API_SERVER_ADDRESS by default.
         token_file: a file that holds the token; RAY_AUTH_TOKEN, or Ray's own places, by default.
-        warn: gets a sentence where something is legal but unwise.
+        warn: receives a sentence where a setting is legal but unsafe.
 
     Raises:
-        UserError: no address, no token, a wrong one, or nobody who answers.
+        UserError: no address, no token, a wrong token, or no answer from the address.
     """
 
     def __init__(
@@ -87,20 +87,20 @@ class Jobs:
         with self._sentences():
             from ray.job_submission import JobSubmissionClient  # after the environment is set: Ray reads it on import
 
-            logging.getLogger("ray").setLevel(logging.ERROR)  # it would name every file that it does not upload
+            logging.getLogger("ray").setLevel(logging.ERROR)  # Ray would print every file that it does not upload
             self._client = JobSubmissionClient(self.address)
-            self._client.list_jobs()  # the version is told to strangers too, a list is not
+            self._client.list_jobs()  # needs a valid token; the version is shown without one
 
     def submit(self, job: str, entrypoint: str, environment: dict[str, Any]) -> None:
-        """Upload what is new of the working directory, and start the job under this id."""
+        """Upload the working directory, if it changed, and start the job under this id."""
         with self._sentences():
             self._client.submit_job(entrypoint=entrypoint, runtime_env=environment, submission_id=job)
 
     def follow(self, job: str, write: Callable[[str], None]) -> str:
-        """Hand on the job's output until it ends; its last status.
+        """Pass the job's output to `write` until the job ends; returns its last status.
 
         Raises:
-            UserError: the cluster is gone.
+            UserError: the cluster no longer answers.
         """
 
         async def tail() -> None:
@@ -112,18 +112,18 @@ class Jobs:
             return str(self._client.get_job_status(job).value)
 
     def stop(self, job: str) -> bool:
-        """Ask a job to end; whether it was running."""
+        """Ask a job to stop; returns whether it was running."""
         with self._sentences(job):
             return bool(self._client.stop_job(job))
 
     def status(self, job: str) -> tuple[str, str]:
-        """Status and message of a job."""
+        """Status and status message of a job."""
         with self._sentences(job):
             details = self._client.get_job_info(job)
             return str(details.status.value), str(details.message or "")
 
     def all(self) -> list[Any]:
-        """Details of every job that was submitted, the oldest first."""
+        """Details of every submitted job, the oldest first."""
         with self._sentences():
             found = [one for one in self._client.list_jobs() if one.submission_id]
         return sorted(found, key=lambda one: one.start_time or 0)
@@ -131,13 +131,13 @@ class Jobs:
     def _gone(self) -> UserError:
         return UserError(
             f"nothing answers at {self.address}: start that cluster or correct --address; "
-            f"what was trained there is continued by the same command"
+            f"the same command continues what was trained there"
         )
 
     @contextmanager
     def _sentences(self, job: str = "") -> Iterator[None]:
-        """Turn the SDK's errors into sentences."""
-        from aiohttp import ClientError  # Ray's own way of following a job
+        """Turn each error of the SDK into a UserError of one sentence."""
+        from aiohttp import ClientError  # Ray's client follows a job with aiohttp
         from ray.exceptions import AuthenticationError
 
         try:
@@ -150,7 +150,7 @@ class Jobs:
         except (ClientError, OSError) as error:
             raise self._gone() from error
         except RuntimeError as error:
-            if "WebSocket" in str(error):  # what followed the output was cut off
+            if "WebSocket" in str(error):  # the connection that followed the output broke
                 raise self._gone() from error
             if job and "does not exist" in str(error):
                 raise UserError(f"no job is called {job!r}; `python -m cluster.submit list` names them") from error
@@ -161,7 +161,7 @@ def _checked_address(address: str) -> str:
     try:
         url = urlparse(address)
         is_one = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:  # half an IPv6 address, or a port that is none
+    except ValueError:  # an incomplete IPv6 address, or a port that is no number
         is_one = False
     if not is_one:
         said = f"not {address!r}" if address else "and none was given"
@@ -170,7 +170,7 @@ def _checked_address(address: str) -> str:
 
 
 def _find_token(token_file: Path | None) -> None:
-    """See that Ray will find a token, and that it uses it."""
+    """Make sure that Ray finds a token and uses it."""
     os.environ["RAY_AUTH_MODE"] = "token"
     if token_file is not None:
         try:
@@ -186,6 +186,6 @@ def _find_token(token_file: Path | None) -> None:
     has_file = any(place and Path(place).is_file() for place in places)
     given = os.environ.get("RAY_AUTH_TOKEN", "").strip()
     if not all("!" <= sign <= "~" for sign in given):
-        raise UserError("the token holds blanks or signs that are not ASCII: give that of the cluster as it was made")
+        raise UserError("the token holds blanks or signs that are not ASCII: give the cluster's token unchanged")
     if not given and not has_file:
-        raise UserError("no token was given: set RAY_AUTH_TOKEN to that of the cluster, or name its file: --token-file")
+        raise UserError("no token was given: set RAY_AUTH_TOKEN to the cluster's token, or name its file: --token-file")

@@ -1,12 +1,12 @@
-"""Run an experiment as a job of a Ray cluster, follow its output, stop it, list the jobs there are.
+"""Run an experiment as a job of a Ray cluster, follow its output, stop it, or list all jobs.
 
     python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
     python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
     python -m cluster.submit package.module:NAME --storage /shared/runs        an experiment from outside goes along
     python -m cluster.submit list | logs JOB | stop JOB
 
-The experiment's flags are read here first, so a mistake is told before anything is uploaded. Results land in --out, or
-in STORAGE/EXPERIMENT_PRESET; the same command continues them, on the same cluster or on another one.
+The experiment's flags are checked here first, so a wrong flag costs no upload. Results go to --out, or to
+STORAGE/EXPERIMENT_PRESET. The same command continues a run, on the same cluster or on another one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMMANDS = ("list", "logs", "stop")
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says."""
+    """Run the command line; returns the exit code."""
     words, rest = _parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
     if words.what in COMMANDS:
         return _command(words, rest)
@@ -59,17 +59,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     said = "name of a script in tune_experiments/, or package.module:NAME"
     parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help=said)
-    parser.add_argument("--address", help="http://HOST:PORT of the head's dashboard (RAY_API_SERVER_ADDRESS)")
-    parser.add_argument("--token-file", type=Path, help="file with the cluster's token (else RAY_AUTH_TOKEN)")
+    parser.add_argument(
+        "--address", help="address of the head's dashboard, http://HOST:PORT; else RAY_API_SERVER_ADDRESS"
+    )
+    parser.add_argument("--token-file", type=Path, help="file that holds the cluster's token; else RAY_AUTH_TOKEN")
     parser.add_argument(
         "--storage",
         default=os.environ.get("CONCORD_STORAGE"),
-        help="folder that all nodes see, or s3://..., gs://...: results land below it (CONCORD_STORAGE)",
+        help="folder that all nodes see, or s3://..., gs://...; results go below it; else CONCORD_STORAGE",
     )
-    parser.add_argument("--no-wait", action="store_true", help="submit and return, without following the output")
-    parser.add_argument("--env", nargs="*", default=[], metavar="NAME", help="variables of this shell that go along")
-    parser.add_argument("--install", action="store_true", help="install the pinned versions on each node first")
-    parser.add_argument("--any-versions", action="store_true", help="train even where the cluster's versions differ")
+    parser.add_argument(
+        "--no-wait", action="store_true", help="return after the submission, without following the output"
+    )
+    parser.add_argument(
+        "--env", nargs="*", default=[], metavar="NAME", help="variables of this shell to pass to the job"
+    )
+    parser.add_argument(
+        "--install", action="store_true", help="install the pinned versions on each node before training"
+    )
+    parser.add_argument(
+        "--any-versions", action="store_true", help="train even if the cluster's versions differ from the pinned ones"
+    )
     return parser
 
 
@@ -90,10 +100,10 @@ def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str]:
-    """The experiment's flags with a place for its results that outlives the job, and that place.
+    """The experiment's flags with an `--out` that outlives the job, and that `--out`.
 
     Raises:
-        UserError: flags that the experiment would refuse, or no such place.
+        UserError: the experiment refuses the flags, or no lasting folder is named.
     """
     _, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
     if options.out is None and not storage:
@@ -103,9 +113,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
     out = str(options.out or f"{str(storage).rstrip('/')}/{experiment.name}_{options.preset}")
     out = uri_of(out) or out
     if "://" not in out and not Path(out).is_absolute():
-        raise UserError(
-            f"results would be lost with the job's temporary folder if they went to {out!r}: name an absolute path"
-        )
+        raise UserError(f"results in {out!r} would be lost with the job's temporary folder: name an absolute path")
     return ([*rest] if options.out else [*rest, "--out", out]), out
 
 

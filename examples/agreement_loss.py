@@ -8,6 +8,7 @@ hand; `AgreementLoss` is what an objective calls with each minibatch: it returns
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,8 +23,8 @@ from rl_models.schedule import Progress, Schedule
 def agreement(policy: WholeJointPolicy) -> Tensor:
     """[B, T] float32, the probability that all N agents choose the same of their A actions."""
     joint = policy.joint()  # [B, T, A, ..., A] with N action axes
-    same = torch.arange(policy.num_actions, device=joint.device)
-    return joint[(..., *[same] * policy.num_agents)].sum(-1)
+    same: list[Any] = [torch.arange(policy.num_actions, device=joint.device)] * policy.num_agents
+    return joint[(..., *same)].sum(-1)
 
 
 @dataclass(frozen=True)

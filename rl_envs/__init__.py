@@ -1,4 +1,4 @@
-"""Worlds for teams of agents, batched in NumPy: `make(id, num_worlds)`; `views` shows them to other libraries."""
+"""Worlds for teams of agents, batched in NumPy: `make(id, num_worlds)`. `wrappers` adapts them to other libraries."""
 
 from rl_envs.core.world import World
 from rl_envs.registry import WORLDS, make, register

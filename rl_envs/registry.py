@@ -1,6 +1,6 @@
 """Worlds by id, or by `package.module:Class` from anywhere. A new world of this package adds one line to `WORLDS`.
 
-Ids read `family-vN`; N rises whenever a trained agent would see anything different.
+An id reads `name-vN`; N rises with every change that a trained agent would notice.
 """
 
 from __future__ import annotations

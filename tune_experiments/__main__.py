@@ -123,7 +123,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
         for world, episodes in evaluation(loaded.policy).items():
             rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
     for table in loaded.experiment.tables(rows):
-        console.print(table.for_terminal())
+        console.print(table.for_terminal(console.width), crop=False)
 
 
 def play(command: Play, console: Console) -> None:

@@ -32,10 +32,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
@@ -49,7 +50,7 @@ from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_some
+from tune_experiments.experiment.checks import UnitInterval, check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results import plots
@@ -76,9 +77,9 @@ _PIECES = 20
 class Method:
     """What distinguishes the rows of the table."""
 
-    components: int
+    components: PositiveInt
     """Mixture components m; 1 is the marginal policy."""
-    entropy_coef: float
+    entropy_coef: NonNegativeFloat
     """Bonus at the start; it falls linearly to 0 at `entropy_share` of the budget."""
 
 
@@ -92,36 +93,31 @@ class Config:
     """As many components as the optimal joint policy has rank."""
     marginal: Method = Method(1, 0.08)
     """Each agent on its own."""
-    learning_rate: float = 0.02
+    learning_rate: PositiveFloat = 0.02
     """Of Adam, for the first `hold_share` of the budget; then it falls geometrically."""
-    final_learning_rate: float = 2e-4
+    final_learning_rate: PositiveFloat = 2e-4
     """At the end."""
-    temperature: float = 0.35
+    temperature: PositiveFloat = 0.35
     """Of the adversary's reply, for the first `hold_share` of the budget; then it falls geometrically."""
-    final_temperature: float = 0.002
+    final_temperature: PositiveFloat = 0.002
     """At the end: as good as the best reply."""
-    hold_share: float = 0.2
+    hold_share: Annotated[float, Field(ge=0, le=0.99)] = 0.2
     """Of the budget."""
-    entropy_share: float = 0.5
+    entropy_share: UnitInterval = 0.5
     """Of the budget, after which there is no entropy bonus."""
-    games: int = 256
+    games: PositiveInt = 256
     """Played at once; one update learns from one step of each."""
-    updates_per_row: int = 10
+    updates_per_row: PositiveInt = 10
     """Updates between two rows of the log."""
-    budget_env_steps: int = 102_400
+    budget_env_steps: PositiveInt = 102_400
     """Joint steps of training."""
-    checkpoint_every_env_steps: int = 25_600
+    checkpoint_every_env_steps: PositiveInt = 25_600
     """At most this much is lost when something dies."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods")
-        check_at_least(1, self, "games", "updates_per_row", "budget_env_steps", "checkpoint_every_env_steps")
-        check_at_least(1, self, "sync.components", "marginal.components")
-        check_at_least(0, self, "sync.entropy_coef", "marginal.entropy_coef")
-        check_above(0, self, "learning_rate", "final_learning_rate", "temperature", "final_temperature")
-        check_between(0, 0.99, self, "hold_share")
-        check_between(0, 1, self, "entropy_share")
+        check_ranges(self)
 
 
 LAPTOP = Config()

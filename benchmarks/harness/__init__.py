@@ -1,1 +1,1 @@
-"""What the parts share: figures, the CPU's clock, and the loops that are timed."""
+"""What the benchmarks share: measurements, clocks, a profiler and the timed loops."""

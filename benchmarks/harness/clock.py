@@ -1,6 +1,6 @@
-"""Time as a process sees it: CPU seconds, which other programs on the machine disturb least.
+"""CPU time of this process, which other programs on the machine disturb less than wall time.
 
-Medians of several repeats are reported. Things that are compared take turns, so that noise hits all of them.
+Benchmarks report medians of several repeats. Variants that are compared take turns, so noise affects all of them.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ _Result = TypeVar("_Result")
 
 
 def timed(work: Callable[..., _Result], *arguments: Any) -> tuple[_Result, float]:
-    """Result of `work(*arguments)`, and the CPU seconds of this process, all threads, until it came."""
+    """Result of `work(*arguments)`, and the CPU seconds that it took in all threads of this process."""
     start = process_time()
     result = work(*arguments)
     return result, process_time() - start
 
 
 def median(values: Sequence[float]) -> float:
-    """Median."""
+    """Median of the values."""
     return statistics.median(values)
 
 
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
-    """Median of the ratios within each turn, which is steadier than the ratio of medians."""
+    """Median of the ratios of each turn, which varies less than the ratio of the medians."""
     return median([one / other for one, other in zip(above, below, strict=True)])
 
 
 class Stopwatches:
-    """CPU time spent in some methods of an object, each without the time of the others that it calls.
+    """CPU time spent in some methods of an object, without the time of other watched methods that they call.
 
     Attributes:
         seconds: method name -> CPU seconds so far.

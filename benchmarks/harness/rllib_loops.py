@@ -1,4 +1,4 @@
-"""The same work through RLlib, in this process and without a cluster: our path, and its stock env runners.
+"""The same work through RLlib, in this process and without a cluster: our env runner, and RLlib's stock ones.
 
 This file must not know about any particular world or network.
 """
@@ -28,17 +28,17 @@ from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.module import TeamModule
 
 Sampler = Callable[[int], None]
-"""Plays this many env steps, all environments together."""
+"""Function that plays this number of env steps, summed over all environments."""
 
 
 def time_rllib_loop(config: AlgorithmConfig, turns: int) -> LoopTimes:
-    """Our env runner and learner with RLlib's batching, metrics and weight transfer, and the bare passes of the same.
+    """Time our env runner and learner with RLlib's batching, metrics and weight transfer, beside the bare passes.
 
-    The learner's update is called where RLlib's learner thread calls it, so that its end is known.
+    The learner's update is called as RLlib's learner thread calls it, but here its end is known.
 
     Args:
-        config: as an experiment trains with, `num_learners=0` and `num_env_runners=0`.
-        turns: how many.
+        config: configuration of an experiment with `num_learners=0` and `num_env_runners=0`.
+        turns: number of turns.
     """
     runner = FragmentEnvRunner(config=config, worker_index=0)
     learner = config.build_learner(env=None, spaces=runner.get_spaces())
@@ -52,7 +52,7 @@ def time_rllib_loop(config: AlgorithmConfig, turns: int) -> LoopTimes:
         steps = {NUM_ENV_STEPS_SAMPLED_LIFETIME: runner.num_env_steps_sampled_lifetime}
         Learner.update(learner, episodes=[fragment], timesteps=steps)
         weights = learner.get_state(components=COMPONENT_RL_MODULE)[COMPONENT_RL_MODULE]
-        runner.set_state({COMPONENT_RL_MODULE: weights, WEIGHTS_SEQ_NO: learner._weights_seq_no})
+        runner.set_state({COMPONENT_RL_MODULE: weights, WEIGHTS_SEQ_NO: learner.weights_number})
 
     policy = learner.module[DEFAULT_MODULE_ID].policy
     times = time_loop(collect, update, policy, config.learner_config_dict["objective"], turns)
@@ -64,9 +64,9 @@ def stock_team_sampler(env: dict[str, Any], build_policy: Callable[[], TeamPolic
     """RLlib's `SingleAgentEnvRunner` on `TeamGymEnv`: one player moves all agents, the same team module as ours.
 
     Args:
-        env: the view's `env_config`.
-        build_policy: builds the team.
-        worlds: how many environments.
+        env: the wrapper's `env_config`.
+        build_policy: function that builds the team.
+        worlds: number of environments.
     """
     config = _stock_config(TeamGymEnv, env, TeamModule, build_policy, worlds)
     runner = SingleAgentEnvRunner(config=config, worker_index=0)
@@ -77,18 +77,18 @@ def stock_multi_agent_sampler(env: dict[str, Any], build_policy: Callable[[], Te
     """RLlib's `MultiAgentEnvRunner` on `TeamMultiAgentEnv`: all agents share one policy that acts for one agent.
 
     Args:
-        env: the view's `env_config`.
-        build_policy: builds a team of one agent; there is nobody to talk to.
-        worlds: how many environments.
+        env: the wrapper's `env_config`.
+        build_policy: function that builds a team of one agent, which receives no messages.
+        worlds: number of environments.
     """
-    config = _stock_config(TeamMultiAgentEnv, env, LoneAgentModule, build_policy, worlds)
+    config = _stock_config(TeamMultiAgentEnv, env, SingleAgentModule, build_policy, worlds)
     config.multi_agent(policies={"agent"}, policy_mapping_fn=lambda *_, **__: "agent")
     runner = MultiAgentEnvRunner(config=config, worker_index=0)
     return lambda env_steps: _drop(runner.sample(num_timesteps=env_steps))
 
 
-class LoneAgentModule(TeamModule):
-    """A team of one behind a stock policy: observations without an axis of agents, one categorical action."""
+class SingleAgentModule(TeamModule):
+    """A team of one agent as a stock policy: observations without the agent axis, one categorical action."""
 
     def get_exploration_action_dist_cls(self) -> type[TorchCategorical]:
         """RLlib's own distribution of one discrete action."""
@@ -109,13 +109,13 @@ class LoneAgentModule(TeamModule):
 
 
 def _stock_config(
-    view: type, env: dict[str, Any], module: type, build_policy: Callable[[], TeamPolicy], worlds: int
+    env_class: type, env: dict[str, Any], module: type, build_policy: Callable[[], TeamPolicy], worlds: int
 ) -> PPOConfig:
-    config = PPOConfig().environment(view, env_config=env, disable_env_checking=True)
+    config = PPOConfig().environment(env_class, env_config=env, disable_env_checking=True)
     config.env_runners(num_env_runners=0, num_envs_per_env_runner=worlds, rollout_fragment_length=20)
     config.rl_module(rl_module_spec=RLModuleSpec(module_class=module, model_config={"build_policy": build_policy}))
     return config
 
 
 def _drop(episodes: Any) -> None:
-    """Episodes are not needed, only the time they took."""
+    """Drop the episodes: only the time that they took is needed."""

@@ -1,4 +1,4 @@
-"""Tensors wherever they are kept."""
+"""Find tensors in nested values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Tensors in tuples, lists, dictionaries and dataclasses, and in what these hold."""
+    """Every tensor in nested tuples, lists, dictionaries and dataclasses."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (tuple, list)):

@@ -1,9 +1,9 @@
-"""A training loop against the bare arithmetic of its network.
+"""CPU time of a training loop, compared with the bare arithmetic of its network.
 
-Bare is acting and learning of the network alone on the very batches that the loop collected: acting forward, and
-forward and backward of the learner with the plainest scalar in place of the losses. No world, sampling, batching, loss
-or optimiser. `overhead` is the loop's CPU time over that. The learner's passes are the objective's own, so for IMPALA
-both sides see all T + 1 observations of a fragment.
+The bare time is that of the network alone on the batches that the loop collected: the acting forward passes, and the
+learner's forward and backward passes with a sum in place of the losses. It includes no world, sampling, batching, loss
+or optimiser. `overhead` is the loop's CPU time divided by the bare time. The learner's passes are the objective's own,
+so for IMPALA both sides see all T + 1 observations of a fragment.
 
 This file must not know about any world, network or Ray.
 """
@@ -32,10 +32,10 @@ class LoopTimes:
     """CPU seconds of each turn.
 
     Attributes:
-        agent_steps: agent steps of one turn.
+        agent_steps: agent steps in one turn.
         collect: sampling (acting, the world, writing fragments).
         update: learning.
-        bare_acting, bare_learning: the network alone.
+        bare_acting, bare_learning: passes of the network alone.
     """
 
     agent_steps: int
@@ -56,11 +56,11 @@ class LoopTimes:
 
     @property
     def overhead(self) -> float:
-        """Loop CPU over bare CPU."""
+        """CPU time of the loop divided by the bare CPU time."""
         return median_ratio(self.loop, self.bare)
 
     def per_second(self, seconds: list[float]) -> float:
-        """Agent steps a CPU second."""
+        """Agent steps per CPU-second."""
         return self.agent_steps / median(seconds)
 
 
@@ -72,15 +72,15 @@ def time_loop(
     turns: int,
     extras: tuple[str, ...] = (),
 ) -> LoopTimes:
-    """Collect, learn and bare passes in turns; a first turn warms up and is not counted.
+    """Time collecting, learning and bare passes in turns; a first turn warms up and is not counted.
 
     Args:
-        collect: plays one fragment.
-        update: learns from it.
-        policy: the network of the bare passes; it loses its gradients.
-        objective: says which passes the learner makes over a fragment.
-        turns: how many.
-        extras: of the network, that the learner's backward pass goes through beside policy and values.
+        collect: function that plays one fragment.
+        update: function that learns from a fragment.
+        policy: the team whose network makes the bare passes; its gradients are cleared.
+        objective: defines which passes the learner makes over a fragment.
+        turns: number of turns.
+        extras: names of network outputs that the backward pass goes through, beside policy and values.
     """
     times = LoopTimes(0)
     for turn in range(turns + 1):
@@ -117,13 +117,13 @@ class _Recorded:
     table: Array
 
     def look_up(self, rows: Array) -> Array:
-        """Tokens of these rows."""
+        """Tokens of these rows, [..., L]."""
         return self.table[rows]
 
 
 @torch.inference_mode()
 def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
-    """Forward passes step by step; a text is encoded when it first appears, as collectors do."""
+    """Forward passes step by step; a text is encoded when it first appears, as a collector does it."""
     state = {key.removeprefix("state/"): value for key, value in batch.items() if key.startswith("state/")}
     tables = {
         key.removeprefix(TEXTS): _Recorded(value.numpy()) for key, value in batch.items() if key.startswith(TEXTS)
@@ -146,6 +146,6 @@ def _learn(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> N
 
 
 def _any_scalar(output: TeamOutput, extras: tuple[str, ...]) -> Tensor:
-    """A loss that costs nothing and reaches every parameter."""
+    """A scalar that costs almost nothing and depends on every parameter."""
     more = [output.extras[name] for name in extras]
     return torch.stack([tensor.sum() for tensor in (*tensors_in((output.policy, output.values)), *more)]).sum()

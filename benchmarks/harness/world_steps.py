@@ -1,4 +1,4 @@
-"""How long a world's env step takes, and where in it the time goes.
+"""CPU time of a world's env step, as a whole and by method.
 
 This file must not know about any particular world or about learning.
 """
@@ -14,23 +14,23 @@ from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
 
 Chooser = Callable[[Arrays], Actions]
-"""Actions for all worlds from their observations; it is not timed."""
+"""Function from the observations of all worlds to their actions; it is not timed."""
 
 
 def spread_episodes(world: World) -> None:
-    """Let worlds that were just reset reach their limit one after another, so that every step resets equally many."""
+    """Spread worlds that were just reset over their episodes, so that every step resets equally many of them."""
     world.state["episode_length"][:] = np.arange(world.num_worlds) * world.max_episode_steps // world.num_worlds
 
 
 def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repeats: int, seed: int = 0) -> float:
-    """CPU time of `step` with observations, resets included, divided by B; the median of several repeats.
+    """CPU time of a joint step in microseconds, observations and resets included: the median of several repeats.
 
     Args:
         world: B worlds.
-        choose: actions.
+        choose: function that chooses the actions.
         steps: calls of `step` in one repeat.
-        repeats: how many; one before the first warms up and is not counted.
-        seed: of the world.
+        repeats: number of repeats, after one that warms up and is not counted.
+        seed: seed of the worlds.
     """
     observations = world.reset(seed)
     spread_episodes(world)
@@ -48,14 +48,14 @@ def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repea
 def microseconds_by_part(
     world: World, choose: Chooser, steps: int, methods: Sequence[str], seed: int = 0
 ) -> dict[str, float]:
-    """CPU time of a joint step that is spent in each of these methods themselves; the watch costs a little, too.
+    """CPU time of a joint step in microseconds, by method; the stopwatches cost a little, too.
 
     Args:
-        world: B worlds; it keeps the stopwatches.
-        choose: actions.
+        world: B worlds; the stopwatches stay on it.
+        choose: function that chooses the actions.
         steps: calls of `step`.
-        methods: names of the world's methods, `step` among them for the rest.
-        seed: of the world.
+        methods: names of methods of the world; `step` among them takes the rest of the time.
+        seed: seed of the worlds.
     """
     observations = world.reset(seed)
     spread_episodes(world)

@@ -1,8 +1,8 @@
-"""A cluster on this machine, for tests and for trying: a head and any number of worker nodes, each a raylet of its own.
+"""A cluster on this machine, for tests and demonstrations: a head and any number of worker nodes, one raylet each.
 
-Everything listens on 127.0.0.1 on ports of its own and asks for a token that was made for this cluster, so it stands
-beside other clusters on the machine. Nodes can be killed as machines die. Whatever was started carries a mark and is
-ended by process id; `ray stop`, which ends everybody's Ray, is never called.
+All nodes listen on 127.0.0.1, on ports of their own, and require a token made for this cluster, so several clusters can
+run on one machine. A node can be killed with all its processes, as when a machine dies. Every process carries a mark
+and is ended by process id. `ray stop` is never called, because it ends every Ray process on the machine.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _OBJECT_STORE_BYTES = 150 * 2**20
 
 
 class LocalCluster:
-    """A running cluster; a context manager that leaves nothing behind.
+    """A running cluster; as a context manager it ends all its processes and removes its files.
 
     Args:
-        workers: worker nodes to begin with.
-        cpus_per_worker: CPUs that each offers; the head offers `head_cpus`.
-        head_cpus: 0 keeps trials off the head, so that a worker's death is never the head's.
-        environment: further variables of all nodes, and so of all that runs on them.
+        workers: number of worker nodes at the start.
+        cpus_per_worker: CPUs that each worker node offers.
+        head_cpus: CPUs that the head offers; 0 keeps trials off the head, so a fault in a trial cannot end the head.
+        environment: more environment variables of all nodes, and so of every process on them.
 
     Attributes:
         address: `127.0.0.1:PORT` for `ray.init`.
         api_address: `http://127.0.0.1:PORT` for job submission.
-        environment: what a client needs in its own environment: address, token and the switch to loopback.
+        environment: environment variables of a client: address, token and the switch to loopback.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class LocalCluster:
         gcs, dashboard, *self._agent_ports = free_ports(4)
         self.address, self.api_address = f"127.0.0.1:{gcs}", f"http://127.0.0.1:{dashboard}"
         self.environment = _client_environment(self.api_address)
-        # Without the switch Ray's agents write their titles over their environment, and with it over our mark.
+        # Without SPT_NOENV Ray's agents write their titles over their environment, and so over our mark.
         self._node_environment = {**os.environ, **self.environment, "SPT_NOENV": "1", **(environment or {})}
         self._node_environment.pop("RAY_ADDRESS", None)
-        # Jobs call `python`, which must be the one that has Ray.
+        # Jobs call `python`: it must be the interpreter that has Ray.
         here = str(Path(sys.executable).parent)
         self._node_environment["PATH"] = f"{here}{os.pathsep}{self._node_environment['PATH']}"
         self._number = 0
@@ -84,9 +84,12 @@ class LocalCluster:
         self.stop()
 
     def start_head(self, starts: int = 3) -> None:
-        """Start the head, at the same address every time, and wait until it takes jobs.
+        """Start the head, always at the same address, and wait until it accepts jobs.
 
-        Ray gives a raylet half a minute to come up, which is too little on a busy machine: a few starts are tried.
+        Ray gives a raylet 30 s to start, which is too short on a busy machine, so the start is tried `starts` times.
+
+        Raises:
+            RuntimeError: every start failed.
         """
         client, agent = self._agent_ports
         port, dashboard = self.address.rpartition(":")[2], self.api_address.rpartition(":")[2]
@@ -113,7 +116,7 @@ class LocalCluster:
             self.start_head(starts - 1)
 
     def add_worker(self, resources: Mapping[str, float] | None = None, starts: int = 3) -> str:
-        """Start a worker node and wait until it has joined, in as many starts as a head may take; its name."""
+        """Start a worker node, wait until it joined (at most `starts` tries) and return its name."""
         self._number += 1
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
@@ -129,24 +132,24 @@ class LocalCluster:
         return name
 
     def kill_node(self, name: str) -> int:
-        """Kill all processes of a node at once, as when its machine loses power; how many there were."""
+        """Kill all processes of a node at once, as when its machine loses power; returns their number."""
         return kill_marked(self.mark(name))
 
     def mark(self, node: str) -> str:
-        """The mark of a node's processes."""
+        """The mark that all processes of a node carry."""
         return f"{self.name}/{node}"
 
     def nodes(self) -> list[str]:
-        """The names of all nodes that were ever started."""
+        """Names of all nodes that were ever started, killed ones included."""
         return sorted(path.stem for path in self.home.glob("*.log") if re.fullmatch(r"head|worker_\d+", path.stem))
 
     def log(self, node: str) -> str:
-        """What a node's starter has said."""
+        """Output of the process that started a node."""
         path = self.home / f"{node}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def stop(self) -> None:
-        """End every process of this cluster, and remove its files."""
+        """Kill every process of this cluster and remove its files."""
         kill_marked(self.name)
         shutil.rmtree(self.home, ignore_errors=True)
 
@@ -166,7 +169,7 @@ class LocalCluster:
         wait_until(look, _START_SECONDS, f"{node} is not up; its log is {self.home / f'{node}.log'}")
 
     def _takes_jobs(self) -> bool:
-        """The head's job agent comes up after its dashboard: a job that is listed is no proof, one that ran is."""
+        """Whether the head answers a listing of jobs; its dashboard starts before its job agent."""
         listed = subprocess.run(
             [sys.executable, "-m", "cluster.submit", "list"],
             env=os.environ | self.environment,
@@ -189,7 +192,7 @@ def _client_environment(api_address: str) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on, no two alike."""
+    """`count` different ports of 127.0.0.1 on which no process listens."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -198,10 +201,10 @@ def free_ports(count: int) -> list[int]:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> float:
-    """Look until it holds; the seconds that it took.
+    """Poll until `holds()` is true; returns the seconds that it took.
 
     Raises:
-        TimeoutError: it never did.
+        TimeoutError: it was not true within `seconds`; the message ends with `otherwise`.
     """
     begun = time.monotonic()
     while not holds():

@@ -1,7 +1,7 @@
 """Memory of processes over time: samples from /proc, and for each process a slope with its confidence interval.
 
-Judged is what a process has to itself (anonymous memory), because that is where leaks are: pages of libraries and of
-the object store are shared, and belong to nobody. The object store has a line of its own. Linux only.
+The slope is that of a process's private (anonymous) memory, because leaks are there: pages of libraries and of the
+object store are shared between processes. The object store has its own row. Linux only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample
 
 OBJECT_STORE = "object store (shared by all)"
 _BLOCKS = 9
-"""Samples half a minute apart depend on each other; means over longer spans hardly do, and are what a line is fitted
-to."""
+"""Number of blocks: samples 30 s apart are correlated, means of longer blocks hardly are, so the line is fitted to
+those."""
 _CONFIDENCE = 0.99
-"""Of each interval; a run has twenty processes, and one in twenty would be false alarm at 95 %."""
+"""Of each interval: a run has about 20 processes, and at 95 % one in 20 would be a false alarm."""
 _MEGABYTE = 1024.0
 
 
@@ -34,11 +34,12 @@ class Sample:
     """One process at one moment; memory in MB.
 
     Attributes:
-        minutes: since sampling began.
-        pid, process: which.
-        resident: all that it has in memory, shared pages too.
-        own: anonymous memory, which it shares with nobody.
-        shared: its part of shared memory; the sum over all processes is the object store.
+        minutes: minutes since sampling began.
+        pid: process id.
+        process: node and name of the process.
+        resident: all pages in memory, shared ones included.
+        own: anonymous (private) memory.
+        shared: its proportional part of shared memory; the sum over all processes is the object store.
     """
 
     minutes: float
@@ -51,14 +52,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Trend:
-    """How a process's own memory went after the warm-up.
+    """Growth of a process's private memory after the warm-up.
 
     Attributes:
-        process, pid: which.
-        resident: median MB of all that it had in memory.
-        own: median MB of what it had to itself.
-        slope: MB an hour.
-        margin: half of the slope's confidence interval.
+        process: node and name of the process.
+        pid: process id.
+        resident: median of all its pages in memory, MB.
+        own: median of its private memory, MB.
+        slope: growth of its private memory, MB an hour.
+        margin: half the width of the slope's confidence interval, MB an hour.
     """
 
     process: str
@@ -70,14 +72,14 @@ class Trend:
 
     @property
     def verdict(self) -> str:
-        """Whether the slope could be chance."""
+        """Whether the interval of the slope excludes 0."""
         if abs(self.slope) <= self.margin:
             return "slope within noise"
         return "**grows**" if self.slope > 0 else "shrinks"
 
 
 def sample(minutes: float, pid: int, process: str) -> Sample | None:
-    """What the kernel says of a process now; None once it is gone."""
+    """Memory of a process now, from the kernel; None after the process ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except OSError:
@@ -87,7 +89,7 @@ def sample(minutes: float, pid: int, process: str) -> Sample | None:
 
 
 def name_of(command: str) -> str:
-    """What a process is, from its command line; Ray's workers change theirs with every call that they serve."""
+    """Short name of a process, from its command line; Ray's workers change theirs with every call that they serve."""
     words = command.split()
     if not words:
         return "?"
@@ -101,11 +103,14 @@ def name_of(command: str) -> str:
 
 
 def trends(samples: Iterable[Sample], warm_up: float) -> tuple[list[Trend], list[str]]:
-    """Of each process, the largest first, and of the object store; and what did not live long enough to be judged.
+    """Trends of all processes that ran to the end, and names of those that did not.
 
     Args:
-        samples: of all processes.
-        warm_up: minutes that do not count.
+        samples: samples of all processes.
+        warm_up: minutes at the start that are left out.
+
+    Returns:
+        the trends, the largest process first and the object store last; names of processes with too few samples.
     """
     judged = [one for one in samples if one.minutes >= warm_up]
     moments = np.unique([one.minutes for one in judged])
@@ -132,7 +137,7 @@ def _object_store(samples: Sequence[Sample], moments: np.ndarray) -> Trend:
 
 
 def _slope(hours: np.ndarray, megabytes: np.ndarray) -> tuple[float, float]:
-    """Slope of the line through the means of consecutive blocks, and half of its interval, MB an hour."""
+    """Slope of the line through the means of consecutive blocks, and half of its confidence interval, MB an hour."""
     if np.ptp(megabytes) == 0:  # scipy's interval would be nan
         return 0.0, 0.0
     if len(hours) < _BLOCKS:
@@ -144,7 +149,7 @@ def _slope(hours: np.ndarray, megabytes: np.ndarray) -> tuple[float, float]:
 
 
 def write_samples(path: Path, samples: Sequence[Sample]) -> None:
-    """Add to a CSV file, which begins with the names of its columns."""
+    """Append to a CSV file, whose first line holds the column names."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="") as file:
@@ -156,10 +161,10 @@ def write_samples(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """What `write_samples` has written.
+    """Read a file of `write_samples`.
 
     Raises:
-        UserError: there is no such file, or it holds something else.
+        UserError: the file cannot be read, or it holds no samples.
     """
     numbers = ("minutes", "resident", "own", "shared")
     try:
@@ -173,5 +178,5 @@ def read_samples(path: Path) -> list[Sample]:
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise UserError(f"{path} holds no samples of a soak ({error!r}); name the file that it wrote") from error
     if not found:
-        raise UserError(f"{path} holds no samples yet; wait until the soak has looked")
+        raise UserError(f"{path} holds no samples yet; wait until the soak has written its first samples")
     return found

@@ -1,29 +1,34 @@
-"""Processes that carry a mark in their environment: how we end what we have started, and nothing else.
+"""Processes of a local cluster: find them by a mark in their environment, kill them, and list where they listen.
 
-Ray's processes leave the group and the session of whoever starts them, but children inherit the environment, whatever
-becomes of their parents. Linux only: it looks into /proc.
+Ray's processes leave the process group and the session of their parent, but every child inherits the environment. So
+the mark finds exactly the processes that a cluster started. Linux only: all of this reads /proc.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import signal
+import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["MARK", "command_of", "is_alive", "kill_marked", "marked"]
+__all__ = ["MARK", "command_of", "is_alive", "kill_marked", "listeners", "marked"]
 
 MARK = "CONCORD_NODE"
 """Name of the environment variable."""
+_LISTEN = "0A"
+"""The kernel's code for a listening socket."""
 
 
 def marked(value: str) -> list[int]:
-    """Process ids of all living processes whose mark is `value`, or begins with `value/`."""
+    """Process ids of all living processes whose mark is `value` or begins with `value/`."""
     wanted = f"{MARK}={value}".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # gone, or somebody else's
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             variables = (folder / "environ").read_bytes().split(b"\0")
             if any(one == wanted or one.startswith(wanted + b"/") for one in variables) and is_alive(int(folder.name)):
                 found.append(int(folder.name))
@@ -31,7 +36,7 @@ def marked(value: str) -> list[int]:
 
 
 def command_of(pid: int) -> str:
-    """A process's command line, which Ray's workers use to say what they do; empty once it is gone."""
+    """Command line of a process, which Ray's workers set to their task; empty after the process ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -39,7 +44,7 @@ def command_of(pid: int) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that has ended and waits for its parent to notice does not."""
+    """Whether the process runs; a zombie (ended, not yet waited for) does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -48,10 +53,10 @@ def is_alive(pid: int) -> bool:
 
 
 def kill_marked(value: str, patience_seconds: float = 30.0) -> int:
-    """Kill every process with this mark, and what they start meanwhile; how many there were.
+    """Kill every process with this mark, and the children that they start meanwhile; returns the number of processes.
 
     Raises:
-        TimeoutError: some would not go.
+        TimeoutError: some processes are still alive after `patience_seconds`.
     """
     killed: set[int] = set()
     deadline = time.monotonic() + patience_seconds
@@ -64,3 +69,41 @@ def kill_marked(value: str, patience_seconds: float = 30.0) -> int:
         killed |= set(left)
         time.sleep(0.05)
     return len(killed)
+
+
+def listeners(pids: Iterable[int]) -> list[tuple[str, int]]:
+    """(address, port) of every TCP socket on which one of these processes listens, as `ss -ltnp` shows them."""
+    sockets = {inode for pid in pids for inode in _sockets_of(pid)}
+    return sorted(address for inode, address in _listening().items() if inode in sockets)
+
+
+def _sockets_of(pid: int) -> list[str]:
+    found = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                link = os.readlink(entry.path)
+                if link.startswith("socket:["):
+                    found.append(link.removeprefix("socket:[").removesuffix("]"))
+    return found
+
+
+def _listening() -> dict[str, tuple[str, int]]:
+    """Inode -> (address, port) of every listening socket of this machine."""
+    found = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == _LISTEN:
+                address, port = words[1].split(":")
+                found[words[9]] = (_address_of(address), int(port, 16))
+    return found
+
+
+def _address_of(digits: str) -> str:
+    """An IP address from the kernel's hexadecimal digits, 32-bit words in the byte order of this machine."""
+    raw = bytes.fromhex(digits)
+    if sys.byteorder == "little":
+        raw = b"".join(raw[start : start + 4][::-1] for start in range(0, len(raw), 4))
+    address = ipaddress.ip_address(raw)
+    return str(getattr(address, "ipv4_mapped", None) or address)

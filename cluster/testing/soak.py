@@ -1,12 +1,11 @@
-"""An hour of training with the memory of every process looked at: does anything grow?
+"""Soak test: an hour of training during which the memory of every process is sampled. Does any process grow?
 
     python -m cluster.testing.soak                             # an hour of FurnMove on a local cluster of two nodes
     python -m cluster.testing.soak --minutes 600 --experiment rtfm_txt2pi --preset smoke --workers.runners 1
-    python -m cluster.testing.soak --read runs/soak.csv        # the table of a soak that has ended, or still goes on
+    python -m cluster.testing.soak --read runs/soak.csv        # the table of a soak that has ended or is still running
 
-Every half minute the kernel is asked about each process of the cluster and about the one that follows the job. The
-samples go to a CSV file, and the table at the end says of each process how fast it grew after the warm-up, with a
-confidence interval of 99 % of that slope.
+Every 30 seconds the command samples each process of the cluster and the process that follows the job. The samples go to
+a CSV file. The table at the end gives each process's memory growth after the warm-up, with a 99 % confidence interval.
 """
 
 from __future__ import annotations
@@ -17,23 +16,24 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster.submission import Submission, TrialFolder
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
 from cluster.testing.processes import command_of, marked
+from cluster.testing.submission import Submission, TrialFolder
 from tune_experiments.experiment.errors import exits_with_one_sentence
 
 FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-steps", "1000000000"]
 FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]
 FLAGS += ["--checkpoint-every-env-steps", "3200", "--validate-every-env-steps", "32000"]
 FLAGS += ["--train-rooms", "train"]
-"""All processes that a trial can have, many checkpoints and validations, and no end; few rooms, because the 4,096 of
-the stream are kept by whoever plays them (9 KB each), which in the first hour looks like a leak."""
+"""Every kind of process that a trial can have, many checkpoints and validations, and a budget that never ends. Few
+rooms, because an env runner keeps every room of the stream of 4,096 that it has seen (9 KB each), which looks like a
+leak in the first hour."""
 
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train and look, then print the table; 1 if the job ended meanwhile."""
+    """Train and sample, then print the table; 1 if the job ended too early."""
     words, flags = _parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
     if words.read:
         print(report(read_samples(words.read), words.warm_up))
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words.write.unlink(missing_ok=True)
     with LocalCluster(workers=1, cpus_per_worker=4) as cluster:
         job = Submission(cluster, words.experiment, flags or FLAGS, cluster.home / "results")
-        _look(cluster, job, words)
+        _sample_until_end(cluster, job, words)
         trials = [TrialFolder(path) for path in sorted((job.out / "trials").glob("*"))]
         has_ended = job.process.poll() is not None
         if has_ended:
@@ -60,17 +60,25 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long")
-    parser.add_argument("--warm-up", type=float, default=15.0, metavar="MINUTES", help="what does not count for slopes")
-    parser.add_argument("--every-seconds", type=float, default=30.0, help="between two looks")
-    parser.add_argument("--experiment", default="furnmove_sync", help="any other flag is the experiment's own")
-    parser.add_argument("--write", type=Path, default=Path("runs/soak.csv"), help="file for the samples")
-    parser.add_argument("--read", type=Path, help="print the table of such a file")
+    parser.add_argument("--minutes", type=float, default=60.0, help="duration of the soak in minutes")
+    parser.add_argument(
+        "--warm-up",
+        type=float,
+        default=15.0,
+        metavar="MINUTES",
+        help="minutes at the start that are left out of the slopes",
+    )
+    parser.add_argument("--every-seconds", type=float, default=30.0, help="seconds between two samples")
+    parser.add_argument(
+        "--experiment", default="furnmove_sync", help="name of the experiment; any other flag is passed to it"
+    )
+    parser.add_argument("--write", type=Path, default=Path("runs/soak.csv"), help="CSV file to write the samples to")
+    parser.add_argument("--read", type=Path, help="print the table of this CSV file and train nothing")
     return parser
 
 
-def _look(cluster: LocalCluster, job: Submission, words: argparse.Namespace) -> None:
-    """Sample until the time is over or the job has ended."""
+def _sample_until_end(cluster: LocalCluster, job: Submission, words: argparse.Namespace) -> None:
+    """Write samples until the time is over or the job has ended."""
     begun = time.monotonic()
     while (minutes := (time.monotonic() - begun) / 60) < words.minutes and job.process.poll() is None:
         write_samples(words.write, samples_of(cluster, [job.process.pid], minutes))
@@ -78,7 +86,7 @@ def _look(cluster: LocalCluster, job: Submission, words: argparse.Namespace) -> 
 
 
 def samples_of(cluster: LocalCluster, others: Sequence[int], minutes: float) -> list[Sample]:
-    """One of each process of the cluster, and of the others."""
+    """One sample of each process of the cluster and of each process id in `others`."""
     nodes = {pid: node for node in cluster.nodes() for pid in marked(cluster.mark(node))}
     nodes |= dict.fromkeys(others, "client")
     found = (sample(minutes, pid, f"{node}: {name_of(command_of(pid))}") for pid, node in nodes.items())
@@ -86,7 +94,7 @@ def samples_of(cluster: LocalCluster, others: Sequence[int], minutes: float) -> 
 
 
 def report(samples: Sequence[Sample], warm_up: float) -> str:
-    """The table in Markdown."""
+    """The memory table in Markdown; `warm_up` in minutes."""
     found, brief = trends(samples, warm_up)
     last = max(one.minutes for one in samples)
     lines = [
@@ -96,7 +104,7 @@ def report(samples: Sequence[Sample], warm_up: float) -> str:
         "|---|---:|---:|---:|---|",
         *map(_row, found),
     ]
-    return "\n".join([*lines, *([f"\ncame or went meanwhile: {', '.join(brief)}"] if brief else [])])
+    return "\n".join([*lines, *([f"\nstarted or ended during the soak: {', '.join(brief)}"] if brief else [])])
 
 
 def _row(one: Trend) -> str:

@@ -1,8 +1,8 @@
-"""`make cluster`: a smoke experiment on a cluster of three nodes on this machine, one of which dies in the middle.
+"""`make cluster`: a smoke experiment on a cluster of three nodes on this machine, one of which dies during training.
 
-A head and two worker nodes start as separate raylets, who has no token or a wrong one is refused, the experiment is
-submitted, the worker node that trains it is killed, the job ends with its table, and everything that was started is
-ended.
+The command starts a head and two worker nodes as separate raylets. It checks that the cluster refuses a missing and a
+wrong token, submits the experiment, kills the worker node that trains it, waits until the job ends with its table, and
+ends every process that it started.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import sys
 import time
 from collections.abc import Callable
 
-from cluster.submission import Submission, TrialFolder
-from cluster.testing.listening import listeners
 from cluster.testing.local_cluster import LocalCluster, wait_until
-from cluster.testing.processes import marked
-from cluster.testing.stranger import STRANGERS, refusal
+from cluster.testing.processes import listeners, marked
+from cluster.testing.submission import WRONG_TOKENS, Submission, TrialFolder, refusal
 
 EXPERIMENT, METHOD = "furnmove_sync", "sync_13_cordial"
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--budget-env-steps", "4000", "--checkpoint-every-env-steps", "640"]
 TRIAL_PROCESS = "ray::ImplicitFunc"
-"""How Ray calls the process of a trial."""
+"""Ray's name for the process of a trial."""
 
 
 def main() -> int:
-    """Rehearse; 0 if all went as it should."""
+    """Run all steps; 0 if each of them succeeded."""
     begun = time.monotonic()
 
     def say(sentence: str) -> None:
@@ -35,9 +33,11 @@ def main() -> int:
         name = cluster.name
         say(f"up at {cluster.api_address}: {len(marked(name))} processes")
         say(_addresses(cluster))
-        refusals = {who: refusal(cluster, EXPERIMENT, FLAGS, token) for who, token in STRANGERS.items()}
-        for who, told in refusals.items():
-            say(f"with {who}: {told or 'let in, or not told why not'}")
+        refusals = {
+            description: refusal(cluster, EXPERIMENT, FLAGS, token) for description, token in WRONG_TOKENS.items()
+        }
+        for description, sentence in refusals.items():
+            say(f"with {description}: {sentence or 'the job was let in, or refused without a sentence'}")
         job = Submission(cluster, EXPERIMENT, FLAGS, cluster.home / "results")
         trial = job.trial(f"{METHOD}-seed0")
         try:
@@ -61,8 +61,8 @@ def _lose_a_node(job: Submission, trial: TrialFolder, say: Callable[[str], None]
     at, saved = trial.env_steps(), trial.saved()
     killed = job.cluster.kill_node(node)
     say(f"killed {node} ({killed} processes) at {at:,} env steps; the newest checkpoint is of {saved:,}")
-    seconds = wait_until(lambda: trial.env_steps() > at or trial.is_finished(), 300, "training did not go on")
-    say(f"training is beyond that again {seconds:.0f} s later, on {set(job.processes(TRIAL_PROCESS).values())}")
+    seconds = wait_until(lambda: trial.env_steps() > at or trial.is_finished(), 300, "training did not continue")
+    say(f"training passed that point {seconds:.0f} s later, on {set(job.processes(TRIAL_PROCESS).values())}")
 
 
 def _addresses(cluster: LocalCluster) -> str:

@@ -2,8 +2,8 @@
 
     python -m cluster.testing.worker_node --address 127.0.0.1:46379 --cpus 2 --temp-dir /tmp/node_1
 
-`ray start --address` cannot do this: it refuses while clusters of several machines are ruled out, and only then does
-all of Ray stay on the loopback address (see README.md).
+`ray start --address` cannot do this: it refuses to run while clusters of several machines are disabled, and they must
+be disabled to keep all of Ray on the loopback address (see README.md).
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ import sys
 import time
 from typing import Any
 
-from ray._private.node import Node
-from ray._private.parameter import RayParams
+from rl_models.rllib.private_ray import start_node
 
 
 def main() -> int:
-    """Join the cluster and wait for a signal, or for the end of the raylet."""
+    """Join the cluster, then wait for a signal or for the end of the raylet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--address", required=True, help="HOST:PORT of the head")
-    parser.add_argument("--cpus", type=int, required=True, help="CPUs that it offers")
-    parser.add_argument("--resources", type=json.loads, default={}, help="custom resources, a JSON object")
+    parser.add_argument("--address", required=True, help="HOST:PORT of the head node")
+    parser.add_argument("--cpus", type=int, required=True, help="number of CPUs that this node offers")
     parser.add_argument(
-        "--temp-dir", required=True, help="of its own: nodes clear away each other's jobs in a shared one"
+        "--resources", type=json.loads, default={}, help="custom resources of this node, as a JSON object"
     )
-    parser.add_argument("--object-store-bytes", type=int, default=150 * 2**20)
+    parser.add_argument(
+        "--temp-dir", required=True, help="folder of this node alone; nodes delete each other's jobs in a shared one"
+    )
+    parser.add_argument("--object-store-bytes", type=int, default=150 * 2**20, help="object store size in bytes")
     words = parser.parse_args()
-    node = Node(_parameters(words), head=False, shutdown_at_exit=True, spawn_reaper=True, connect_only=False)
+    node = start_node(**_parameters(words))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print(f"node of {words.cpus} CPUs joined {words.address}", flush=True)
     while not node.dead_processes():
@@ -39,8 +40,8 @@ def main() -> int:
     return 1
 
 
-def _parameters(words: argparse.Namespace) -> Any:
-    return RayParams(
+def _parameters(words: argparse.Namespace) -> dict[str, Any]:
+    return dict(
         gcs_address=words.address,
         node_ip_address="127.0.0.1",
         temp_dir=words.temp_dir,
@@ -48,7 +49,7 @@ def _parameters(words: argparse.Namespace) -> Any:
         num_gpus=0,
         resources=words.resources,
         object_store_memory=words.object_store_bytes,
-        # 0 and None: let the system choose, since several nodes share the machine.
+        # 0 and None let the system choose free ports, because several nodes share this machine.
         node_manager_port=0,
         dashboard_agent_listen_port=None,
         min_worker_port=0,

@@ -1,8 +1,8 @@
-"""Counter-based chance: every random number is a hash of where it is used, not of what was drawn before.
+"""Counter-based random numbers: each is a hash of its place in the run, not of the numbers drawn before.
 
-A world's uniforms depend on (world key, episode, step, draw number) alone. So they do not change with the number of
-worlds beside it, the env runner it lives in, the process or its hash seed, and a snapshot of all chance is three
-integers a world. The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+A world's uniforms depend only on (world key, episode, step, draw number). So they do not depend on the number of worlds
+in the batch, the env runner, the process or its hash seed, and a snapshot of them is three integers per world. The
+mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
 
 This file knows nothing of worlds.
 """
@@ -16,7 +16,7 @@ Float64 = NDArray[np.float64]
 UInt64 = NDArray[np.uint64]
 
 POLICY_DRAWS = 2**32
-"""Draw numbers from here on belong to whoever samples the actions; smaller ones belong to the world."""
+"""Draw numbers from here on are for sampling actions; smaller ones are for the world."""
 
 _EPISODE, _STEP, _DRAW, _WORLD = (
     np.uint64(constant) for constant in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03)
@@ -66,12 +66,12 @@ class Chance:
         self.step = np.zeros(num_worlds, np.int64)
 
     def uniforms(self, draws: int, rows: NDArray[np.integer] | slice = slice(None), first_draw: int = 0) -> Float64:
-        """Uniform numbers for draws `first_draw .. first_draw + draws - 1` of the present moment.
+        """Uniform numbers for draws `first_draw .. first_draw + draws - 1` of the present step.
 
         Args:
-            draws: D, how many numbers each world needs.
-            rows: which worlds, K of them; all by default.
-            first_draw: number of the first draw. Asking twice for the same draw gives the same number.
+            draws: D, numbers per world.
+            rows: indices of K worlds; all by default.
+            first_draw: number of the first draw. The same draw always gives the same number.
 
         Returns:
             [K, D] float64 in [0, 1).
@@ -84,9 +84,9 @@ class Chance:
         return (bits >> np.uint64(11)).astype(np.float64) * _TO_UNIT
 
     def policy_uniforms(self, draws: int, first_draw: int = 0) -> Float64:
-        """Uniforms with which actions are sampled at this moment, [B, D] float64 in [0, 1).
+        """Uniforms for sampling actions at this step, [B, D] float64 in [0, 1).
 
-        From another first draw on they are whatever else a policy draws.
+        With another `first_draw` they are for other random choices of a policy.
         """
         return self.uniforms(draws, first_draw=POLICY_DRAWS + first_draw)
 

@@ -1,6 +1,6 @@
-"""JSON files that come from anywhere: read with a limit, every fault one sentence; written whole or not at all.
+"""Untrusted JSON files: read with a size limit, and every fault is one sentence; written whole or not at all.
 
-This file must not know what a file holds.
+This file must not know the content of the files.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any
 
 
 class JsonFileError(ValueError):
-    """What is wrong with a file, as a sentence without its path."""
+    """A fault of a file, as a sentence without the file's path."""
 
 
 def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dict[str, Any]:
-    """The JSON object that a file holds.
+    """Read the JSON object of a file.
 
     Args:
         path: the file.
-        most_bytes: no more than this is read.
-        form: document that describes the form, for whoever has to mend the file.
+        most_bytes: largest accepted size of the file.
+        form: document that describes the format, for the error sentences.
 
     Raises:
-        JsonFileError: it cannot be read, is too large or not JSON in UTF-8, names a key twice, or holds no object.
+        JsonFileError: the file cannot be read, is too large, is not JSON in UTF-8, repeats a key, or holds no object.
     """
     try:
         with Path(path).open("rb") as file:
@@ -34,12 +34,12 @@ def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dic
     if len(raw) > most_bytes:
         raise JsonFileError(f"is larger than {most_bytes} bytes: leave out what {form} does not ask for")
     try:
-        document = json.loads(raw.decode("utf-8"), object_pairs_hook=_without_twins)
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=_without_duplicates)
     except JsonFileError:
         raise
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise JsonFileError(f"is not JSON ({error.msg} at {where}): mend it there or write the file again") from None
+        raise JsonFileError(f"is not JSON ({error.msg} at {where}): correct it there or write the file again") from None
     except (ValueError, RecursionError):
         raise JsonFileError(f"is not JSON in UTF-8: save it as plain text in the format of {form}") from None
     if not isinstance(document, dict):
@@ -48,10 +48,10 @@ def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dic
 
 
 def write_object(path: str | os.PathLike[str], document: dict[str, Any], indent: int = 1) -> None:
-    """Write a file so that a crash leaves the old one or the new one.
+    """Write a file atomically: a crash leaves the old file or the new one.
 
     Raises:
-        JsonFileError: it cannot be written.
+        JsonFileError: the file cannot be written.
     """
     target = Path(path)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
@@ -63,8 +63,8 @@ def write_object(path: str | os.PathLike[str], document: dict[str, Any], indent:
         raise JsonFileError(f"cannot be written ({error.strerror}): check that its folder exists") from None
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different: of two alike Python would silently keep the last."""
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different; Python's parser would silently keep the last of two equal keys."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -1,4 +1,4 @@
-"""What pictures of different worlds share: paper and ink, a line of text, and text beside a room.
+"""Rendering that all worlds share: colours, a caption line, and a text panel beside a room.
 
 This file must not know any world.
 """
@@ -16,29 +16,29 @@ from rl_envs.core.spec import Array
 
 Colour: TypeAlias = tuple[int, int, int]
 Line: TypeAlias = tuple[str, Colour]
-"""Text and its colour."""
+"""A text and its colour."""
 
-PAPER: Colour = (252, 251, 248)
-INK: Colour = (52, 56, 66)
-FADED: Colour = (128, 132, 140)
+BACKGROUND: Colour = (252, 251, 248)
+FOREGROUND: Colour = (52, 56, 66)
+MUTED: Colour = (128, 132, 140)
 
 
 def caption_strip(text: str, width: int, text_pixels: int = 12) -> Array:
-    """One line of text, [height, width, 3] uint8; cut where it does not fit."""
-    strip = Image.new("RGB", (width, text_pixels * 3 // 2 + 4), PAPER)
-    ImageDraw.Draw(strip).text((8, 4), text, fill=INK, font=ImageFont.load_default(text_pixels))
+    """One line of text as an image [height, width, 3] uint8; text that does not fit is cut."""
+    strip = Image.new("RGB", (width, text_pixels * 3 // 2 + 4), BACKGROUND)
+    ImageDraw.Draw(strip).text((8, 4), text, fill=FOREGROUND, font=ImageFont.load_default(text_pixels))
     return np.asarray(strip)
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Room for text to the right of a picture.
+    """Layout of the text panel to the right of a room.
 
     Attributes:
-        width: pixels.
-        least_lines: for which there is always room, so that all pictures of a world are of one size and make a film.
-        text_pixels: height of the letters.
-        line_pixels: from one line to the next.
+        width: width in pixels.
+        least_lines: number of lines that always fit, so that all frames of a video have one size.
+        text_pixels: height of the letters in pixels.
+        line_pixels: pixels from one line to the next.
         corner: pixels from the panel's left and upper edge to the first line.
     """
 
@@ -50,29 +50,29 @@ class Panel:
 
 
 Mark: TypeAlias = Callable[[ImageDraw.ImageDraw, int, tuple[int, int]], None]
-"""Draws before a line: is given a pen, the line's number, and where its text begins."""
+"""Function that draws a mark at a line: its arguments are a pen, the line's number and the position of its text."""
 
 
-def beside(room: Image.Image, lines: Sequence[Line], panel: Panel, mark: Mark | None = None) -> Image.Image:
-    """A room with lines of text to its right.
+def with_text_panel(room: Image.Image, lines: Sequence[Line], panel: Panel, mark: Mark | None = None) -> Image.Image:
+    """An image of a room with lines of text to its right.
 
     Args:
-        room: any picture.
-        lines: one under the other; the picture grows if the room is not as high.
-        panel: where they stand.
-        mark: what else is drawn at each line.
+        room: image of the room.
+        lines: lines of text; the result grows in height if they need more than the room has.
+        panel: layout of the text panel.
+        mark: function that draws a mark at each line.
 
     Returns:
-        a picture as wide as the room and the panel.
+        an image as wide as room and panel together.
     """
     left, top = room.width + panel.corner[0], panel.corner[1]
     height = max(room.height, max(len(lines), panel.least_lines) * panel.line_pixels + 2 * top)
-    picture = Image.new("RGB", (room.width + panel.width, height), PAPER)
-    picture.paste(room, (0, 0))
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(panel.text_pixels)
+    image = Image.new("RGB", (room.width + panel.width, height), BACKGROUND)
+    image.paste(room, (0, 0))
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(panel.text_pixels)
     for number, (text, colour) in enumerate(lines):
         place = left, top + number * panel.line_pixels
         if mark is not None:
             mark(pen, number, place)
         pen.text(place, text, fill=colour, font=font)
-    return picture
+    return image

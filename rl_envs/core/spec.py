@@ -1,6 +1,6 @@
-"""What a world's arrays look like: shapes, types and bounds, in NumPy's words only.
+"""Declarations of a world's arrays: shapes, types and bounds, in NumPy's terms only.
 
-The views translate these records into Gymnasium spaces; worlds and tests read them as they are.
+The wrappers translate them into Gymnasium spaces; worlds and tests use them directly.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ ActionSpec: TypeAlias = int | dict[str, int]
 """Number of actions of an agent, or one number for each factor of a factored action."""
 
 RESERVED_KEYS = ("decides", "alive")
-"""Observation keys with a fixed meaning, present only in worlds that need them: `decides` [B, N] bool, this agent
-chooses an action now; `alive` [B, N] bool, this agent is in the game. Without them every agent always does."""
+"""Observation keys with a fixed meaning, in worlds that need them: `decides` [B, N] bool, the agent chooses an action
+now; `alive` [B, N] bool, the agent is in the game. A world without a key has agents for which it is always true."""
 
 
 def deciding(observations: Arrays) -> Array | None:
-    """[B, N] bool, agents that choose an action now and are in the game; None where all always do."""
+    """Mask of the agents that choose an action now and are in the game, [B, N] bool; None if all always do."""
     masks = [observations[key] for key in RESERVED_KEYS if key in observations]
     return np.logical_and.reduce(masks) if masks else None
 
 
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
-    """The same numbers in another type.
+    """Convert numbers to another type without changing any of them.
 
     Args:
-        name: whose they are, for the sentence.
+        name: name of the array, for the error sentence.
         value: any shape, numbers or bools.
-        dtype: type that must hold each of them as it is.
+        dtype: the new type, which must hold each number exactly.
 
     Returns:
         same shape, of that type.

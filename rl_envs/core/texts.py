@@ -1,7 +1,7 @@
-"""Token tables: composed text travels as distinct rows plus a row number a step.
+"""Text tables: composed text is stored as distinct rows of tokens, and an observation holds a row number.
 
-An encoder then runs once a text, not once a step. A store only grows until its owner calls `compact`, so a row number
-stays good for a whole fragment.
+So an encoder runs once per text, not once per step. A store only grows until its owner calls `compact`, so row numbers
+stay valid for a whole fragment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rl_envs.core.spec import Array, TextSpec
 
 
 class TextStore:
-    """The distinct texts that a world's observations point at.
+    """The distinct texts to which the row numbers in a world's observations refer.
 
     Attributes:
         spec: length and vocabulary of a text.
@@ -26,7 +26,7 @@ class TextStore:
 
     @property
     def table(self) -> Array:
-        """[D, L] int32, one row a distinct text, in the order in which they were added."""
+        """Token ids of all texts in the order of adding, [D, L] int32; a fresh array."""
         if self._table is None or len(self._table) != len(self._rows):
             self._table = np.array(self._rows, np.int32).reshape(-1, self.spec.length)
         return self._table.copy()
@@ -51,7 +51,7 @@ class TextStore:
         return np.array([self._row_of(text) for text in texts], np.int32)
 
     def look_up(self, rows: Array) -> Array:
-        """The texts behind these row numbers, without building the whole table.
+        """The texts with these row numbers, without building the whole table.
 
         Args:
             rows: any shape, row numbers.
@@ -63,16 +63,16 @@ class TextStore:
         return np.array(texts, np.int32).reshape(*np.shape(rows), self.spec.length)
 
     def load(self, table: Array) -> None:
-        """Hold exactly these rows, [D, L] token ids, under the numbers that they have there; or raise as `add` does."""
+        """Replace the content by these rows, [D, L] token ids, which keep their numbers; raises as `add` does."""
         loaded = TextStore(self.spec)
         loaded.add(table)
         self._rows, self._number, self._table = loaded._rows, loaded._number, None
 
     def compact(self, used: Array) -> Array:
-        """Forget every text that no entry of `used` points at.
+        """Remove every text to which no entry of `used` refers.
 
         Args:
-            used: any shape, row numbers still needed.
+            used: any shape, row numbers that are still needed.
 
         Returns:
             same shape int32, the new numbers of the same texts.

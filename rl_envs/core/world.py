@@ -37,11 +37,11 @@ class World(ABC):
         action_spec: number of actions, or a dict of numbers for factored actions.
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
-        tables: constant arrays that observation ids point into.
-        state: name -> `[B, ...]` array, everything the future depends on besides the clock.
-        texts: observation key -> the texts its rows point at.
-        auto_resets: whether an ended world begins its next episode within the same step. Whoever sets it to False
-            finds the world in its final state (to draw it, say) and calls `next_episode` before the next step.
+        tables: constant arrays that ids in observations index.
+        state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
+        texts: observation key -> the texts to which its row numbers refer.
+        auto_resets: whether an ended world begins its next episode within the same step. If it is False,
+            the world stays in its final state (for example to be rendered) until `next_episode` is called.
     """
 
     agents: tuple[str, ...]
@@ -54,12 +54,12 @@ class World(ABC):
     auto_resets: bool = True
 
     def __init__(self, num_worlds: int = 1, first_world: int = 0) -> None:
-        """Prepare B worlds; nothing can be stepped before `reset` or `restore`.
+        """Prepare B worlds; `reset` or `restore` must come before the first step.
 
         Args:
             num_worlds: B.
-            first_world: number of the first of these worlds in the whole run; with it, runner 1 of 2 plays exactly
-                the worlds that would be the second half of a single runner's.
+            first_world: number of the first of these worlds in the whole run. With it the second of two runners plays
+                exactly the worlds that would be the second half of a single runner's.
         """
         if num_worlds < 1:
             raise ValueError(f"num_worlds must be at least 1, got {num_worlds}")
@@ -82,7 +82,7 @@ class World(ABC):
         """Begin the first episode of every world.
 
         Args:
-            seed: with `first_world` and the world's arguments it fixes everything that will ever happen here.
+            seed: with `first_world` and the world's arguments it determines every random outcome.
 
         Returns:
             observations, dict of `[B, N, ...]`.
@@ -94,10 +94,10 @@ class World(ABC):
         return self._observe(rows)
 
     def next_episode(self, worlds: Array | None = None) -> Arrays:
-        """Give up the present episode and begin the next one, with the chance that belongs to it.
+        """End the present episode and begin the next one, with the random numbers of that episode.
 
         Args:
-            worlds: [K] which worlds; all by default.
+            worlds: [K] indices of the worlds; all by default.
 
         Returns:
             observations of all worlds, dict of `[B, N, ...]`.
@@ -123,7 +123,7 @@ class World(ABC):
             observations: dict of `[B, N, ...]`; in a world that ended, already those of its next episode.
             reward: [B, N] float64.
             terminated: [B] bool, the game is over.
-            truncated: [B] bool, it was merely stopped; the future has value.
+            truncated: [B] bool, the time limit stopped the game; the final state still has a value.
             info: `duration` [B, N] int32, env steps since the agent's last decision; `done_worlds` [K] worlds that
                 ended; and for those `final_obs` (dict of `[K, N, ...]`), `final_state` and `episode` (`return` [K, N],
                 `length` [K] and the world's own metrics, [K] float64 each).
@@ -154,14 +154,14 @@ class World(ABC):
         return observations, reward, terminated, truncated, info
 
     def observe(self) -> Arrays:
-        """The present observations again, as fresh arrays."""
+        """The present observations, dict of fresh `[B, N, ...]` arrays."""
         return self._observe(np.arange(self.num_worlds))
 
     def compact_texts(self) -> None:
-        """Forget every text that this world no longer needs; row numbers seen so far lose their meaning.
+        """Remove every text that this world no longer needs; earlier row numbers become invalid.
 
-        A world that keeps row numbers keeps them in `state[key]`, and they are renumbered there; one that composes its
-        texts anew at every observation needs none. Call `observe` for observations that point at the new rows.
+        A world that stores row numbers has them in `state[key]`, where they are renumbered. A world that composes its
+        texts at every observation stores none. Call `observe` for observations with the new row numbers.
         """
         for key, store in self.texts.items():
             kept = self.state.get(key, np.empty(0, np.int32))
@@ -214,8 +214,8 @@ class World(ABC):
         return self.observe()
 
     def render(self, index: int = 0) -> Array:
-        """Picture of world `index`, [H, W, 3] uint8."""
-        raise NotImplementedError(f"{type(self).__name__} has no picture")
+        """Image of world `index`, [H, W, 3] uint8; NotImplementedError where a world does not render."""
+        raise NotImplementedError(f"{type(self).__name__} does not render")
 
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
@@ -243,21 +243,21 @@ class World(ABC):
         }
 
     def _needed_state(self) -> set[str]:
-        """State names that `restore` cannot do without."""
+        """Names of the state arrays that `restore` requires."""
         return set()
 
     def _check_state(self, state: Arrays) -> None:  # noqa: B027 (optional hook)
-        """Raise ValueError for a state that cannot be; `state` is what was given, with the right shapes and types."""
+        """Raise ValueError for an impossible state; `state` holds the given arrays, with the right shapes and types."""
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:  # noqa: B027 (optional hook)
-        """Recompute what follows from the state after it was set; `given` names what the caller supplied."""
+        """Recompute derived state after a restore; `given` names what the caller supplied."""
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         """Metrics of the episodes that just ended in these worlds, [K] float64 each (`metric_names`)."""
         return {}
 
     def _duration(self) -> Array:
-        """[B, N] int32, env steps since each agent's last decision; 1 where everybody decides at every step."""
+        """[B, N] int32, env steps since each agent's last decision; 1 where every agent decides at every step."""
         return np.ones((self.num_worlds, self.num_agents), np.int32)
 
     # --------------------------------------------------------------- private
@@ -311,7 +311,7 @@ class World(ABC):
 
 
 def _given(state: Arrays, targets: Arrays) -> Arrays:
-    """What a caller wants restored, with the shapes and types of the targets."""
+    """The arrays that a caller restores, checked against the shapes and types of the targets."""
     given = {}
     for name in targets.keys() & state.keys():
         value, target = np.asarray(state[name]), targets[name]

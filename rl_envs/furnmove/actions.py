@@ -1,9 +1,9 @@
-"""The 13 actions of FurnMove and the rule that says which joint actions are coordinated.
+"""The 13 actions of FurnMove and the rule of coordinated joint actions.
 
-A Cordial Sync, sections 3.2 and 4.3: actions fall into four modalities, and only some joint actions (16 of 169 for two
-agents, 46 of 2,197 for three) have any effect on the furniture. Which ones depends on the agents' headings alone, and
-only on headings relative to agent 0, so there are 4**(N-1) coordination matrices. They are kept as lists of their
-ones; the A**N matrix is built only for tests and pictures.
+A Cordial Sync, sections 3.2 and 4.3: actions have four modalities, and only some joint actions (16 of 169 for two
+agents, 46 of 2,197 for three) are coordinated. They depend only on the agents' headings relative to agent 0, so there
+are 4**(N-1) coordination matrices. They are stored as lists of their entries that are 1; the A**N matrix is built only
+for tests and figures.
 
 Headings and rotations are quarter turns clockwise: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
 """
@@ -36,9 +36,9 @@ MOVE_AHEAD, ROTATE_LEFT, ROTATE_RIGHT, PASS = range(4)
 NAVIGATE, MOVE_WITH_OBJECT, ROTATE_OBJECT, MOVE_OBJECT = range(4)
 
 MODALITY = np.array([0] * 4 + [1] * 4 + [2] + [3] * 4, np.int8)
-"""[A], modality of each action."""
+"""[A] int8, modality of each action."""
 DIRECTION = np.array([0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 1, 2, 3], np.int8)
-"""[A], clockwise quarter turns from the agent's heading to the direction of the push."""
+"""[A] int8, clockwise quarter turns from the agent's heading to the direction of the push."""
 
 _FIRST_PUSH = {MOVE_WITH_OBJECT: 4, MOVE_OBJECT: 9}
 _ROTATE_OBJECT_ACTION = 8
@@ -47,12 +47,12 @@ _ROTATE_OBJECT_ACTION = 8
 def is_coordinated(actions: Array, headings: Array) -> Array:
     """Whether a joint action is an entry of S_t (section 4.3).
 
-    All agents must share a modality; navigation needs somebody who passes (a single agent has nobody to wait for);
-    pushes must point the same way in the world; rotating the object always agrees.
+    All agents must share a modality. Navigation needs an agent that passes (unless there is a single agent). Pushes
+    must have the same direction in the world. Rotating the object is always coordinated.
 
     Args:
-        actions: [..., N] int.
-        headings: [..., N] int.
+        actions: [..., N] int, actions of the agents.
+        headings: [..., N] int, headings of the agents.
 
     Returns:
         [...] bool.
@@ -61,14 +61,14 @@ def is_coordinated(actions: Array, headings: Array) -> Array:
     together = (modality == modality[..., :1]).all(-1)
     push = (DIRECTION[actions] + headings) % 4
     same_way = (push == push[..., :1]).all(-1)
-    somebody_waits = (actions == PASS).any(-1) if actions.shape[-1] > 1 else np.True_
+    one_waits = (actions == PASS).any(-1) if actions.shape[-1] > 1 else np.True_
     kind = modality[..., 0]
-    agrees = np.where(kind == NAVIGATE, somebody_waits, (kind == ROTATE_OBJECT) | same_way)
+    agrees = np.where(kind == NAVIGATE, one_waits, (kind == ROTATE_OBJECT) | same_way)
     return together & agrees
 
 
 def coordination_class(headings: Array) -> Array:
-    """Number of the coordination matrix that holds for these headings.
+    """Number of the coordination matrix for these headings.
 
     Args:
         headings: [..., N] int.
@@ -86,8 +86,9 @@ def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
     """Every coordinated joint action of every coordination class.
 
     Returns:
-        joint_actions: [K, E, N] int8 with K = 4**(N-1) classes and E ones a class (16 for N = 2, 46 for N = 3).
-        modalities: [E] int8, the modality of each, the same in every class.
+        joint_actions: [K, E, N] int8, K = 4**(N-1) classes with E coordinated actions each (16 for N = 2, 46 for N =
+            3).
+        modalities: [E] int8, modality of each joint action, the same in every class.
     """
     waiting = [joint for joint in itertools.product(range(4), repeat=num_agents) if num_agents == 1 or PASS in joint]
     relative = np.array(list(itertools.product(range(4), repeat=num_agents - 1)), np.int64)[:, ::-1]
@@ -102,7 +103,7 @@ def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
 
 
 def coordination_matrix(headings: Array) -> Array:
-    """S_t itself, for tests and pictures.
+    """The coordination matrix S_t, for tests and figures.
 
     Args:
         headings: [..., N] int.

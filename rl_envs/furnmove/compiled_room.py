@@ -1,4 +1,4 @@
-"""A room turned into the flat, padded arrays that the world steps on. Computed once a room and kept.
+"""A room compiled into the flat, padded arrays that the rules use, computed once per room and cached.
 
 This file knows rooms and geometry, not agents, episodes or chance.
 """
@@ -21,13 +21,13 @@ _KEPT_ROOMS = 4096
 
 @dataclass(frozen=True)
 class CompiledRoom:
-    """Lookup arrays of one room inside a padded frame of P = (H + 28) * (W + 28) cells.
+    """Look-up arrays of one room inside a padded map of P = (H + 28) * (W + 28) cells.
 
     Attributes:
         cells: [P] uint8, the static bits of the map (`observation.py`).
-        tv_rotations: [P] uint8, bit r: the TV centre may be here with rotation r.
-        tv_starts: [K, 3] int, (row, column, bits of rotations) of cells where an episode can begin.
-        stand_places: [J, 3] int, (row, column, bits of rotations) of goals that the TV can reach.
+        tv_rotations: [P] uint8, bit r: the TV centre may be here in rotation r.
+        tv_starts: [K, 3] int, (row, column, bits of rotations) of the TV's possible starts.
+        stand_places: [J, 3] int, (row, column, bits of rotations) of stands that the TV can reach.
     """
 
     cells: Array
@@ -37,7 +37,7 @@ class CompiledRoom:
 
 
 class CompiledRooms:
-    """Compiles the rooms of a sequence when they are first needed, and keeps the last few thousand."""
+    """Compiles the rooms of a sequence at their first use and caches the last few thousand."""
 
     def __init__(self, rooms: Sequence[Room], height: int, width: int) -> None:
         self._rooms, self._height, self._width = rooms, height, width
@@ -55,7 +55,7 @@ class CompiledRooms:
 
 
 def compile_room(room: Room, height: int, width: int) -> CompiledRoom:
-    """Compile `room` into the frame of a world whose largest room has `height` x `width` cells."""
+    """Compile a room into the map of a world whose largest room has `height` x `width` cells."""
     cells = np.zeros((height + 2 * MARGIN, width + 2 * MARGIN), np.uint8)
     rotations = np.zeros_like(cells)
     rows, columns = room.agent_cells.shape
@@ -77,12 +77,12 @@ def _bits(masks: Array) -> Array:
 
 
 def _listed(bits: Array) -> Array:
-    """Cells with any bit set, [K, 3] int: row, column, bits."""
+    """Row, column and bits of the cells with any bit set, [K, 3] int64."""
     rows, columns = np.nonzero(bits)
     return np.stack([rows, columns, bits[rows, columns]], axis=-1).astype(np.int64)
 
 
 def _beside(cells: Array) -> Array:
-    """[H, W] bool, cells that are in `cells` or a 4-neighbour of one: a TV there would solve the episode."""
+    """Cells that are in `cells` or next to one, [H, W] bool: a TV there would solve the episode."""
     padded = np.pad(cells, 1)
     return padded[1:-1, 1:-1] | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]

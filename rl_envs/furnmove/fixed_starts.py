@@ -1,8 +1,7 @@
-"""A list of given starts of FurnMove, and the one sentence that says why a start cannot be played.
+"""A list of fixed starts of FurnMove, and checks that a start is playable; every fault is one sentence.
 
 A Cordial Sync (Jain et al., ECCV 2020, section 6) tests all methods from the same starts: 200 in each of five rooms.
-The authors' replay forces what it is given and opens cells for agents where they were closed; here such a start is
-refused.
+The authors' replay accepts any start and opens closed cells for agents; here such a start is refused.
 
 This file must not know about files or how starts are made.
 """
@@ -21,16 +20,16 @@ from rl_envs.furnmove.start import Start
 
 
 class StartError(ValueError):
-    """A start that cannot be played; the message says what is wrong, where, and how to mend it."""
+    """A start that is not playable; the message names the fault, its position and a remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """K starts in R rooms, room after room. The arrays are read-only and named as the world's state.
+    """K starts in R rooms, sorted by room. The arrays are read-only and have the names of the world's state.
 
     Attributes:
-        rooms: the R rooms, each with a name of its own and with at least one start.
-        room: [K] int64, index of each start's room, never falling.
+        rooms: the R rooms, each with a unique name and at least one start.
+        room: [K] int64, index of each start's room, never decreasing.
         agent_cells: [K, N, 2] int64, row and column.
         agent_headings: [K, N] int64, quarter turns.
         tv, stand: [K, 3] int64, row, column, rotation in quarter turns.
@@ -44,7 +43,7 @@ class Starts:
     stand: Array
 
     def __post_init__(self) -> None:
-        """Own the arrays, and refuse shapes and orders that no list of starts has."""
+        """Copy the arrays, and check their shapes and order."""
         object.__setattr__(self, "rooms", tuple(self.rooms))
         for name in self._arrays():
             array = np.array(getattr(self, name), np.int64)
@@ -77,7 +76,7 @@ class Starts:
         return int(self.agent_cells.shape[1])
 
     def state(self, numbers: Array) -> Arrays:
-        """What the world's state holds at these starts: [M] numbers -> name -> [M, ...]."""
+        """State arrays of the starts with these numbers [M]: name -> [M, ...]."""
         return {name: getattr(self, name)[numbers] for name in self._arrays()}
 
     def __getitem__(self, number: int) -> tuple[Room, Start]:
@@ -86,10 +85,10 @@ class Starts:
         return self.rooms[self.room[number]], start
 
     def check(self, min_agent_distance_cells: int) -> None:
-        """Refuse the first start that cannot be played.
+        """Refuse the first start that is not playable.
 
         Raises:
-            StartError: in the words of a start file (docs/start_format.md).
+            StartError: the message uses the keys of a start file (docs/start_format.md).
         """
         for number in range(len(self)):
             room, start = self[number]
@@ -110,12 +109,12 @@ class Starts:
 
 
 def check_start(room: Room, start: Start, min_agent_distance_cells: int) -> None:
-    """Refuse a start that the world's own rule could not have placed, or that is solved.
+    """Refuse a start that the world's own rule could not have drawn, or that is solved.
 
-    Whether the TV can be carried to the stand is not asked. Rows and columns count from the room's north-west cell.
+    It does not check whether the TV can be carried to the stand. Rows and columns count from the north-west cell.
 
     Raises:
-        StartError: names the part as a start file does.
+        StartError: the message names the part by its key in a start file.
     """
     _check_tv_and_stand(room, start)
     floor = _allows(room.agent_cells, start.agent_cells)
@@ -149,7 +148,7 @@ def _check_tv_and_stand(room: Room, start: Start) -> None:
 
 
 def _allows(mask: Mask, cells: Array) -> Array:
-    """Whether cells [..., 2] lie in the mask [H, W], and within the room at all: [...] bool."""
+    """Whether cells [..., 2] are within the room and in the mask [H, W], [...] bool."""
     inside = np.asarray(((cells >= 0) & (cells < mask.shape)).all(-1))
     row, column = np.moveaxis(cells * inside[..., None], -1, 0)
     return np.logical_and(inside, mask[row, column])

@@ -1,7 +1,7 @@
-"""Placing furniture in an empty room: which rectangles fit, and which of them stand along a wall.
+"""Placement of furniture in a room: where rectangles fit, along a wall or apart from walls.
 
-Part of the procedural stand-in for the living rooms of "A Cordial Sync" (Jain et al., ECCV 2020, section 5), whose
-own rooms need AI2-THOR. Sizes are those of cells closed to an agent's centre, so they include the agent's radius.
+Part of the procedural substitute for the living rooms of "A Cordial Sync" (Jain et al., ECCV 2020, section 5), which
+need AI2-THOR. Sizes count cells that are closed to an agent's centre, so they include the agent's radius.
 
 This file must not know about televisions, agents, files or which furniture a room has.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Mask
 
 WALL_SHARE = 0.65
-"""Share of the pieces that stand along a wall."""
+"""Share of the pieces that are placed along a wall."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Piece:
 
     Attributes:
         depth, length: sides in cells; the length runs along the wall.
-        is_tall: whether it stops the lifted television too.
+        is_tall: whether it also blocks the lifted television.
     """
 
     depth: int
@@ -34,11 +34,11 @@ class Piece:
 
 
 class FloorPlan:
-    """A room being furnished.
+    """A partly furnished room.
 
     Attributes:
         inside: [H, W] bool, cells within the walls.
-        low, tall: [H, W] bool, cells under furniture of either kind.
+        low, tall: [H, W] bool, cells under low and under tall furniture.
     """
 
     def __init__(self, inside: Mask) -> None:
@@ -52,12 +52,12 @@ class FloorPlan:
         return self.inside & ~self.low & ~self.tall
 
     def place(self, piece: Piece, rng: np.random.Generator, gap_cells: int = 0) -> bool:
-        """Put a piece at a random place where it fits; False, and nothing changes, where there is none.
+        """Put a piece at a random place where it fits; returns False, without a change, if there is none.
 
         Args:
-            piece: what to place, in a random one of its two directions.
-            rng: source of chance.
-            gap_cells: width of the passage kept free around a piece that stands away from walls.
+            piece: the piece, in a random one of its two directions.
+            rng: random generator.
+            gap_cells: width in cells of the free passage around a piece apart from walls.
         """
         height, width = (piece.depth, piece.length) if rng.random() < 0.5 else (piece.length, piece.depth)
         at_wall = rng.random() < WALL_SHARE
@@ -77,12 +77,12 @@ class FloorPlan:
         self.low |= self.free & ~kept
 
     def drawing(self) -> tuple[str, ...]:
-        """H strings of W characters, without the wall around them."""
+        """The room as H strings of W characters, without the surrounding wall."""
         cells = np.where(self.tall, TALL, np.where(self.low, LOW, np.where(self.inside, FREE, WALL)))
         return tuple("".join(row) for row in cells.tolist())
 
     def _fits_at_wall(self, height: int, width: int) -> Mask:
-        """[H - height + 1, W - width + 1] bool, corners of places on free floor with their length along a wall."""
+        """Corners of places on free floor with their length along a wall, [H - height + 1, W - width + 1] bool."""
         rows, columns = self.inside.shape[0] - height + 1, self.inside.shape[1] - width + 1
         free = _count(~self.free, height, width) == 0
         around = np.pad(self.inside, 1)
@@ -96,13 +96,13 @@ class FloorPlan:
         return free & flush
 
     def _fits_apart(self, height: int, width: int, gap_cells: int) -> Mask:
-        """[H - height + 1, W - width + 1] bool, corners of places with a free passage around."""
+        """Corners of places with a free passage around, [H - height + 1, W - width + 1] bool."""
         closed = np.pad(~self.free, gap_cells, constant_values=True)
         return _count(closed, height + 2 * gap_cells, width + 2 * gap_cells) == 0
 
 
 def _count(mask: Mask, height: int, width: int) -> NDArray[np.int32]:
-    """How many cells each window of the mask holds: [H, W] bool -> [H - height + 1, W - width + 1] int32."""
+    """Number of set cells in each window of the mask: [H, W] bool -> [H - height + 1, W - width + 1] int32."""
     total = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), np.int32)
     total[1:, 1:] = mask.cumsum(0, dtype=np.int32).cumsum(1)
     return total[height:, width:] - total[:-height, width:] - total[height:, :-width] + total[:-height, :-width]

@@ -1,8 +1,8 @@
-"""Rooms made from a seed, equal in every process.
+"""Rooms generated from a seed, equal in every process.
 
-Procedural rooms in place of the AI2-THOR living rooms of "A Cordial Sync" (Jain et al., ECCV 2020, section 5), in two
+Procedural rooms instead of the AI2-THOR living rooms of "A Cordial Sync" (Jain et al., ECCV 2020, section 5), in two
 sizes: `full` has the extent and the clutter of those rooms, `laptop` is a small version of the same task. Rooms in
-which the television cannot be carried nearly everywhere, or the stand has hardly a place, are thrown away.
+which the television can be carried only in a part, or with few places for the stand, are rejected.
 
 This file must not know about episodes, splits or files.
 """
@@ -19,10 +19,10 @@ from rl_envs.furnmove.poses import carry_poses, holdable_poses, largest_part
 from rl_envs.furnmove.room import Mask, Room, room_from_drawing, stand_cells
 
 LAPTOP_CELLS = (9, 12)
-"""Smallest and largest side of a laptop room."""
+"""Smallest and largest side of a laptop room, in cells."""
 
 MAX_CELLS = {"full": (living_room.HEIGHT_CELLS[1], living_room.WIDTH_CELLS[1]), "laptop": (LAPTOP_CELLS[1],) * 2}
-"""Size -> largest (H, W) that it makes."""
+"""Size -> largest (H, W) of a room."""
 
 MIN_POSES, MIN_STAND_PLACES, MIN_CARRY_SHARE = 30, 20, 0.9
 FULL_FREE_SHARE, FULL_FREE_CELLS = (0.45, 0.70), (120, 600)
@@ -36,7 +36,7 @@ def generate_room(seed: int, size: str, name: str) -> Room:
     """The room of this seed.
 
     Args:
-        seed: any non-negative integer; it alone decides what the room looks like.
+        seed: any non-negative integer; it determines the room.
         size: `full` (13-32 x 13-36 cells) or `laptop` (9-12 x 9-12 cells).
         name: name of the room.
 
@@ -54,7 +54,7 @@ def generate_room(seed: int, size: str, name: str) -> Room:
 
 
 def is_playable(room: Room) -> bool:
-    """Whether the stand has places enough and the television can be carried through nearly all of the room."""
+    """Whether the stand has enough places and the television can be carried through nearly all of the room."""
     if stand_cells(room).any(0).sum() < MIN_STAND_PLACES:
         return False
     poses = holdable_poses(room)
@@ -83,7 +83,7 @@ def _laptop_room(rng: np.random.Generator, name: str) -> Room:
 
 
 def _keep_largest_floor(plan: FloorPlan) -> Mask:
-    """Close what agents cannot walk to; [H, W] bool, the floor that is left."""
+    """Close floor that agents cannot reach; returns the remaining floor, [H, W] bool."""
     floor = largest_part(plan.free)
     plan.keep_floor(floor)
     return floor

@@ -1,4 +1,4 @@
-"""Shapes of FurnMove on its grid: who may hold the lifted television from where, and what television and stand cover.
+"""Shapes of FurnMove on its grid: the cells from which agents can hold the television, and the cells of TV and stand.
 
 "A Cordial Sync" (Jain et al., ECCV 2020), section 3 and the gridworld of section 5: cells of 0.25 m, a television
 carried at 1.3 m, agents that must stay within reach of it. Cells are (row, column); rows grow to the south, columns to
@@ -20,7 +20,7 @@ MIN_AGENT_SEPARATION = 2
 """Least Chebyshev distance between two agents, in cells."""
 
 STEPS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int64)
-"""[4, 2] int64: the (row, column) of one cell's move to the north, east, south and west."""
+"""[4, 2] int64, (row, column) of a move by one cell to the north, east, south and west."""
 
 TOO_FAR, TV_IS_HERE, MAY_HOLD = 0, 1, 2
 
@@ -36,10 +36,10 @@ HOLD_TEMPLATE = np.array(
     ],
     np.int8,
 )
-"""[7, 11] int8, north up, television of rotation 0 in the middle: `MAY_HOLD`, `TV_IS_HERE` or `TOO_FAR`."""
+"""[7, 11] int8, north up, around a television of rotation 0: `MAY_HOLD`, `TV_IS_HERE` or `TOO_FAR`."""
 
 HOLD_REACH = HOLD_TEMPLATE.shape[1] // 2
-"""Farthest row or column, in cells from the television's centre, that `HOLD_MASKS` describes."""
+"""Largest row or column distance from the television's centre in `HOLD_MASKS`, in cells."""
 
 
 def clockwise(offsets: NDArray[Any], quarter_turns: int) -> NDArray[Any]:
@@ -55,7 +55,7 @@ def rectangle(rows: range, columns: range) -> NDArray[np.int64]:
 
 
 def hold_masks() -> NDArray[np.bool_]:
-    """From where an agent may hold the television, which is in the middle: [4, 11, 11] bool, one mask a rotation."""
+    """Cells from which an agent can hold the television in the middle, [4, 11, 11] bool, one mask per rotation."""
     margin = (HOLD_TEMPLATE.shape[1] - HOLD_TEMPLATE.shape[0]) // 2
     square = np.pad(HOLD_TEMPLATE == MAY_HOLD, ((margin, margin), (0, 0)))
     return np.stack([np.rot90(square, -rotation) for rotation in range(ROTATIONS)])
@@ -66,7 +66,7 @@ def _all_rotations(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 HOLD_MASKS = hold_masks()
-"""The value of `hold_masks()`, read-only; 52 cells a rotation."""
+"""[4, 11, 11] bool, the value of `hold_masks()`, read-only; 52 cells per rotation."""
 
 TV_BODY = _all_rotations(np.concatenate((rectangle(range(-1, 0), range(-1, 2)), rectangle(range(2), range(-2, 3)))))
 """[4, 13, 2] int64, offsets of the cells that the television covers, from its centre."""
@@ -79,11 +79,11 @@ for _constant in (STEPS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, STAND):
 
 
 def cells_where_fits(allowed: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Centres from which a shape covers allowed cells only; everything beyond the array is forbidden.
+    """Centres at which a shape covers only allowed cells; cells beyond the array are forbidden.
 
     Args:
         allowed: [H, W] bool.
-        offsets: [K, 2] int64, cells of the shape, from its centre.
+        offsets: [K, 2] int64, cells of the shape, relative to its centre.
 
     Returns:
         [H, W] bool.

@@ -1,8 +1,8 @@
-"""Furnished living rooms of the sizes that AI2-THOR's have: a procedural stand-in, drawn from statistics.
+"""Furnished living rooms as large as those of AI2-THOR: a procedural substitute, drawn from statistics.
 
-"A Cordial Sync" (Jain et al., ECCV 2020, section 5) plays in 30 living rooms of AI2-THOR, which cannot be had here
-without that engine. One of them, FloorPlan229, is known cell by cell; shares and ratios aim at it, the rest of the
-numbers is common sense. Results on these rooms must be called "procedural rooms, not AI2-THOR".
+"A Cordial Sync" (Jain et al., ECCV 2020, section 5) uses 30 living rooms of AI2-THOR, which need that engine. One of
+them, FloorPlan229, is known cell by cell, and shares and ratios are chosen after it; the other numbers are our own
+choice. Results on these rooms must be called "procedural rooms, not AI2-THOR".
 
 This file must not know about agents, episodes or which rooms are refused.
 """
@@ -17,7 +17,7 @@ from rl_envs.furnmove.geometry import ROTATIONS, STEPS, cells_where_fits, clockw
 from rl_envs.furnmove.room import Mask
 
 HEIGHT_CELLS, WIDTH_CELLS = (13, 32), (13, 36)
-"""Smallest and largest extent of the cells for agents' centres."""
+"""Smallest and largest extent of a room, in cells for agents' centres."""
 
 MEDIAN_HEIGHT, MEDIAN_WIDTH, SPREAD = 18.0, 23.0, 0.2
 FREE_SHARE_MEAN, FREE_SHARE_DEVIATION = 0.585, 0.055
@@ -63,7 +63,7 @@ def furnished(rng: np.random.Generator) -> tuple[FloorPlan, Mask]:
 
 
 def _shape(rng: np.random.Generator) -> Mask:
-    """[H, W] bool, cells within the walls: a rectangle, in 30 % of rooms L-shaped or with stepped corners."""
+    """Cells within the walls, [H, W] bool: a rectangle; in 30 % of rooms L-shaped or with stepped corners."""
     height, width = (
         int(np.clip(round(median * np.exp(rng.normal(0.0, SPREAD))), *limits))
         for median, limits in ((MEDIAN_HEIGHT, HEIGHT_CELLS), (MEDIAN_WIDTH, WIDTH_CELLS))
@@ -79,16 +79,16 @@ def _shape(rng: np.random.Generator) -> Mask:
 
 
 def _cut_corner(inside: Mask, rng: np.random.Generator, rows: int, columns: int) -> None:
-    """Wall off a rectangle at a random corner, in place."""
+    """Cut a rectangle off at a random corner, in place."""
     corner = inside[:: rng.choice((-1, 1)), :: rng.choice((-1, 1))]
     corner[:rows, :columns] = False
 
 
 def _tv_cells(plan: FloorPlan, rng: np.random.Generator) -> Mask:
-    """[4, H, W] bool: the television, 1.0-1.1 m wide and thinner than an agent, clears walls and tall furniture.
+    """Cells of the television's centre, [4, H, W] bool: 1.0-1.1 m wide, clear of walls and tall furniture.
 
-    Agents' centres keep a radius from every wall and then fall on the grid, so beyond the outermost cell lies another
-    cell of air on some sides and not on others. A bar of 5 x 1 cells may use that air, with its centre inside.
+    Agents' centres keep a radius from every wall and lie on the grid, so on some sides there is another cell of air
+    beyond the outermost cell. A bar of 5 x 1 cells may use that air, with its centre inside.
     """
     air = np.pad(plan.inside, 1)
     inside = air.copy()

@@ -1,6 +1,6 @@
-"""The rooms of B worlds as bit maps, and the few questions that the rules of FurnMove ask of them.
+"""The rooms of B worlds as bit maps, and the tests that the rules of FurnMove need.
 
-This file knows cells and bits; who moves, and what it is worth, is decided in `world.py`.
+This file has cells and bits; moves and rewards are in `world.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rl_envs.furnmove.observation import TV_BODY as TV_BIT
 
 
 class RoomMaps:
-    """One padded map a world, P = (H + 28) * (W + 28) cells.
+    """One padded map per world, P = (H + 28) * (W + 28) cells.
 
     Attributes:
         padded_width: W + 28.
@@ -24,7 +24,7 @@ class RoomMaps:
     """
 
     def __init__(self, num_worlds: int, height: int, width: int) -> None:
-        """Empty maps for rooms of at most `height` x `width` cells."""
+        """Allocate empty maps for rooms of at most `height` x `width` cells."""
         self.padded_width = width + 2 * MARGIN
         size = (height + 2 * MARGIN) * self.padded_width
         self.cells = np.zeros((num_worlds, size), np.uint8)
@@ -32,13 +32,13 @@ class RoomMaps:
         self._first_cell = np.arange(num_worlds) * size
 
     def load(self, world: int, room: CompiledRoom, stand: Array, visited: Array) -> None:
-        """Draw one world anew, without its TV.
+        """Write the map of one world, without its TV.
 
         Args:
-            world: which.
+            world: index of the world.
             room: its room.
-            stand: [3], row, column, rotation.
-            visited: [H, W] bool, where the TV's centre has been.
+            stand: [3] int, row, column, rotation.
+            visited: [H, W] bool, cells in which the TV's centre has been.
         """
         codes = self.cells[world]
         codes[:] = room.cells
@@ -48,20 +48,20 @@ class RoomMaps:
         codes[self._inside(np.argwhere(visited))] |= VISITED
 
     def is_floor(self, rows: Array, cells: Array) -> Array:
-        """Whether an agent may stand on `cells` [..., 2] of worlds `rows` [...]."""
+        """Whether an agent may be in `cells` [..., 2] of worlds `rows` [...], [...] bool."""
         return (self.cells.reshape(-1)[self._flat(rows, cells)] & FLOOR) != 0
 
     def allows_tv(self, rows: Array, tv: Array) -> Array:
-        """Whether the TV may have the poses `tv` [K, 3]: [K] bool."""
+        """Whether the TV may have the poses `tv` [K, 3], [K] bool."""
         return (self._tv_rotations.reshape(-1)[self._flat(rows, tv[:, :2])] >> tv[:, 2] & 1) != 0
 
     def put_tv(self, rows: Array, tv: Array) -> None:
-        """Mark what the TV covers; cells outside the room's masks are never drawn."""
+        """Mark the cells that the TV covers; cells outside the room's masks are never marked."""
         covered, codes = self._body(rows, tv), self.cells.reshape(-1)
         codes[covered] |= ((codes[covered] & KNOWN) != 0) * TV_BIT
 
     def take_tv(self, rows: Array, tv: Array) -> None:
-        """Unmark what the TV covered."""
+        """Unmark the cells that the TV covered."""
         self.cells.reshape(-1)[self._body(rows, tv)] &= ~TV_BIT
 
     def visit(self, rows: Array, tv: Array) -> None:
@@ -81,7 +81,7 @@ class RoomMaps:
 
 
 def can_hold(tv: Array, agents: Array) -> Array:
-    """Whether agents can hold a TV from where they are: tv [K, 3], agents [K, N, 2] -> [K, N] bool."""
+    """Whether agents can hold a TV from their cells: tv [K, 3], agents [K, N, 2] -> [K, N] bool."""
     offset = agents - tv[:, None, :2]
     near = (abs(offset) <= HOLD_REACH).all(-1)
     offset = np.clip(offset, -HOLD_REACH, HOLD_REACH) + HOLD_REACH

@@ -1,7 +1,7 @@
-"""What an agent of FurnMove sees: a 15 x 15 crop of the room, turned so that it looks up.
+"""The observation of an agent of FurnMove: a 15 x 15 egocentric crop of the room, with its heading up.
 
-A Cordial Sync, section 6.1. All channels but the other agents' live as bits of one byte a cell, so an observation is
-one gather and a few shifts. The agent stands in the middle of the bottom row.
+A Cordial Sync, section 6.1. All channels but those of other agents are bits of one byte per cell, so an observation is
+one gather and a few shifts. The agent is in the middle of the bottom row.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from rl_envs.furnmove.geometry import STEPS
 
 VIEW = 15
 MARGIN = VIEW - 1
-"""Cells added around a room so that no crop leaves the array."""
+"""Width of the margin around a room, in cells, so that no crop leaves the array."""
 
 TV_ALLOWED, FLOOR, VISITED, TV_BODY, STAND, KNOWN = (np.uint8(1 << bit) for bit in range(6))
-"""Bits of a cell: the TV centre may be here in some rotation; an agent may stand here now; the TV centre has been here
-after an attempted joint action; covered by the TV; covered by the stand; the cell belongs to the room's masks."""
+"""Bits of a cell: the TV centre may be here in some rotation; an agent may be here now; the TV centre was here after a
+joint action; covered by the TV; covered by the stand; the cell belongs to the room's masks."""
 
 _LEADING_BITS, _TRAILING_BITS = (TV_ALLOWED, FLOOR, VISITED), (TV_BODY, STAND)
 
 
 def num_channels(num_agents: int) -> int:
-    """Channels of an observation: three maps, four headings for each other agent, TV and stand."""
+    """Number of channels C: three maps, four headings for each other agent, TV and stand."""
     return 5 + 4 * (num_agents - 1)
 
 
-class Viewer:
-    """Cuts the agents' observations out of padded bit maps of one width."""
+class Observer:
+    """Computes the agents' observations from padded bit maps of one width."""
 
     def __init__(self, padded_width: int, num_agents: int) -> None:
-        """Tabulate the 225 cells of a crop for each heading, as offsets in a flattened map."""
+        """Compute the 225 cells of a crop for each heading, as offsets in a flattened map."""
         ahead = MARGIN - np.arange(VIEW)[:, None]
         right = np.arange(VIEW)[None, :] - VIEW // 2
         heading = np.arange(4)[:, None, None]
@@ -41,17 +41,17 @@ class Viewer:
         self._num_agents = num_agents
         self._scratch = np.empty((0, num_agents, VIEW * VIEW), np.int64)
 
-    def view(self, maps: Array, cells: Array, headings: Array) -> Array:
+    def observe(self, maps: Array, cells: Array, headings: Array) -> Array:
         """Observations of all agents of K worlds.
 
         Args:
             maps: [K, P] uint8, flattened padded bit maps.
-            cells: [K, N, 2] int, rows and columns in the unpadded room.
-            headings: [K, N] int.
+            cells: [K, N, 2] int, cells of the agents in the unpadded room.
+            headings: [K, N] int, headings of the agents.
 
         Returns:
             [K, N, C, 15, 15] uint8, entries 0 or 1. Channels: TV allowed, floor now, visited; for each other agent
-            i + 1, i + 2, ... one channel for each heading relative to mine; TV, stand.
+            i + 1, i + 2, ... one channel for each heading relative to agent i's; TV, stand.
         """
         count, num_agents = headings.shape
         centre = (cells[..., 0] + MARGIN) * self._padded_width + cells[..., 1] + MARGIN
@@ -67,9 +67,9 @@ class Viewer:
         return out.reshape(count, num_agents, -1, VIEW, VIEW)
 
     def _indices(self, headings: Array, centre: Array) -> Array:
-        """[K, N, 225] int64, flat map cells of every crop; valid until the next call.
+        """Indices of every crop's cells in the flat maps, [K, N, 225] int64; valid until the next call.
 
-        The largest array of a step lives on: a fresh one is new pages from the system each time, at ten times the cost.
+        The largest array of a step is reused, because allocating it anew costs ten times as much.
         """
         count = len(headings)
         if len(self._scratch) < count:

@@ -1,9 +1,9 @@
-"""Top-down pictures of FurnMove: room, television, agents, goal and the way so far, after the figures of the paper.
+"""Top-down rendering of FurnMove: room, television, agents, goal and the TV's path, in the style of the paper.
 
-"A Cordial Sync" (Jain et al., ECCV 2020, figures 1 and 6) shows its gridworld like this. Everything is drawn twice as
-large as wanted and then reduced, so that edges are smooth.
+"A Cordial Sync" (Jain et al., ECCV 2020, figures 1 and 6) shows its gridworld like this. Shapes are drawn at twice the
+size and then reduced, so that edges are smooth.
 
-This file must not know about rules, rewards, observations or how an episode came to this state.
+This file must not know about rules, rewards, observations or the history of an episode beyond the path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import INK, PAPER, caption_strip
+from rl_envs.core.render import BACKGROUND, FOREGROUND, caption_strip
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
 from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_of_masks
 
@@ -29,7 +29,7 @@ CELL_COLOURS: dict[str, Colour] = {
     LOW: (214, 196, 166),
     TALL: (142, 112, 84),
     WALL: (84, 90, 103),
-    OUTSIDE: PAPER,
+    OUTSIDE: BACKGROUND,
 }
 EDGES: dict[str, Colour] = {LOW: (176, 154, 120), TALL: (94, 71, 51)}
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (205, 95, 165), (120, 90, 20))
@@ -54,7 +54,7 @@ def draw(
     cell_pixels: int = 24,
     has_legend: bool = True,
 ) -> NDArray[np.uint8]:
-    """Picture of one moment, north up.
+    """Image of one state, north up.
 
     Args:
         room: the room, H x W cells.
@@ -63,9 +63,9 @@ def draw(
         tv: [3] int, (row, column, rotation) of the television's centre.
         stand: [3] int, the same of the stand.
         path: [T, 2] int, cells of the television's centre so far, oldest first.
-        caption: one line above the picture, for example the actions; cut where it does not fit.
+        caption: one line above the image, for example the actions; text that does not fit is cut.
         cell_pixels: side of a cell in pixels.
-        has_legend: whether the picture explains itself below.
+        has_legend: whether a legend is added below.
 
     Returns:
         [height, width, 3] uint8; (H + 1) * cell_pixels high and (W + 1) * cell_pixels wide plus caption and legend.
@@ -79,16 +79,16 @@ def draw(
     canvas.draw_path(np.asarray(path, int).reshape(-1, 2))
     for number, (cell, heading) in enumerate(zip(agents, headings, strict=True)):
         canvas.draw_agent(cell, int(heading), AGENT_COLOURS[number % len(AGENT_COLOURS)])
-    picture = canvas.finished()
-    strips = [caption_strip(caption, picture.width)] if caption else []
-    strips.append(np.asarray(picture))
+    image = canvas.finished()
+    strips = [caption_strip(caption, image.width)] if caption else []
+    strips.append(np.asarray(image))
     if has_legend:
-        strips.append(legend_strip(len(agents), picture.width))
+        strips.append(legend_strip(len(agents), image.width))
     return np.concatenate(strips)
 
 
 class _Canvas:
-    """A room's picture in the making, with half a cell of wall around it."""
+    """An image of a room under construction, with half a cell of wall around it."""
 
     def __init__(self, drawing: Sequence[str], cell_pixels: int) -> None:
         self.drawing = drawing
@@ -98,7 +98,7 @@ class _Canvas:
         self.pen = ImageDraw.Draw(self.image, "RGBA")
 
     def draw_room(self) -> None:
-        """Floor with its grid, furniture and walls."""
+        """Draw floor with its grid, furniture and walls."""
         kinds: dict[str, list[tuple[int, int]]] = {}
         for row, line in enumerate(self.drawing):
             for column, kind in enumerate(line):
@@ -113,7 +113,7 @@ class _Canvas:
             self._outline(kinds.get(kind, []), colour, 0.08)
 
     def draw_goal(self, stand: NDArray[Any]) -> None:
-        """The stand, with a target in the middle."""
+        """Draw the stand, with a target in the middle."""
         cells = self._inside(stand[:2] + STAND[stand[2] % 4])
         self._fill(cells, (*GOAL, 90))
         self._outline(cells, GOAL, 0.12)
@@ -122,7 +122,7 @@ class _Canvas:
             self._disc(x, y, radius, outline=GOAL, stroke=0.1)
 
     def draw_television(self, tv: NDArray[Any]) -> None:
-        """The television's 13 cells, and lightly the cells from which agents may hold it."""
+        """Draw the television's 13 cells and, in a light colour, the cells from which agents can hold it."""
         around = np.argwhere(HOLD_MASKS[tv[2] % 4]) - HOLD_REACH
         reach = [(row, column) for row, column in self._inside(tv[:2] + around) if self.drawing[row][column] == FREE]
         self._fill(reach, (*REACH, 60))
@@ -133,17 +133,17 @@ class _Canvas:
         self._disc(*self._centre(tv), 0.14, fill=PATH)
 
     def draw_path(self, path: NDArray[Any]) -> None:
-        """The way of the television's centre, from a ring where it began to the dot where it is."""
+        """Draw the path of the television's centre, from a ring at its start to a dot at its end."""
         if not len(path):
             return
         moves = np.flatnonzero((path[1:] != path[:-1]).any(1))
         for number, move in enumerate(moves):
             colour = _between(_OLD_PATH, PATH, (number + 1) / len(moves))
             self._draw_move(self._centre(path[move]), self._centre(path[move + 1]), colour, number % 3 == 1)
-        self._disc(*self._centre(path[0]), 0.24, fill=PAPER, outline=PATH, stroke=0.1)
+        self._disc(*self._centre(path[0]), 0.24, fill=BACKGROUND, outline=PATH, stroke=0.1)
 
     def _draw_move(self, start: Point, end: Point, colour: Colour, has_arrow: bool) -> None:
-        """One cell of the way, with round ends; an arrow head in the middle says which way it was gone."""
+        """Draw one move of the path, with round ends and perhaps an arrow head in its direction."""
         self.pen.line((*start, *end), fill=colour, width=self._stroke(0.14))
         for point in (start, end):
             self._disc(*point, 0.07, fill=colour)
@@ -153,21 +153,21 @@ class _Canvas:
             self._arrow(x + across / 2, y + down / 2, scale * down, scale * across, colour)
 
     def draw_agent(self, cell: NDArray[Any], heading: int, colour: Colour) -> None:
-        """A disc with a white arrow in the direction that the agent faces."""
+        """Draw an agent as a disc with a white arrow in its heading."""
         x, y = self._centre(cell)
-        self._disc(x, y, 0.47, fill=colour, outline=PAPER, stroke=0.06)
+        self._disc(x, y, 0.47, fill=colour, outline=BACKGROUND, stroke=0.06)
         down, right = STEPS[heading % 4] * self.cell
         self._arrow(x, y, down, right, (255, 255, 255))
 
     def _arrow(self, x: float, y: float, down: float, right: float, colour: Colour) -> None:
-        """An arrow head about a point, as large as a cell where (down, right) is as long as a cell."""
+        """Draw an arrow head around a point, as large as the vector (down, right)."""
         shape = ((0.36, 0.0), (-0.22, 0.26), (-0.1, 0.0), (-0.22, -0.26))
         self.pen.polygon(
             [(x + ahead * right - side * down, y + ahead * down + side * right) for ahead, side in shape], fill=colour
         )
 
     def finished(self) -> Image.Image:
-        """The picture in its final size."""
+        """The image in its final size."""
         size = (self.image.width // _OVERSAMPLING, self.image.height // _OVERSAMPLING)
         return self.image.resize(size, Image.Resampling.BOX)
 
@@ -182,7 +182,7 @@ class _Canvas:
             self.pen.rectangle((left, top, right - 1, bottom - 1), fill=colour)
 
     def _outline(self, cells: Cells, colour: Colour, stroke: float) -> None:
-        """A line along every side that leads out of this set of cells."""
+        """Draw the outline of a set of cells."""
         members = set(cells)
         for row, column in members:
             left, top, right, bottom = self._box(row, column)
@@ -201,7 +201,7 @@ class _Canvas:
         outline: Colour | None = None,
         stroke: float = 0.0,
     ) -> None:
-        """A disc about a point in pixels; radius and stroke in cells."""
+        """Draw a disc around a point in pixels; radius and stroke in cells."""
         reach = radius * self.cell
         width = self._stroke(stroke) if outline else 0
         self.pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=fill, outline=outline, width=width)
@@ -223,7 +223,7 @@ class _Canvas:
 
 
 def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:
-    """Coloured squares and what they mean, [height, width, 3] uint8, in as many lines as the width needs."""
+    """Legend of the colours as an image [height, width, 3] uint8, in as many lines as the width needs."""
     entries = [(f"agent {number + 1}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
     entries += [
         ("television", TELEVISION),
@@ -234,18 +234,18 @@ def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -
     entries += [("low furniture", CELL_COLOURS[LOW]), ("tall furniture", CELL_COLOURS[TALL])]
     font = ImageFont.load_default(text_pixels)
     line_pixels, square = text_pixels * 3 // 2, text_pixels * 5 // 6
-    x, line, placed = 8, 0, []
+    x, line, positions = 8, 0, []
     for text, colour in entries:
         needed = square + 6 + round(font.getlength(text)) + text_pixels
         if x > 8 and x + needed > width:
             x, line = 8, line + 1
-        placed.append((x, line * line_pixels + 4, text, colour))
+        positions.append((x, line * line_pixels + 4, text, colour))
         x += needed
-    strip = Image.new("RGB", (width, (line + 1) * line_pixels + 4), PAPER)
+    strip = Image.new("RGB", (width, (line + 1) * line_pixels + 4), BACKGROUND)
     pen = ImageDraw.Draw(strip)
-    for x, y, text, colour in placed:
-        pen.rounded_rectangle((x, y + 2, x + square, y + 2 + square), radius=2, fill=colour, outline=INK)
-        pen.text((x + square + 5, y), text, fill=INK, font=font)
+    for x, y, text, colour in positions:
+        pen.rounded_rectangle((x, y + 2, x + square, y + 2 + square), radius=2, fill=colour, outline=FOREGROUND)
+        pen.text((x + square + 5, y), text, fill=FOREGROUND, font=font)
     return np.asarray(strip)
 
 

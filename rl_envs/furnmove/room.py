@@ -1,9 +1,9 @@
-"""A room of FurnMove: where agents may stand and where the lifted television may be.
+"""A room of FurnMove: the cells for agents and for the lifted television.
 
 Gridworld of "A Cordial Sync" (Jain et al., ECCV 2020), section 5: the room is one mask of cells for the centres of
-agents and one mask a rotation for the centre of the television, which flies above low furniture. The television's
-masks do not follow from the floor alone, so a room stores them; `tv_cells_by_rule` is the rule for rooms that give
-none.
+agents, and one mask per rotation for the centre of the television, which moves above low furniture. The television's
+masks do not follow from the floor alone, so a room stores them; `tv_cells_by_rule` computes them where they are not
+given.
 
 This file must not know about episodes, agents' positions, files or how rooms are made.
 """
@@ -32,13 +32,13 @@ CELL_MEANINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Room:
-    """One room, H x W cells of 0.25 m. Its arrays are read-only and may be shared.
+    """One room of H x W cells of 0.25 m. Its arrays are read-only and may be shared.
 
     Attributes:
-        name: unique among the rooms of a split.
-        agent_cells: [H, W] bool, an agent's centre may be here while no stand is placed.
-        tv_cells: [4, H, W] bool, the television's centre may be here, one mask a rotation (clockwise quarter turns).
-        drawing: H strings of W characters (`CELL_MEANINGS`) without the wall around them; for pictures and files.
+        name: name, unique among the rooms of a split.
+        agent_cells: [H, W] bool, cells for an agent's centre, before a stand is placed.
+        tv_cells: [4, H, W] bool, cells for the television's centre, one mask per rotation (clockwise quarter turns).
+        drawing: H strings of W characters (`CELL_MEANINGS`) without the surrounding wall; for rendering and files.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Room:
     drawing: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Own the arrays, so that nobody changes a room that others share."""
+        """Copy the arrays and make them read-only, because rooms are shared."""
         for field in ("agent_cells", "tv_cells"):
             array = np.array(getattr(self, field), np.bool_)
             array.flags.writeable = False
@@ -76,12 +76,12 @@ class Room:
 
 
 def room_from_drawing(name: str, drawing: Sequence[str], tv_cells: Mask | None = None) -> Room:
-    """A room from its drawing (H strings of W characters, without the wall around them).
+    """A room from its drawing (H strings of W characters, without the surrounding wall).
 
     Args:
-        name: its name.
-        drawing: see `CELL_MEANINGS`.
-        tv_cells: [4, H, W] bool; by `tv_cells_by_rule` when left out.
+        name: name of the room.
+        drawing: characters of `CELL_MEANINGS`.
+        tv_cells: [4, H, W] bool; None for `tv_cells_by_rule`.
     """
     if tv_cells is None:
         tv_cells = tv_cells_by_rule(drawing)
@@ -89,27 +89,27 @@ def room_from_drawing(name: str, drawing: Sequence[str], tv_cells: Mask | None =
 
 
 def tv_cells_by_rule(drawing: Sequence[str]) -> Mask:
-    """Where the television's centre may be if its 13 cells must stay clear of walls and tall furniture.
+    """Cells for the television's centre if its 13 cells must stay clear of walls and tall furniture.
 
     Returns:
-        [4, H, W] bool, one mask a rotation.
+        [4, H, W] bool, one mask per rotation.
     """
     clear = np.isin(characters(drawing), (FREE, LOW))
     return np.stack([cells_where_fits(clear, body) for body in TV_BODY])
 
 
 def stand_cells(room: Room) -> Mask:
-    """Where the stand's centre may be, [4, H, W] bool: all its 15 cells on cells of agents."""
+    """Cells for the stand's centre, [4, H, W] bool: all its 15 cells are cells for agents."""
     return np.stack([cells_where_fits(room.agent_cells, stand) for stand in STAND])
 
 
 def characters(drawing: Sequence[str]) -> NDArray[np.str_]:
-    """The drawing as an array, [H, W] of single characters."""
+    """The drawing as an array of single characters, [H, W]."""
     return np.array([list(row) for row in drawing], dtype="<U1")
 
 
 def drawing_of_masks(agent_cells: Mask, tv_cells: Mask) -> tuple[str, ...]:
-    """A drawing for a room known by its masks only: what just the television may pass counts as low furniture.
+    """A drawing from masks: cells that only the television can enter become low furniture.
 
     Args:
         agent_cells: [H, W] bool.

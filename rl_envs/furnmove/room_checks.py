@@ -1,8 +1,8 @@
-"""What makes a room playable, and the one sentence that says why a room is not.
+"""Checks that a room is playable; every fault is one sentence.
 
-Task of "A Cordial Sync" (Jain et al., ECCV 2020, section 3): a stand must find a place, two agents must be able to
-hold the television, and the floor must hang together. Positions in messages count the surrounding wall as row 0 and
-column 0, as a room file draws it.
+Task of "A Cordial Sync" (Jain et al., ECCV 2020, section 3): the stand must fit, two agents must be able to hold the
+television, and the floor must be connected. Positions in messages count the surrounding wall as row 0 and column 0, as
+in a room file.
 
 This file must not know about JSON, episodes or how rooms are made.
 """
@@ -21,18 +21,18 @@ MAX_CELLS = 64
 """Largest height and width of a room, in cells inside the surrounding wall."""
 
 MIN_FLOOR_SHARE = 0.8
-"""Least share of the free floor that its largest connected part must hold."""
+"""Least share of the free floor in its largest connected part."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _KNOWN = tuple(CELL_MEANINGS)
 
 
 class RoomError(ValueError):
-    """A room that cannot be played; the message says what is wrong, where, and how to mend it."""
+    """A room that is not playable; the message names the fault, its position and a remedy."""
 
 
 def validate_room(room: Room) -> None:
-    """Refuse a room in which FurnMove cannot be played.
+    """Refuse a room that is not playable.
 
     Raises:
         RoomError: for the first fault found.
@@ -51,7 +51,7 @@ def validate_room(room: Room) -> None:
 
 
 def check_name(name: object) -> None:
-    """Refuse names that are not plain enough for tables and file names."""
+    """Refuse names that are not suitable for tables and file names."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = repr(name[:80]) if isinstance(name, str) else f"no text but {type(name).__name__}"
         raise RoomError(f"name is {shown}: use 1 to 64 letters, digits, '_', '-', '.'; begin with a letter or digit")

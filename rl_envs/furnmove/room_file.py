@@ -1,8 +1,8 @@
-"""Rooms as files: JSON that a person can read, draw and mend (docs/room_format.md).
+"""Room files: JSON that a person can read, draw and correct (docs/room_format.md).
 
-A file holds what the gridworld of "A Cordial Sync" (Jain et al., ECCV 2020, section 5) needs to know of a room: the
-floor as a drawing and, where it does not follow from the drawing, the cells allowed for the lifted television. Files
-come from anywhere, so reading is bounded, nothing in them is executed, and every fault is one clear sentence.
+A file describes a room of the gridworld of "A Cordial Sync" (Jain et al., ECCV 2020, section 5): the floor as a drawing
+and, if they do not follow from the drawing, the cells for the lifted television. Files are untrusted: reading is
+bounded, nothing in them is executed, and every fault is one sentence.
 
 This file must not know about episodes or how rooms are made.
 """
@@ -30,7 +30,7 @@ def load_room(path: str | os.PathLike[str]) -> Room:
     """Read and check a room file.
 
     Raises:
-        RoomError: the file is missing, not a room file, or its room cannot be played.
+        RoomError: the file is missing, is not a room file, or its room is not playable.
     """
     try:
         document = read_object(path, MAX_FILE_BYTES, "docs/room_format.md")
@@ -43,10 +43,10 @@ def load_room(path: str | os.PathLike[str]) -> Room:
 
 
 def save_room(room: Room, path: str | os.PathLike[str]) -> None:
-    """Write a room so that `load_room` gives back an equal one; a crash leaves the old file or the new one.
+    """Write a room, which `load_room` reads back unchanged; a crash leaves the old file or the new one.
 
     Raises:
-        RoomError: the room cannot be played, or the file cannot be written.
+        RoomError: the room is not playable, or the file cannot be written.
     """
     validate_room(room)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
@@ -86,7 +86,7 @@ def _rows(value: object, what: str) -> list[str]:
 
 
 def _television(value: object, floor: Sequence[str]) -> Mask:
-    """[4, H, W] bool from four drawings as large as the floor's."""
+    """The television's cells [4, H, W] bool, from four drawings of the floor's size."""
     if not isinstance(value, list) or len(value) != 4:
         raise RoomError("television must be a list of 4 drawings, for rotations 0, 90, 180 and 270")
     masks = []

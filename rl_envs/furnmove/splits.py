@@ -1,8 +1,8 @@
-"""Which rooms are for training, validation and test: named rooms, and streams of many unseen ones.
+"""Rooms for training, validation and test: named rooms, and streams of many rooms.
 
 "A Cordial Sync" (Jain et al., ECCV 2020, section 5) trains in 20 living rooms of AI2-THOR and tests in 5 others. Here
-the named rooms are procedural, with FloorPlan229 as a sixth test room of the full size. Every seed is a number whose
-digits say split, kind, size and index, so no two rooms anywhere share one.
+the named rooms are procedural, with FloorPlan229 as a sixth test room of the full size. A room's seed encodes split,
+stream, size and index, so no two rooms share a seed.
 
 This file must not know about episodes or how a room is made.
 """
@@ -21,7 +21,7 @@ from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.room_file import load_room
 
 NAMED_ROOMS = {"train": 20, "valid": 5, "test": 5}
-"""Split -> how many procedural rooms it names."""
+"""Split -> number of named procedural rooms."""
 
 SIZES = tuple(MAX_CELLS)
 STREAM_ROOMS = {"train": 4096, "valid": 512, "test": 512}
@@ -66,15 +66,15 @@ def room_by_name(name: str, size: str = "full") -> Room:
 
 @dataclass(frozen=True)
 class RoomStream(Sequence[Room]):
-    """Many procedural rooms, each made when first asked for and the same in every process.
+    """Many procedural rooms, each made at its first use and equal in every process.
 
-    Streams of different splits, seeds or sizes share no seed with each other, nor with the named rooms. A stream is
-    four values, so it is cheap to send to another process; the latest rooms are kept once a process.
+    Streams of different splits, seeds or sizes share no room seed with each other or with the named rooms. A stream is
+    four values, so it is cheap to send to another process. Each process caches its latest rooms.
 
     Attributes:
-        seed: which stream, 0 .. 2**64 - 1.
+        seed: seed of the stream, 0 .. 2**64 - 1.
         size: `full` or `laptop`.
-        count: how many rooms it has; the first ones do not depend on it.
+        count: number of rooms; the first ones do not depend on it.
         split: `train`, `valid` or `test`.
     """
 
@@ -84,7 +84,7 @@ class RoomStream(Sequence[Room]):
     split: str = "train"
 
     def __post_init__(self) -> None:
-        """Refuse unknown words and numbers out of range."""
+        """Refuse unknown splits and sizes, and numbers out of range."""
         _check(self.split, self.size)
         if not 0 <= self.seed < MAX_STREAM_SEED or not 1 <= self.count <= MAX_STREAM_ROOMS:
             raise ValueError(
@@ -93,7 +93,7 @@ class RoomStream(Sequence[Room]):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Largest (H, W) that this stream can hold; no room is made to find out."""
+        """Largest (H, W) of a room in this stream, computed without making a room."""
         return MAX_CELLS[self.size]
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class RoomStream(Sequence[Room]):
 
 
 def bounds(rooms: Sequence[Room]) -> tuple[int, int]:
-    """Height and width, in cells, that hold every one of these rooms; a stream is asked without making any."""
+    """Height and width in cells that every one of these rooms fits into; no room of a stream is made."""
     if isinstance(rooms, RoomStream):
         return rooms.bounds
     if not rooms:
@@ -128,7 +128,7 @@ def bounds(rooms: Sequence[Room]) -> tuple[int, int]:
 
 
 def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
-    """The rooms that one word means.
+    """The rooms that a name stands for.
 
     Args:
         rooms: a split's named rooms (`train`, `valid`, `test`), a stream (`train_stream`, `valid_stream`,
@@ -136,7 +136,7 @@ def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
         size: `full` or `laptop`; a file has its own size.
 
     Raises:
-        RoomError: the room's name is unknown, or its file cannot be used.
+        RoomError: the name is unknown, or the file is not usable.
     """
     if rooms in NAMED_ROOMS:
         return rooms_of(rooms, size)
@@ -176,7 +176,7 @@ def _room_name(split: str, number: int) -> str:
 
 
 def _seed(split: str, size: str, stream: int, number: int) -> int:
-    """A number that only this room has; stream 0 is that of the named rooms, stream s + 1 has seed s."""
+    """A unique seed for each room; stream 0 has the named rooms, stream s + 1 is the stream with seed s."""
     kind = _SPLITS.index(split) << 8 | SIZES.index(size)
     return (stream << 16 | kind) << 32 | number
 

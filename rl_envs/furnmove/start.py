@@ -1,9 +1,9 @@
-"""Where an episode of FurnMove begins (A Cordial Sync, appendix A.3): plain rejection of impossible draws.
+"""The start of an episode of FurnMove (A Cordial Sync, appendix A.3), by rejection sampling.
 
-The TV lies over a uniformly drawn floor cell with a uniformly drawn allowed rotation; the agents hold it from
-cells at least two apart and face it along rows or columns, whichever a coin says; the stand covers free floor. A draw
-that is solved already, or that leaves somebody without a place, is drawn again. Departure from the authors: starts and
-goals from which the TV could never be carried to its stand are not drawn.
+The TV is over a uniformly drawn floor cell in a uniformly drawn allowed rotation. The agents hold it from cells at
+least two apart and face it along rows or columns, each with probability 1/2. The stand covers free floor. A draw that
+is solved, or in which an agent or the stand does not fit, is repeated. Deviation from the authors: starts and goals
+between which the TV can never be carried are not drawn.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _HOLD_OFFSETS = [np.argwhere(mask) - HOLD_REACH for mask in HOLD_MASKS]
 
 
 class Start(NamedTuple):
-    """Start of one episode; (row, column) cells of the unpadded room, headings and rotations in quarter turns.
+    """Start of one episode: (row, column) cells of the unpadded room, headings and rotations in quarter turns.
 
     Attributes:
-        agent_cells: [N, 2] int.
-        agent_headings: [N] int.
+        agent_cells: [N, 2] int, row and column of each agent.
+        agent_headings: [N] int, heading of each agent.
         tv, stand: [3] int, row, column, rotation.
     """
 
@@ -36,22 +36,22 @@ class Start(NamedTuple):
 
 
 def draws_needed(num_agents: int) -> int:
-    """Uniform numbers that one call of `draw_start` consumes."""
+    """Number of uniforms that one call of `draw_start` uses."""
     return 4 + 4 * num_agents
 
 
 def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: int, uniforms: Array) -> Start | None:
-    """Try once to place everything.
+    """Try once to draw a start.
 
     Args:
         room: the room.
-        padded_width: width of its padded frame.
+        padded_width: width of its padded map.
         num_agents: N.
         spacing: least Chebyshev distance between two agents, in cells.
         uniforms: [4 + 4 N] float64 in [0, 1).
 
     Returns:
-        a legal, unsolved start, or None if this draw leads to none.
+        a legal, unsolved start, or None if this draw gives none.
     """
     tv = _pick_place(room.tv_starts, uniforms[0], uniforms[1])
     picks, order = uniforms[4 : 4 + 2 * num_agents].reshape(2, num_agents)
@@ -81,7 +81,7 @@ def _pick_place(places: Array, cell_uniform: float, rotation_uniform: float) -> 
 
 
 def _pick_agents(room: CompiledRoom, padded_width: int, tv: Array, spacing: int, picks: Array) -> Array | None:
-    """[N, 2] floor cells from which the TV can be held, each uniform among those far enough from the earlier ones."""
+    """[N, 2] int, floor cells from which the TV can be held, each uniform among those far enough from earlier ones."""
     candidates = tv[:2] + _HOLD_OFFSETS[tv[2]]
     flat = (candidates[:, 0] + MARGIN) * padded_width + candidates[:, 1] + MARGIN
     candidates = candidates[(room.cells[flat] & FLOOR) != 0]
@@ -95,7 +95,7 @@ def _pick_agents(room: CompiledRoom, padded_width: int, tv: Array, spacing: int,
 
 
 def _pick_stand(places: Array, agents: Array, cell_uniform: float, rotation_uniform: float) -> Array | None:
-    """[3], a uniform cell, then a uniform rotation among those that no agent stands in the way of."""
+    """[3] int, a uniform cell, then a uniform rotation among those without an agent in its cells."""
     row, column, bits = places[_pick(len(places), cell_uniform)]
     away = agents - (row, column)
     for rotation in range(4):
@@ -106,7 +106,7 @@ def _pick_stand(places: Array, agents: Array, cell_uniform: float, rotation_unif
 
 
 def _face(towards_tv: Array, coins: Array) -> Array:
-    """[N] headings that face the TV along rows or along columns; a second coin decides where it is aligned."""
+    """[N] int, headings that face the TV along rows or columns; a second coin decides where it is aligned."""
     along_rows = coins[:, 0] < 0.5
     distance = np.where(along_rows, towards_tv[:, 0], towards_tv[:, 1])
     positive = np.where(distance == 0, coins[:, 1] < 0.5, distance > 0)

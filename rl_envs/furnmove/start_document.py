@@ -1,9 +1,9 @@
-"""What the JSON object of a start file means (docs/start_format.md), and what is wrong with it.
+"""Parser of the JSON object of a start file (docs/start_format.md); every fault is one sentence.
 
-The authors of A Cordial Sync (Jain et al., ECCV 2020) write scene -> index -> places, in metres on a grid of 0.25 m: x
-to the east, z to the north, rotations clockwise in degrees. A header before it says what else must be known.
+The files of A Cordial Sync's authors (Jain et al., ECCV 2020) map scene -> index -> positions, in metres on a grid of
+0.25 m: x to the east, z to the north, rotations clockwise in degrees. Our header before it gives the other information.
 
-This file must not know where the object comes from, nor how starts are made.
+This file must not know the source of the object or how starts are made.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ START = AGENTS, TV, STAND = "agent_locations", "lifted_object_location", "to_obj
 _PLACE = ("x", "z", "rotation"), ("y", "horizon")
 QUARTER_TURN = 90
 _TOLERANCE = 0.01
-"""Metres or degrees by which an engine's numbers may miss the grid."""
+"""Tolerance of an engine's numbers from the grid, in metres or degrees."""
 _MOST = 1e6
 _STREAM_ROOM = re.compile(r"(train|valid|test)_stream_([0-9]{1,20})_([0-9]{1,10})")
 
 
 def parsed(document: dict[str, Any], rooms: Sequence[Room] | None, min_agent_distance_cells: int) -> Starts:
-    """Starts from a file's JSON object, all of them playable.
+    """Parse a file's JSON object into starts, all of them playable.
 
     Args:
-        document: as `save_starts` writes it, or the authors' object without a header.
-        rooms: where the rooms are looked up by name; all named rooms and streams when left out.
-        min_agent_distance_cells: the world's.
+        document: an object as `save_starts` writes it, or the authors' object without a header.
+        rooms: rooms in which names are looked up; None for all named rooms and streams.
+        min_agent_distance_cells: the world's argument of this name.
 
     Raises:
-        StartError: for the first fault found; the sentence names the key.
+        StartError: for the first fault; the message names the key.
     """
     header, scenes, prefix = _sections(document)
     num_agents = header.get("agents")
@@ -61,7 +61,7 @@ def parsed(document: dict[str, Any], rooms: Sequence[Room] | None, min_agent_dis
 
 
 def shown(value: object) -> str:
-    """A value for a message, never a long one."""
+    """A value as text for a message, shortened to 80 characters."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
     text = repr(value)
@@ -69,7 +69,7 @@ def shown(value: object) -> str:
 
 
 def _word(key: str) -> str:
-    """A key for a path: short, and of one line."""
+    """A key as part of a key path: short and on one line."""
     return "".join(character if character.isprintable() else "?" for character in key[:80])
 
 
@@ -77,7 +77,7 @@ def _word(key: str) -> str:
 
 
 def _sections(document: dict[str, Any]) -> tuple[dict[str, Any], Any, str]:
-    """Header, scenes, and how key paths to the scenes begin; the authors' files have no header."""
+    """Header, scenes, and the prefix of key paths to the scenes; the authors' files have no header."""
     if "format" not in document:
         return {}, document, ""
     if document["format"] != FORMAT or type(document.get("version")) is not int or document["version"] != VERSION:
@@ -103,7 +103,7 @@ def _origin(header: dict[str, Any], scene: str) -> tuple[float, float]:
 
 
 def _room(scene: str, where: str, rooms: Sequence[Room] | None, size: str) -> Room:
-    """The room of a scene, which may have the authors' name for it."""
+    """The room of a scene, by our name or by the authors'."""
     for name in (scene, scene.removesuffix("_physics").lower()):
         if rooms is not None and (room := next((room for room in rooms if room.name == name), None)) is not None:
             return room
@@ -165,7 +165,7 @@ def _steps(distance: float, unit: float, where: str) -> int:
 
 
 def _metres(value: object, where: str) -> float:
-    """A plain number that is neither infinite nor enormous; metres or degrees."""
+    """A finite number of moderate size, in metres or degrees."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
         raise StartError(f"{where} is {shown(value)}: write a finite number")
     return float(value)
@@ -188,7 +188,7 @@ def _number(index: str, where: str) -> int:
 
 
 def _entries(value: object, where: str) -> dict[str, Any]:
-    """An object that holds something."""
+    """An object with at least one entry."""
     entries = _object(value, where)
     if not entries:
         raise StartError(f"{where} is empty: write at least one start into it")

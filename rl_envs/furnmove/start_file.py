@@ -1,7 +1,7 @@
-"""Fixed starts as files: JSON in the shape of the authors' files, with a header (docs/start_format.md).
+"""Start files: JSON in the format of the authors' files, with a header (docs/start_format.md).
 
-A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the same starts. Files come from anywhere, so
-reading is bounded, nothing in them is executed, and every fault is one sentence that names the key.
+A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the same starts. Files are untrusted: reading
+is bounded, nothing in them is executed, and every fault is one sentence that names the key.
 
 This file must not know about episodes or how starts are made.
 """
@@ -31,19 +31,19 @@ from rl_envs.furnmove.start_document import (
 
 MAX_FILE_BYTES = 2**26
 TV_HEIGHT = 1.3
-"""Metres above the floor at which the TV is carried."""
+"""Height of the carried TV above the floor, in metres."""
 
 
 def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_distance_cells: int) -> Starts:
-    """The starts that a world's argument means, all of them playable.
+    """The starts of a world's argument, all of them playable.
 
     Args:
-        starts: the starts, or the path of a file whose rooms are found by their names.
-        num_agents: N of the world; None takes that of the starts.
-        min_agent_distance_cells: the world's.
+        starts: the starts, or the path of a file whose rooms are looked up by name.
+        num_agents: N of the world; None takes N of the starts.
+        min_agent_distance_cells: the world's argument of this name.
 
     Raises:
-        StartError: the file cannot be used, a start cannot be played, or it is for another number of agents.
+        StartError: the file is not usable, a start is not playable, or it has another number of agents.
     """
     if isinstance(starts, Starts):
         starts.check(min_agent_distance_cells)
@@ -63,11 +63,11 @@ def load_starts(
 
     Args:
         path: the file.
-        rooms: where the file's rooms are looked up by name; all named rooms and streams when left out.
-        min_agent_distance_cells: the world's.
+        rooms: rooms in which names are looked up; None for all named rooms and streams.
+        min_agent_distance_cells: the world's argument of this name.
 
     Raises:
-        StartError: the file is missing, not a start file, or holds a start that cannot be played.
+        StartError: the file is missing, is not a start file, or holds a start that is not playable.
     """
     try:
         return parsed(read_object(path, MAX_FILE_BYTES, "docs/start_format.md"), rooms, min_agent_distance_cells)
@@ -76,12 +76,12 @@ def load_starts(
 
 
 def save_starts(path: str | os.PathLike[str], starts: Starts) -> None:
-    """Write starts so that `load_starts` gives back equal ones; a crash leaves the old file or the new one.
+    """Write starts, which `load_starts` reads back unchanged; a crash leaves the old file or the new one.
 
     Raises:
-        StartError: a start cannot be played, or the file cannot be written.
+        StartError: a start is not playable, or the file cannot be written.
     """
-    starts.check(min_agent_distance_cells=1)  # which distance is enough depends on the world that will play them
+    starts.check(min_agent_distance_cells=1)  # the required distance depends on the world that plays them
     try:
         write_object(path, _written(starts))
     except JsonFileError as error:
@@ -114,7 +114,7 @@ def _written_place(row: int, column: int, turns: int, *, height: float = 0.0) ->
 
 
 def _is_named(room: Room, size: str) -> bool:
-    """Whether the name and this size are enough to have the room."""
+    """Whether this name and size identify the room."""
     try:
         return named_room(room.name, size) == room
     except ValueError:

@@ -1,12 +1,12 @@
-"""Fixed starts made by rule, so that a test needs no file; and the command that writes them into one.
+"""Fixed starts generated from a seed, and the command that writes them into a file.
 
 The protocol of A Cordial Sync (Jain et al., ECCV 2020, section 6): 200 starts in each test room, the same for every
-method. Start k of a room depends on the seed, the room and the number of agents alone, not on how many starts or which
-other rooms there are, nor on the process.
+method. Start k of a room depends only on the seed, the room and the number of agents, not on the number of starts, the
+other rooms or the process.
 
     python -m rl_envs.furnmove.starts --rooms test --num-rooms 5 --agents 2 --per-room 200 --out starts.json
 
-This file must not know how episodes go on.
+This file must not know the rules of a step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rl_envs.furnmove.start_file import save_starts
 __all__ = ["StartError", "Starts", "make_starts"]
 
 _TRIES = 1024
-"""Draws for one start; a room that refuses all of them has too few."""
+"""Number of draws for one start; a room without a legal one among them has too few starts."""
 
 
 def make_starts(
@@ -44,17 +44,17 @@ def make_starts(
     """Legal starts by the world's own rule (`start.py`), no two alike in a room.
 
     Args:
-        rooms: where; each room has a name of its own, which with the seed decides its starts.
+        rooms: the rooms; each has a unique name, which with the seed determines its starts.
         num_agents: N.
-        per_room: starts in each room.
-        seed: another one makes other starts.
-        min_agent_distance_cells: the world's.
+        per_room: number of starts in each room.
+        seed: seed of the starts.
+        min_agent_distance_cells: the world's argument of this name.
 
     Returns:
         K = len(rooms) * per_room starts.
 
     Raises:
-        ValueError: a number below 1, or no rooms. StartError: a room does not have so many different starts.
+        ValueError: a number below 1, or no rooms. StartError: a room has fewer different starts than wanted.
     """
     for name, number in (("num_agents", num_agents), ("per_room", per_room), ("the number of rooms", len(rooms))):
         if number < 1:
@@ -87,7 +87,7 @@ def _starts_in(room: Room, num_agents: int, count: int, seed: int, spacing: int)
 
 
 def _room_seed(room: Room, seed: int) -> int:
-    """A seed that this room alone has, so that no other room's number or order matters."""
+    """A seed of this room alone, so that the number and the order of other rooms do not matter."""
     return int.from_bytes(hashlib.sha256(f"{seed} {room.name}".encode()).digest()[:8], "little")
 
 
@@ -96,15 +96,15 @@ def _key(start: Start) -> tuple[int, ...]:
 
 
 def _main() -> None:
-    """Write a start file and say what is in it."""
+    """Write a start file and print a summary."""
     parser = argparse.ArgumentParser(prog="python -m rl_envs.furnmove.starts", description="Write fixed starts.")
     parser.add_argument("--rooms", nargs="+", default=["test"], help="splits, streams, room names or room files")
-    parser.add_argument("--num-rooms", type=int, help="take only so many of these rooms, the first ones")
+    parser.add_argument("--num-rooms", type=int, help="number of rooms to take from the front of these; all by default")
     parser.add_argument("--room-size", choices=SIZES, default="full", help="size of named rooms")
-    parser.add_argument("--agents", type=int, default=2, help="agents in each start")
-    parser.add_argument("--per-room", type=int, default=200, help="starts in each room")
-    parser.add_argument("--seed", type=int, default=0, help="another one makes other starts")
-    parser.add_argument("--out", required=True, help="the file to write")
+    parser.add_argument("--agents", type=int, default=2, help="number of agents in each start")
+    parser.add_argument("--per-room", type=int, default=200, help="number of starts in each room")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the starts")
+    parser.add_argument("--out", required=True, help="path of the start file to write")
     given = parser.parse_args()
     try:
         starts = make_starts(_rooms(given), given.agents, given.per_room, given.seed)
@@ -116,7 +116,7 @@ def _main() -> None:
 
 
 def _rooms(given: argparse.Namespace) -> list[Room]:
-    """The rooms that the words mean; of a stream no more are made than wanted."""
+    """The rooms that the command line names; a stream makes no more rooms than needed."""
     rooms = (room for word in given.rooms for room in resolve_rooms(word, given.room_size))
     if given.num_rooms is None:
         return list(rooms)

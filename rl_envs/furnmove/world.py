@@ -1,21 +1,22 @@
 """Gridworld-FurnMove (A Cordial Sync, Jain et al., ECCV 2020, sections 3.2, 6.1 and appendix A.3), for any N agents.
 
-N agents hold a lifted television and carry it over a stand. The furniture moves only by coordinated joint actions;
-an agent can walk around the TV but never let go of it.
+N agents hold a lifted television and carry it over a stand. The furniture moves only by coordinated joint actions. An
+agent can walk around the TV but cannot let go of it.
 
 | | |
 |---|---|
 | agents | `agent_0` ... `agent_{N-1}`, acting in this order within a step |
-| actions | 13, `actions.ACTION_NAMES`: move and turn oneself, pass, move with the object, turn it, move it alone |
+| actions | 13, `actions.ACTION_NAMES`: walk, turn, pass, move with the object, turn the object, move the object alone |
 | observation `view` | [5 + 4 (N - 1), 15, 15] uint8, 0 or 1 (`observation.py`) |
-| observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is S_t now, the same for all agents |
-| rewards | each agent: -0.01 a step, -0.02 if its action failed; every agent: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
-| episode end | terminated: the TV has come within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250); it merely stops, so its value is bootstrapped, unless `bootstrap_at_limit=False` (the authors' form) reports the limit as terminated |
-| arguments | `num_agents`, `rooms` (a named split, "train_stream", a room file, or a sequence of rooms), `room_size`, `starts` (instead of rooms: given starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps`, `min_agent_distance_cells`, `closer_reward`, `bootstrap_at_limit` |
-| tables | `coordinated_actions` [K, E, N] int8 and `coordinated_modality` [E] int8: the ones of all K coordination matrices |
+| observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is the present S_t, the same for all agents |
+| rewards | per agent: -0.01 a step, -0.02 if its action failed; for all agents: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
+| episode end | terminated: the TV is within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
+| arguments | `num_agents` (2, or as in `starts`), `rooms` (train_stream; or a split, a room file, or a sequence of rooms), `room_size` (full), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps` (250), `min_agent_distance_cells` (2), `closer_reward` (None: 1, or 2 from three agents on), `bootstrap_at_limit` (True) |
+| tables | `coordinated_actions` [K, E, N] int8 and `coordinated_modality` [E] int8: the entries that are 1 in all K coordination matrices |
+| recorded draws | none: only the start of an episode is random, and `restore` sets it |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
 | metrics | `success`, `final_distance` (metres), `md_spl` (eq. 7), `start_distance` (cells) |
-| history | v0: first version; rules replay the authors' engine without a mismatch; `starts` came later and changes nothing without it |
+| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts` came later and changes nothing without it |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
 from rl_envs.furnmove.maps import RoomMaps, can_hold
-from rl_envs.furnmove.observation import VIEW, Viewer, num_channels
+from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
@@ -61,7 +62,7 @@ _TRIES_PER_ROOM, _ROOMS_TO_TRY = 64, 16
 
 
 class FurnMove(World):
-    """B rooms in which N agents carry a television; see the table above."""
+    """B rooms in which N agents carry a television; the table above documents them."""
 
     action_names = ACTION_NAMES
     metric_names = ("success", "final_distance", "md_spl", "start_distance")
@@ -85,53 +86,68 @@ class FurnMove(World):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            num_agents: N, 1 to 6; beyond that the 4**(N-1) coordination matrices outgrow memory. 2 by default, or as
-                many as the starts have.
+            num_agents: N, 1 to 6; for more agents the 4**(N-1) coordination matrices do not fit in memory. By default
+                2, or the number of the starts.
             rooms: rooms of which each episode draws one: `train`, `valid` or `test` (named rooms), `train_stream`
-                (endless; the default), `valid_stream`, `test_stream`, the path of a room file, or rooms.
-            room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side). Starts have theirs.
-            starts: K starts or the path of a start file, instead of `rooms`. Whatever the seed, world number w begins
+                (4,096 rooms; the default), `valid_stream`, `test_stream`, the path of a room file, or `Room` objects.
+            room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side); not for `starts`.
+            starts: K starts or the path of a start file, instead of `rooms`. With any seed, world number w begins
                 episode e since `reset` at start (w + e) mod K, so K worlds play each start once.
-            max_episode_steps: joint steps until the episode is stopped.
+            max_episode_steps: time limit in joint steps.
             min_agent_distance_cells: an agent walking alone keeps this Chebyshev distance from the others.
-            closer_reward: for a new shortest distance; 1, or 2 from three agents on, as the authors have it.
+            closer_reward: reward for a new shortest distance; by default 1, or 2 from three agents on, as the authors
+                do.
             bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
 
         Raises:
-            ValueError: an argument out of range, or rooms and starts. RoomError: a room file that cannot be used.
-            StartError: starts that cannot be played.
+            ValueError: an argument out of range, or both rooms and starts. RoomError: a room file that is not usable.
+            StartError: starts that are not playable.
         """
         super().__init__(num_worlds, first_world)
-        self._starts: Starts | None = None
-        if starts is not None:
-            if rooms is not None:
-                raise ValueError("rooms and starts are both given: starts bring their own rooms, so leave out `rooms`")
-            self._starts = resolve_starts(starts, num_agents, min_agent_distance_cells)
-            num_agents, rooms = self._starts.num_agents, self._starts.rooms
-        rooms = "train_stream" if rooms is None else rooms
-        num_agents = 2 if num_agents is None else num_agents
-        if not 1 <= num_agents <= MAX_AGENTS:
-            raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
+        num_agents = self._resolve(starts, rooms, room_size, num_agents, min_agent_distance_cells)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = NUM_ACTIONS
         self.max_episode_steps = max_episode_steps
-        self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
-        self._height, self._width = bounds(self.rooms)
-        self._compiled = CompiledRooms(self.rooms, self._height, self._width)
-        self._maps = RoomMaps(num_worlds, self._height, self._width)
-        self._viewer = Viewer(self._maps.padded_width, num_agents)
         self._spacing = min_agent_distance_cells
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._limit_is_termination = not bootstrap_at_limit
-        joint_actions, modalities = coordinated_actions(num_agents)
+        self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
+        self._prepare_maps()
+
+    def _resolve(
+        self,
+        starts: Starts | str | None,
+        rooms: str | Sequence[Room] | None,
+        room_size: str,
+        num_agents: int | None,
+        spacing: int,
+    ) -> int:
+        """Set the rooms and the starts, if there are any; returns N."""
+        if starts is not None and rooms is not None:
+            raise ValueError("rooms and starts are both given: starts bring their own rooms, so leave out `rooms`")
+        self._starts = None if starts is None else resolve_starts(starts, num_agents, spacing)
+        if self._starts is not None:
+            num_agents, rooms = self._starts.num_agents, self._starts.rooms
+        num_agents = 2 if num_agents is None else num_agents
+        if not 1 <= num_agents <= MAX_AGENTS:
+            raise ValueError(f"num_agents must be 1 to {MAX_AGENTS}, got {num_agents}")
+        rooms = "train_stream" if rooms is None else rooms
+        self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
+        return num_agents
+
+    def _prepare_maps(self) -> None:
+        self._height, self._width = bounds(self.rooms)
+        self._compiled = CompiledRooms(self.rooms, self._height, self._width)
+        self._maps = RoomMaps(self.num_worlds, self._height, self._width)
+        self._observer = Observer(self._maps.padded_width, self.num_agents)
+        joint_actions, modalities = coordinated_actions(self.num_agents)
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
-        view = (num_channels(num_agents), VIEW, VIEW)
-        class_type = coordination_class(np.zeros(num_agents, np.int8)).dtype
+        view = (num_channels(self.num_agents), VIEW, VIEW)
+        class_type = coordination_class(np.zeros(self.num_agents, np.int8)).dtype
         self.observation_spec = {
             "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
             "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t"),
         }
-        self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
 
     # ------------------------------------------------------------- one step
 
@@ -142,8 +158,8 @@ class FurnMove(World):
         failed = np.ones(actions.shape, bool)
         moved = self._act_together(actions, np.flatnonzero(joint))
         failed[moved] = False
-        somebody_passes = (actions == PASS).any(1) if self.num_agents > 1 else coordinated
-        self._act_alone(actions, np.flatnonzero(~joint & somebody_passes), failed)
+        one_passes = (actions == PASS).any(1) if self.num_agents > 1 else coordinated
+        self._act_alone(actions, np.flatnonzero(~joint & one_passes), failed)
         self._visit(np.flatnonzero(joint))
 
         distance = self._distance()
@@ -161,7 +177,7 @@ class FurnMove(World):
         return reward, success, stopped
 
     def _act_together(self, actions: Array, rows: Array) -> Array:
-        """Try the joint action in `rows`; all or nothing. Returns the rows in which it was carried out."""
+        """Try the joint action in `rows`; returns the rows in which it succeeded."""
         state = self.state
         modality = MODALITY[actions[rows, 0]]
         push = (DIRECTION[actions[rows, 0]] + state["agent_headings"][rows, 0]) % 4
@@ -180,7 +196,7 @@ class FurnMove(World):
         return done
 
     def _act_alone(self, actions: Array, rows: Array, failed: Array) -> None:
-        """Agents of `rows` act one after another; later ones see where earlier ones went. Clears `failed`."""
+        """Agents of `rows` act one after another and see earlier moves; clears `failed` where an action succeeds."""
         state = self.state
         for agent in range(self.num_agents):
             action = actions[rows, agent]
@@ -191,7 +207,7 @@ class FurnMove(World):
             failed[self._walk(walkers, agent), agent] = False
 
     def _walk(self, rows: Array, agent: int) -> Array:
-        """Move one agent ahead where it may go. Returns the rows in which it went."""
+        """Move one agent ahead where that is allowed; returns the rows in which it moved."""
         if not rows.size:
             return rows
         state = self.state
@@ -205,7 +221,7 @@ class FurnMove(World):
         return rows[free]
 
     def _visit(self, rows: Array) -> None:
-        """Mark where the TV's centre is after an attempted joint action, carried out or not."""
+        """Mark the cell of the TV's centre as visited, after a joint action that succeeded or failed."""
         tv = self.state["tv"][rows]
         self._maps.visit(rows, tv)
         self.state["visited"][rows, tv[:, 0], tv[:, 1]] = True
@@ -235,19 +251,19 @@ class FurnMove(World):
     def _begin(self, rows: Array) -> None:
         if self._starts is None:
             for world in rows:
-                self._place(int(world))
+                self._draw_start(int(world))
         else:
-            self._place_as_given(rows, self._starts)
+            self._begin_at_fixed(rows, self._starts)
         self._derive(rows, frozenset())
 
-    def _place_as_given(self, rows: Array, starts: Starts) -> None:
-        """Begin at the fixed starts whose turn it is; the clock alone says which, so a snapshot needs nothing more."""
+    def _begin_at_fixed(self, rows: Array, starts: Starts) -> None:
+        """Begin at the fixed starts of these episodes; the clock selects them, so a snapshot needs no more state."""
         number = (self.first_world + rows + self.chance.episode[rows]) % len(starts)
         for name, values in starts.state(number).items():
             self.state[name][rows] = values
 
-    def _place(self, world: int) -> None:
-        """Draw a room and a start until one is legal."""
+    def _draw_start(self, world: int) -> None:
+        """Draw rooms and starts until a start is legal."""
         count = draws_needed(self.num_agents)
         row = np.array([world])
         for attempt in range(_TRIES_PER_ROOM * _ROOMS_TO_TRY):
@@ -285,7 +301,7 @@ class FurnMove(World):
         maps = self._maps.cells if len(rows) == self.num_worlds else self._maps.cells[rows]
         number = coordination_class(headings)
         return {
-            "view": self._viewer.view(maps, self.state["agent_cells"][rows], headings),
+            "view": self._observer.observe(maps, self.state["agent_cells"][rows], headings),
             "coordination": np.repeat(number[:, None], self.num_agents, axis=1),
         }
 
@@ -302,8 +318,8 @@ class FurnMove(World):
         }
 
     def render(self, index: int = 0) -> Array:
-        """Top-down picture of world `index` with the path of its TV, [H, W, 3] uint8."""
-        from rl_envs.furnmove import render  # Pillow is needed for pictures alone
+        """Top-down image of world `index` with the path of its TV, [H, W, 3] uint8."""
+        from rl_envs.furnmove import render  # only rendering needs Pillow
 
         names = ("agent_cells", "agent_headings", "tv", "stand")
         path = self._path[index, : int(self.state["episode_length"][index]) + 1]

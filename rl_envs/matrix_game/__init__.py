@@ -1,1 +1,1 @@
-"""Single-step games of coordination, the smallest worlds on which joint policies differ from marginal ones."""
+"""Single-step games of coordination, the smallest worlds in which joint policies differ from marginal ones."""

@@ -1,7 +1,7 @@
 """The arithmetic of team rock-paper-scissors (A Cordial Sync, appendix A.2): payoffs and worst cases.
 
-Two agents play as one against an adversary who sees their joint policy before choosing. This file must not know about
-worlds or learning.
+Two agents form a team against an adversary that knows their joint policy before it chooses. This file must not know
+about worlds or learning.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from rl_envs.core.chance import Float64
 
 ROCK, PAPER, SCISSORS = 0, 1, 2
 _OUTCOME = np.array([0.0, 1.0, -1.0])
-"""Outcome by (own action - adversary's action) modulo 3: the same ties, one further beats, two further loses."""
+"""Payoff by (own action - adversary's action) modulo 3: 0 is a tie, 1 a win, 2 a loss."""
 
 
 def payoff_tensor() -> Float64:
-    """What each agent of the team receives.
+    """The payoff of each agent of the team.
 
     Returns:
-        [3, 3, 3] float64, by first agent's, second agent's and adversary's action: -1 wherever the two disagree.
+        [3, 3, 3] float64, by first agent's, second agent's and adversary's action; -1 where the two agents differ.
     """
     own, reply = np.meshgrid(np.arange(3), np.arange(3), indexing="ij")
     payoff = np.full((3, 3, 3), -1.0)
@@ -29,7 +29,7 @@ def payoff_tensor() -> Float64:
 
 
 def values_by_reply(joint: ArrayLike) -> Float64:
-    """Expected payoff under a joint policy for each reply of the adversary.
+    """Expected payoff of a joint policy for each reply of the adversary.
 
     Args:
         joint: [3, 3] probabilities of the team's joint actions.
@@ -47,5 +47,5 @@ def values_by_reply(joint: ArrayLike) -> Float64:
 
 
 def value_against_adversary(joint: ArrayLike) -> float:
-    """Expected payoff against the adversary who saw `joint` ([3, 3]) and chose the reply that is worst for the team."""
+    """Expected payoff of `joint` ([3, 3] probabilities) against the reply that is worst for the team."""
     return float(values_by_reply(joint).min())

@@ -1,23 +1,23 @@
-"""Single-step games (A Cordial Sync, Jain et al., ECCV 2020, appendix A.2): who must act alike, and who is watched.
+"""Single-step coordination games (A Cordial Sync, Jain et al., ECCV 2020, appendix A.2).
 
-`rock_paper_scissors`: two agents play as one against an adversary; they lose when they disagree. Against an adversary
-who knows their joint policy, independent agents reach at best 5 - 4 sqrt(2) = -0.657, a joint policy of rank three 0.
-`coordination`: any table of good joint actions, for any number of agents and actions.
+`rock_paper_scissors`: two agents form a team against an adversary and lose if their actions differ. Against an adversary
+that knows their joint policy, independent agents reach at most 5 - 4 sqrt(2) = -0.657; a joint policy of rank 3 reaches
+0. `coordination`: any table of good joint actions, for any number of agents and actions.
 
 | | |
 |---|---|
 | agents | `agent_0` ... `agent_{N-1}`; N = 2 in rock_paper_scissors |
-| actions | rock, paper, scissors; in coordination A of them |
+| actions | 3: rock, paper, scissors; in coordination A actions |
 | observation `bias` | [1] uint8, always 1 |
-| observation `coordination` | [] uint8, always 0: the row of `tables["coordination"]` that holds now |
-| rewards | the same to every agent. rock_paper_scissors: -1 if the agents differ, else +1, 0, -1 for beating, meeting, losing to the adversary's action. coordination: 1 if the joint action is in the table, else 0 |
-| episode end | terminated after one step, always; never truncated |
-| arguments | `game`, `adversary` ("uniform", an action, or "recorded": every step must bring the draw), `coordination` ([A] * N of 0 and 1; the diagonal by default), `num_agents`, `num_actions` (for the diagonal) |
+| observation `coordination` | [] uint8, always 0: the row of `tables["coordination"]` that is valid now |
+| rewards | the same to every agent. rock_paper_scissors: -1 if the agents' actions differ, else +1, 0 or -1 for a win, tie or loss against the adversary's action. coordination: 1 if the joint action is in the table, else 0 |
+| episode end | always terminated after one step; never truncated |
+| arguments | `game` (rock_paper_scissors), `adversary` (uniform; or an action, or `recorded`: every step needs the recorded draw), `coordination` (None: the diagonal; or [A] * N of 0 and 1), `num_agents` (2) and `num_actions` (3) of the diagonal |
 | tables | `coordination` [1, A^N] bool, joint actions flattened in C order |
 | recorded draws | `adversary` [B] int, the adversary's actions (rock_paper_scissors only) |
 | state for `restore` | none needed; optional: `adversary` [3], the probabilities of the adversary's actions |
 | metrics | `coordinated` (the joint action is in the table), `outcome` (an agent's reward) |
-| history | v0: first version |
+| version history | v0: first version |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GAMES = ("rock_paper_scissors", "coordination")
 
 
 class MatrixGame(World):
-    """B single-step games; see the table above."""
+    """B single-step games; the table above documents them."""
 
     metric_names = ("coordinated", "outcome")
     max_episode_steps = 1
@@ -57,13 +57,13 @@ class MatrixGame(World):
             num_worlds: B.
             first_world: number of the first game in the run.
             game: `rock_paper_scissors` or `coordination`.
-            adversary: `uniform`, the one action it always plays, or `recorded`.
+            adversary: `uniform`, the one action that it always plays, or `recorded`.
             coordination: [A] * N, 1 where a joint action is good; equal actions by default.
-            num_agents: N, where `coordination` does not say it.
-            num_actions: A, where `coordination` does not say it.
+            num_agents: N, if `coordination` is None.
+            num_actions: A, if `coordination` is None.
 
         Raises:
-            ValueError: an unknown game or adversary, or a table that is none.
+            ValueError: an unknown game or adversary, or a table of the wrong form.
         """
         if game not in GAMES:
             raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
@@ -86,7 +86,7 @@ class MatrixGame(World):
         self._adversary = np.tile(_adversary_policy(adversary), (num_worlds, 1))
 
     def set_adversary(self, probabilities: ArrayLike) -> None:
-        """Let the adversary draw its actions from these probabilities ([3] or [B, 3]) from now on.
+        """From now on the adversary draws its actions from these probabilities ([3] or [B, 3]).
 
         Raises:
             ValueError: not distributions over three actions.

@@ -1,8 +1,8 @@
-"""Every sentence that a manual can hold, numbered: which ones tell of an entity, a role and a movement, in each split.
+"""The numbered sentences of manuals, by split, entity, role and movement.
 
-The form is that of the published corpus (MESSENGER, section 3): entity -> role -> movement -> sentences, one such tree
-a split. A sentence's id is its place in the order of split, entity, role, movement and place in its cell, so
-observations carry small numbers. This file must not know where sentences come from or how a manual is put together.
+The format is that of the published corpus (MESSENGER, section 3): entity -> role -> movement -> sentences, one such
+tree per split. The id of a sentence is its index in the order of split, entity, role and movement, so observations hold
+small numbers. This file must not know the source of the sentences or how manuals are composed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Document: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]
 
 TEXT_SPLITS = ("train", "val", "test")
 STILL = len(MOVEMENTS)
-"""Kind of a sentence beside the movements: of no movement or an unknown one, what stage 1 draws from."""
+"""Kind of a sentence beside the movements: immovable or unknown, from which stage 1 draws."""
 MAX_SENTENCE_CHARACTERS = 1000
-"""Every sentence takes the room of the longest one."""
+"""Limit of a sentence's length, because all sentences are padded to the longest one."""
 _WORDS = re.compile(r"[a-z0-9']+|[^\sa-z0-9']")
 
 
 class CorpusError(ValueError):
-    """A corpus cannot be used; the sentence names the key path."""
+    """A corpus is not usable; the message names the key path."""
 
 
 class Corpus:
@@ -37,7 +37,7 @@ class Corpus:
 
     Attributes:
         sentences: the text of every id.
-        vocabulary: words and marks of all sentences; a word's id is its place. The first is the padding.
+        vocabulary: words and punctuation marks; the id of a word is its index. The first word is the padding.
         words: [D, L] int16 (int32 for more than 32,767 words), word ids of every sentence, padded with 0.
         id_dtype: the smallest type that holds an id.
     """
@@ -46,11 +46,11 @@ class Corpus:
         """Number the sentences.
 
         Args:
-            documents: one document a text split.
-            most_per_cell: sentences kept of a cell with more, always the same ones; all by default.
+            documents: one document for each text split.
+            most_per_cell: largest number of sentences per cell, always the same ones; None keeps all.
 
         Raises:
-            CorpusError: a document is not of the form, or a sentence occurs twice; the sentence names the key path.
+            CorpusError: a document has the wrong format, or a sentence occurs twice; the message names the key path.
         """
         for split in TEXT_SPLITS:
             check_form(documents[split], split)
@@ -68,21 +68,21 @@ class Corpus:
         self.vocabulary, self.words = _numbered_words(self.sentences)
 
     def counts(self, split: str) -> Array:
-        """How many sentences there are of each kind, [entities, roles, movements and `STILL`] int64."""
+        """Number of sentences of each kind, [entities, roles, movements and `STILL`] int64."""
         return self._counts[TEXT_SPLITS.index(split)]
 
     def pick(self, split: str, entities: Array, roles: Array, kinds: Array, uniforms: Array) -> Array:
-        """One sentence each, uniformly.
+        """Choose one sentence each, uniformly.
 
         Args:
             split: text split.
             entities: numbers of entities.
-            roles: same shape as `entities`.
+            roles: same shape as `entities`, numbers of roles.
             kinds: same shape, movements or `STILL`.
-            uniforms: same shape.
+            uniforms: same shape, float64.
 
         Returns:
-            same shape, `id_dtype`.
+            ids, same shape, `id_dtype`.
 
         Raises:
             CorpusError: there is no such sentence.
@@ -104,10 +104,10 @@ class Corpus:
 
 
 def check_form(document: object, split: str) -> None:
-    """Exactly the known entities, roles and movements, with lists of sentences.
+    """Require exactly the known entities, roles and movements, with lists of sentences.
 
     Raises:
-        CorpusError: something is missing, unknown or no sentence; the sentence names the key path.
+        CorpusError: an entry is missing, unknown or no sentence; the message names the key path.
     """
     for entity, roles in _children(document, ENTITIES, split):
         for role, movements in _children(roles, ROLES, f"{split} > {entity}"):
@@ -124,7 +124,7 @@ def check_form(document: object, split: str) -> None:
 
 
 def split_words(sentence: str) -> list[str]:
-    """Words and marks of a sentence, in lower case."""
+    """Words and punctuation marks of a sentence, in lower case."""
     return _WORDS.findall(sentence.lower())
 
 
@@ -135,7 +135,7 @@ def _children(node: object, names: Sequence[str], path: str) -> list[tuple[str, 
         if key not in names:
             known = ", ".join(names)
             raise CorpusError(
-                f"{path}: unknown key {str(key)[:80]!r}: remove it or mend its spelling; known are {known}"
+                f"{path}: unknown key {str(key)[:80]!r}: remove it or correct its spelling; known are {known}"
             )
     for name in names:
         if name not in node:
@@ -165,7 +165,7 @@ def _check_unique(documents: Mapping[str, Document]) -> None:
 
 
 def _thinned(cell: Sequence[str], most: int | None) -> Sequence[str]:
-    """At most so many: one sentence of each stretch, so that all forms stay, at a hashed place, so that fillings do."""
+    """At most `most` sentences, spread over the cell (to keep all templates) at hashed offsets (to keep all words)."""
     if most is None or len(cell) <= most:
         return cell
     places = mix(np.arange(most, dtype=np.uint64)) % np.uint64(len(cell) // most)
@@ -173,7 +173,7 @@ def _thinned(cell: Sequence[str], most: int | None) -> Sequence[str]:
 
 
 def _numbered_words(sentences: Sequence[str]) -> tuple[tuple[str, ...], Array]:
-    """Vocabulary, and [D, L] word ids."""
+    """Vocabulary, and word ids [D, L] of the sentences."""
     texts = [split_words(sentence) for sentence in sentences]
     vocabulary = ("<pad>", *dict.fromkeys(word for text in texts for word in text))
     ids = {word: number for number, word in enumerate(vocabulary)}
@@ -184,6 +184,6 @@ def _numbered_words(sentences: Sequence[str]) -> tuple[tuple[str, ...], Array]:
 
 
 def key_path(split: str, entity: int, role: int, kind: int) -> str:
-    """Where the sentences of one kind stand."""
+    """Key path of the sentences of one kind."""
     movement = "immovable or unknown" if kind == STILL else MOVEMENTS[kind]
     return f"{split} > {ENTITIES[entity]} > {ROLES[role]} > {movement}"

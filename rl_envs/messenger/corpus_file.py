@@ -1,7 +1,7 @@
-"""Corpora from disk: a folder laid out like the published corpus, `text_{train,val,test}.json`, maybe `games.json`.
+"""Corpora from disk: folders with `text_{train,val,test}.json` and maybe `games.json`, as in the published corpus.
 
-Folders come from anywhere, so reading is bounded, nothing in them is executed, and every fault is one sentence that
-names the file and the key path. This file must not know how manuals are put together.
+Folders are untrusted: reading is bounded, nothing in them is executed, and every fault is one sentence that names the
+file and the key path. This file must not know how manuals are composed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MISREAD_QUOTES = {
     bytes(quote, "utf-8").decode("cp1252", "replace"): ascii_quote
     for quote, ascii_quote in (("‘", "'"), ("’", "'"), ("“", '"'))
 }
-"""What a quotation mark looks like after its UTF-8 bytes were read as Windows-1252: three characters."""
+"""Quotation marks whose UTF-8 bytes were read as Windows-1252 (three characters) -> ASCII."""
 
 
 def corpus_of(texts: str, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
-    """The sentences and games that a world's arguments mean; each folder is read once a process.
+    """The sentences and games for a world's arguments; each folder is read once per process.
 
     Args:
         texts: `own`; `published`, the folder that MESSENGER_TEXT_DIR names; or a folder.
@@ -37,15 +37,15 @@ def corpus_of(texts: str, repair_quotes: bool, most_per_cell: int | None) -> tup
         most_per_cell: see `Corpus`.
 
     Raises:
-        CorpusError: there is no such folder or a text file in it cannot be used.
-        GamesError: its games cannot be used.
+        CorpusError: there is no such folder, or a text file in it is not usable.
+        GamesError: its games file is not usable.
     """
     return _made(None if texts == OWN else _folder(texts), repair_quotes, most_per_cell)
 
 
 @cache
 def _made(folder: Path | None, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
-    """From the files of a folder, or our own sentences."""
+    """Corpus and games of a folder, or our own ones."""
     if folder is None:
         return Corpus(own_documents(), most_per_cell), games_by_rule()
     documents = load_documents(folder, repair_quotes)
@@ -58,14 +58,14 @@ def _made(folder: Path | None, repair_quotes: bool, most_per_cell: int | None) -
 
 
 def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) -> dict[str, Document]:
-    """Read the files of all splits, verbatim; `Corpus` checks what is in them.
+    """Read the files of all splits unchanged; `Corpus` checks their content.
 
     Args:
-        folder: of the files.
-        repair_quotes: give mis-decoded quotation marks (three odd characters) back as ASCII ones.
+        folder: folder with the files.
+        repair_quotes: replace mis-decoded quotation marks (three characters each) by ASCII ones.
 
     Raises:
-        CorpusError: a file is missing, too large or no JSON object.
+        CorpusError: a file is missing, too large or not a JSON object.
     """
     documents: dict[str, Document] = {}
     for split in TEXT_SPLITS:
@@ -79,7 +79,7 @@ def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) 
 
 
 def save_documents(folder: str | os.PathLike[str], documents: Mapping[str, Document]) -> None:
-    """Write documents so that `load_documents` gives back equal ones.
+    """Write documents, which `load_documents` reads back unchanged.
 
     Raises:
         CorpusError: a file cannot be written.
@@ -93,7 +93,7 @@ def save_documents(folder: str | os.PathLike[str], documents: Mapping[str, Docum
 
 
 def _folder(texts: str) -> Path:
-    """The folder that `published` or a path means."""
+    """The folder of `published` or of a path."""
     named = os.environ.get(FOLDER_VARIABLE) if texts == PUBLISHED else texts
     if not named and texts == PUBLISHED:
         raise CorpusError(
@@ -104,7 +104,7 @@ def _folder(texts: str) -> Path:
     if not named or not folder.is_dir():
         raise CorpusError(
             f"texts are {OWN!r}, {PUBLISHED!r} or a folder with text_train.json, text_val.json and text_test.json, and "
-            f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: mend it"
+            f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: correct it"
         )
     return folder
 
@@ -114,7 +114,7 @@ def _file(folder: str | os.PathLike[str], split: str) -> Path:
 
 
 def _repaired(node: Any) -> Any:
-    """The same tree with readable quotation marks."""
+    """The same tree with repaired quotation marks."""
     if isinstance(node, dict):
         return {key: _repaired(child) for key, child in node.items()}
     if isinstance(node, list):

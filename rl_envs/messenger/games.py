@@ -1,8 +1,8 @@
-"""Which entity is enemy, message and goal: MESSENGER's 108 games and their splits (Hanjie et al., 2021, section 3).
+"""MESSENGER's 108 games (entities as enemy, message and goal) and their splits (Hanjie et al., 2021, section 3).
 
-The published file follows from rules, so none is needed. Training has two kinds of games: of entities that keep
-changing company (`train_multi_comb`), and of two trios that are always together (`train_single_comb`). No (entity,
-role) pair of validation or test occurs in training. This file must not know about grids or sentences.
+The published file follows from rules, so it is not needed. Training has two kinds of games: entities in many
+combinations (`train_multi_comb`), and two trios that always occur together (`train_single_comb`). No (entity, role)
+pair of validation or test occurs in training. This file must not know about grids or sentences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPLITS: dict[str, dict[str, float]] = {
     "test": {"test": 1.0},
     "test_se": {"test": 1.0},
 }
-"""Split of a world -> how often a game of each list is drawn. `test_se`: test games that move as in training."""
+"""Split of a world -> probability of each list. `test_se`: test games with the movements of training."""
 
 MAX_FILE_BYTES = 2**20
 _FORM = "the published games.json (four lists of [enemy, message, goal])"
@@ -46,11 +46,11 @@ _EVALUATION = (
     (("robot", "dog"), ("queen", "sword")),
     (("thief", "ball"), ("ship", "fish")),
 )
-"""For each role two pairs of entities; a game with an odd number of members from second pairs belongs to test."""
+"""Two pairs of entities for each role; a game with an odd number of members from second pairs is a test game."""
 
 
 class GamesError(ValueError):
-    """A file of games cannot be used; the sentence says why."""
+    """A file of games is not usable; the message gives the reason."""
 
 
 @cache
@@ -66,15 +66,15 @@ def games_by_rule() -> Games:
 
 
 def numbered(games: Iterable[Iterable[str]]) -> Array:
-    """[G, 3] int64, entity numbers of games in words."""
+    """Entity numbers of games given as names, [G, 3] int64."""
     return np.array([[ENTITIES.index(entity) for entity in game] for game in games], np.int64).reshape(-1, len(ROLES))
 
 
 def load_games(path: str | os.PathLike[str]) -> Games:
-    """Read and check a file of the authors' form.
+    """Read and check a file in the authors' format.
 
     Raises:
-        GamesError: it is missing or malformed, or a game stands in two lists; the sentence names the key path.
+        GamesError: the file is missing or malformed, or two lists share a game; the message names the key path.
     """
     try:
         document = read_object(path, MAX_FILE_BYTES, _FORM)
@@ -110,16 +110,16 @@ def _check_game(game: object, where: str) -> None:
 
 
 def pairs_of_games(games: Games, split: str) -> set[tuple[int, int]]:
-    """(entity number, role) of everything in the games of a world's split."""
+    """All (entity number, role) pairs in the games of a split."""
     triples = [game for name in SPLITS[split] for game in games[name].tolist()]
     return {(entity, role) for game in triples for role, entity in enumerate(game)}
 
 
-class Lottery:
-    """Draws games of one split."""
+class GameSampler:
+    """Draws the games of one split."""
 
     def __init__(self, games: Games, split: str) -> None:
-        """Give every game its share of the unit interval."""
+        """Assign a part of the unit interval to every game."""
         shares = SPLITS[split]
         self._games = np.concatenate([games[name] for name in shares])
         chances = np.concatenate(

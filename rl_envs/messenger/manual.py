@@ -1,7 +1,7 @@
-"""Manuals: which sentences tell of a game, as ids (MESSENGER, section 3; the authors' release where it is silent).
+"""Manuals: the ids of sentences that describe a game (MESSENGER, section 3; else the authors' release).
 
-Three sentences say who is enemy, message and goal. In a single agent's stage 3 there are six: the decoys are told as
-enemies, and a false lead tells of the enemy as something that it is not. This file must not know where anybody stands.
+Three sentences name the enemy, the message and the goal. In a single agent's stage 3 there are six: two describe the
+decoys as enemies, and a false one describes the enemy in another role. This file must not know any position.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from rl_envs.messenger.games import Games, pairs_of_games
 from rl_envs.messenger.symbols import ENEMY, GOAL, MESSAGE, ROLES, UNKNOWN
 
 UNKNOWN_SHARE = 0.15
-"""How often a sentence of stage 2 does not tell the movement."""
+"""Share of sentences of stage 2 that do not give the movement."""
 _TYPED = range(UNKNOWN)
 _ALL_ROLES = np.arange(len(ROLES))
 
 
-class Scribe:
-    """Writes the manuals of one kind of world.
+class ManualWriter:
+    """Composes the manuals of one kind of world.
 
     Attributes:
-        length: S, sentences of a manual.
-        draws: uniforms of a manual.
+        length: S, number of sentences of a manual.
+        draws: number of uniforms for a manual.
     """
 
     def __init__(self, corpus: Corpus, games: Games, split: str, stage: int, num_agents: int, wanders: bool) -> None:
-        """Find out whether the corpus has all that the split's games need.
+        """Check that the corpus has all sentences that the split's games need.
 
         Args:
-            corpus: sentences.
-            games: all games.
-            split: of the world.
+            corpus: the sentences.
+            games: the games of all splits.
+            split: split of the world.
             stage: 1, 2 or 3.
             num_agents: 1 or 2.
-            wanders: whether everything moves at random, so that no movement can be told.
+            wanders: whether all entities move at random, so that a manual gives no movement.
 
         Raises:
-            CorpusError: a sentence that some game needs is missing; it names the key path.
+            CorpusError: a needed sentence is missing; the message names the key path.
         """
         self._corpus, self._stage, self._wanders = corpus, stage, wanders and stage > 1
         self._split = split.split("_")[0]
@@ -59,12 +59,12 @@ class Scribe:
                 raise CorpusError(f"{path}: stage {stage} needs a sentence here: add one")
 
     def write(self, told: Array, movements: Array, uniforms: Array) -> Array:
-        """One manual for each game.
+        """Compose one manual for each game.
 
         Args:
-            told: [K, 3] entity numbers of enemy, message and goal.
-            movements: [K, E] of all entities.
-            uniforms: [K, draws].
+            told: [K, 3] entity numbers of the enemy, message and goal that the manual describes.
+            movements: [K, E] movements of all entities.
+            uniforms: [K, draws] float64.
 
         Returns:
             [K, S] ids of sentences in random order.
@@ -86,7 +86,7 @@ class Scribe:
         return np.take_along_axis(ids, chosen, 1)
 
     def _kinds(self, told: Array, movements: Array, coins: Array) -> Array:
-        """[K, 3] int64, what the sentences about the roles say of movement."""
+        """[K, 3] int64, the movement that each sentence gives."""
         if self._stage == 1:
             return np.full(told.shape, STILL)
         if self._has_decoys or self._wanders:
@@ -95,7 +95,7 @@ class Scribe:
         return np.where(is_vague, UNKNOWN, movements)
 
     def _false_lead(self, enemy: Array, movement: Array, coins: Array) -> tuple[Array, Array]:
-        """[K, 1] int64 each: a role that the enemy does not have, and a movement that is not its."""
+        """[K, 1] int64 each: a wrong role and a wrong movement for the enemy."""
         may = self._may_mislead[enemy]
         wants_goal = coins[:, 0] < 0.5
         role = np.where(may.all(1), np.where(wants_goal, GOAL, MESSAGE), np.where(may[:, 1], GOAL, MESSAGE))
@@ -103,7 +103,7 @@ class Scribe:
         return role[:, None], kind[:, None]
 
     def _needed(self, pairs: set[tuple[int, int]]) -> set[tuple[int, int, int]]:
-        """(entity, role, kind) of every sentence that some game of the split needs."""
+        """(entity, role, kind) of every sentence that a game of the split needs."""
         if self._stage == 1:
             return {(*pair, STILL) for pair in pairs}
         if self._wanders:

@@ -1,9 +1,9 @@
-"""How entities move: the drawn combinations of movements, and the choice of one step.
+"""Movements of entities: the combinations that an episode can have, and the choice of one step.
 
-MESSENGER, section 3, in the form of the authors' engine: a chaser takes any axis direction that brings it closer to the
-avatar, a fleeing entity any that takes it away, uniformly, and neither knows where the grid ends. EnDi (2023, appendix
-A.2) has the same three movements for two agents, while its release lets everything wander instead. This file must not
-know where anybody starts or what happens when they touch.
+MESSENGER, section 3, in the form of the authors' engine: a chaser moves in a random direction that brings it closer to
+the avatar, a fleeing entity in a random direction that takes it away; neither knows the border of the grid. EnDi (2023,
+appendix A.2) has the same three movements for two agents, but in its release all entities move at random. This file
+must not know initial positions or the effect of a touch.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from rl_envs.core.spec import Array
 from rl_envs.messenger.symbols import CHASER, ENEMY, FLEEING, GOAL, IMMOVABLE, MESSAGE, STAY, STEPS, UNKNOWN
 
 DRAWS = 264
-"""A step is one of so many equally likely numbers, a multiple of everything that the choices divide by."""
+"""Number of equally likely draws of a step; a multiple of all denominators that the choices need."""
 WANDERING = Fraction(4, 11)
-"""Chance that a wandering entity tries to leave its cell: 1/11 for each direction."""
+"""Probability that an entity with random moves leaves its cell: 1/11 for each direction."""
 _MOBILE = (CHASER, FLEEING, IMMOVABLE)
 
 
 class Walk:
-    """The steps of all movements, tabulated.
+    """Tables of the steps of all movements.
 
     Attributes:
-        table: [4, 3, 3, DRAWS] int64, action by movement, sign of the avatar's row minus the entity's, + 1, the same
-            for columns, and draw.
+        table: [4, 3, 3, DRAWS] int64, action by movement, by 1 + sign of the avatar's row minus the entity's, by the
+            same of the columns, and by draw.
     """
 
     def __init__(self, pace: Fraction) -> None:
-        """Tabulate.
+        """Compute the tables.
 
         Args:
-            pace: chance that a chaser or fleeing entity moves at all in a step.
+            pace: probability that a chasing or fleeing entity moves in a step.
         """
         paces = {CHASER: pace, FLEEING: pace, IMMOVABLE: Fraction(0), UNKNOWN: WANDERING}
         self.table = np.array(
@@ -50,13 +50,13 @@ class Walk:
         self._flat = self.table.reshape(-1)
 
     def choose(self, movements: Array, places: Array, prey: Array, uniforms: Array) -> Array:
-        """Actions of entities.
+        """Choose the entities' actions.
 
         Args:
-            movements: [B, E] uint8.
-            places: [B, E, 2] int64, the entities.
-            prey: [B, E, 2] or [B, 1, 2] int64, the avatars that they chase or flee.
-            uniforms: [B, E].
+            movements: [B, E] uint8, movement of each entity.
+            places: [B, E, 2] int64, positions of the entities.
+            prey: [B, E, 2] or [B, 1, 2] int64, positions of the avatars that they chase or flee.
+            uniforms: [B, E] float64.
 
         Returns:
             [B, E] int64.
@@ -67,12 +67,12 @@ class Walk:
 
 
 def nearer_of_two(places: Array, avatars: Array, uniforms: Array) -> Array:
-    """[B, E, 2] int64, place of the nearer of two avatars, either one if they are equally far.
+    """Position of the nearer of two avatars, a random one if they are equally far, [B, E, 2] int64.
 
     Args:
-        places: [B, E, 2] int64, entities.
-        avatars: [B, 2, 2] int64.
-        uniforms: [B, E].
+        places: [B, E, 2] int64, positions of the entities.
+        avatars: [B, 2, 2] int64, positions of the avatars.
+        uniforms: [B, E] float64.
     """
     apart = abs(places[:, :, None] - avatars[:, None])
     distance = apart[..., 0] + apart[..., 1]
@@ -81,7 +81,7 @@ def nearer_of_two(places: Array, avatars: Array, uniforms: Array) -> Array:
 
 
 def _options(movement: int, signs: tuple[int, int]) -> list[int]:
-    """Actions among which an entity chooses; on the avatar's very place all directions serve."""
+    """Actions from which an entity chooses; at the avatar's own position these are all directions."""
     directions = range(STAY)
     if movement == UNKNOWN or signs == (0, 0):
         return list(directions)
@@ -90,20 +90,20 @@ def _options(movement: int, signs: tuple[int, int]) -> list[int]:
 
 
 def _spread(options: list[int], pace: Fraction) -> list[int]:
-    """These equally likely actions, together as likely as `pace`, as a list of `DRAWS` entries."""
+    """A list of `DRAWS` entries: these actions equally often, together with frequency `pace`, else stay."""
     moving = int(DRAWS * pace)
     return [options[number * len(options) // moving] for number in range(moving)] + [STAY] * (DRAWS - moving)
 
 
 def single_variants(stage: int, split: str) -> Array:
-    """All combinations of movements, equally likely, of enemy, message, goal and (stage 3) decoys.
+    """All combinations of movements of enemy, message, goal and (stage 3) decoys, equally likely.
 
     Stage 2: each movement once, in any order; in the test split any three, which are new dynamics. Stage 3: each once,
-    and a decoy moves neither as what it looks like nor as the other decoy.
+    and a decoy has another movement than the entity that it imitates and than the other decoy.
 
     Args:
         stage: 1, 2 or 3.
-        split: of the games.
+        split: split of the games.
 
     Returns:
         [V, E] uint8.
@@ -123,7 +123,7 @@ def single_variants(stage: int, split: str) -> Array:
 
 
 def team_variants(stage: int, split: str, wanders: bool) -> Array:
-    """The same for two agents, [V, 5] uint8: enemy, two messages, two goals; equal roles move alike."""
+    """The combinations for two agents, [V, 5] uint8: enemy, two messages, two goals; equal roles move alike."""
     if stage > 1 and wanders:
         return np.full((1, 5), UNKNOWN, np.uint8)
     return single_variants(min(stage, 2), split)[:, [ENEMY, MESSAGE, MESSAGE, GOAL, GOAL]]

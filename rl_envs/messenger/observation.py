@@ -1,9 +1,8 @@
-"""What agents see: symbols and the cells that they are in, for the last few moments, and nothing of who is who.
+"""Observations: symbols and their cells in the last few steps, without roles.
 
-MESSENGER, section 3: the grid shows symbols, and a sprite between two cells is drawn in the upper left one. The
-authors' planes [10, 10, layers] are empty nearly everywhere; here a moment is the list of what is in them, from which
-planes follow. The list is sorted, so an entity's place in it tells nothing about its role. This file must not know any
-rule.
+MESSENGER, section 3: the grid shows symbols, and an entity between two cells is in the upper left one. The authors'
+planes [10, 10, layers] are nearly empty; here a step is a list of their content, from which a network can rebuild the
+planes. The list is sorted, so the index of an entity is independent of its role. This file must not know any rule.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ _SYMBOL = np.uint16(2**_SYMBOL_BITS - 1)
 _LAST_CELL = SIDE * SIDE - 1
 
 
-class Viewer:
-    """Shows E entities and N avatars for F moments.
+class Observer:
+    """Computes observations of E entities and N avatars in the last F steps.
 
-    A moment is kept as [B, E + N] uint16, cell and symbol of each in one number, 0 for what is gone.
+    One step is stored as [B, E + N] uint16: cell and symbol in one number, 0 for removed ones.
     """
 
     def __init__(self, num_entities: int, num_agents: int, frames: int) -> None:
-        """Declare what is seen.
+        """Declare the observations.
 
         Args:
             num_entities: E.
@@ -36,19 +35,19 @@ class Viewer:
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
         entities, avatars = (frames, num_entities), (frames, num_agents)
         self.spec = {
-            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by moment, oldest first; 0: gone"),
+            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone"),
             "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
-            "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by moment, oneself first; 0: dead"),
+            "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead"),
             "avatar_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
         }
 
     def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:
-        """What there is to see now, [K, E + N] uint16.
+        """The present step in stored form, [K, E + N] uint16.
 
         Args:
-            state: of the world.
-            has_message: [K, N] bool, as it shows.
-            rows: which worlds.
+            state: state of the worlds.
+            has_message: [K, N] bool, whether the avatars' symbols show the message.
+            rows: indices of K worlds.
         """
         entities = _packed(state["entity_places"][rows], state["entity_symbols"][rows], state["entity_here"][rows])
         symbols = np.where(has_message, np.uint16(WITH_MESSAGE), np.uint16(WITHOUT_MESSAGE))
@@ -56,14 +55,14 @@ class Viewer:
         entities.sort(axis=1)
         return np.concatenate([entities[:, ::-1], avatars], axis=1)
 
-    def view(self, moments: Array) -> Arrays:
+    def observe(self, moments: Array) -> Arrays:
         """Observations of all agents.
 
         Args:
             moments: [K, F, E + N] uint16, oldest first.
 
         Returns:
-            dict of `[K, N, F, ...]`, as `spec` says.
+            dict of `[K, N, F, ...]` arrays, as `spec` declares them.
         """
         cells, symbols = (moments >> _SYMBOL_BITS).astype(np.uint8), (moments & _SYMBOL).astype(np.uint8)
         observations = {}
@@ -75,6 +74,6 @@ class Viewer:
 
 
 def _packed(places: Array, symbols: Array, is_here: Array) -> Array:
-    """Places [K, n, 2] in half cells and symbols [K, n] as one number each, 0 for what is not here."""
+    """Positions [K, n, 2] in half cells and symbols [K, n] as one number each, 0 where `is_here` is false."""
     cells = (places[..., 0] >> 1) * SIDE + (places[..., 1] >> 1)
     return (((cells << _SYMBOL_BITS) + symbols) * is_here).astype(np.uint16)

@@ -1,8 +1,8 @@
-"""Pictures of MESSENGER: the grid on the left, the manual on the right, for whoever wants to read along.
+"""Rendering of MESSENGER: the grid on the left, the manual on the right.
 
-Whoever watches may see what no agent does: sprites have the colour of their true role and bear their names, and stand
-between cells where they are. Everything is drawn twice as large as wanted and then reduced, so that edges are smooth;
-text is written afterwards. This file must not know about rules, rewards or how an episode came to this state.
+The image shows more than an agent observes: sprites have the colour of their true role, their names, and their exact
+positions, also between cells. Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is
+drawn afterwards. This file must not know about rules, rewards or the history of an episode.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
+from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.messenger.symbols import SIDE, SYMBOLS
 
@@ -31,18 +31,19 @@ LETTER: Colour = (255, 255, 255)
 _OVERSAMPLING = 2
 _SMALL_PIXELS, _PANEL_COLUMNS = 10, 50
 _CHIP_PIXELS, _MOST_CHIPS = 9, 5
-"""Of one sprite's square, and how many sprites there are at most: text stands behind all, and still through a film."""
+"""Width of one sprite's attention square, and largest number of sprites. Text starts behind all squares, so that it
+does not move in a video."""
 _PANEL = Panel(width=390, least_lines=28, corner=(12 + _MOST_CHIPS * _CHIP_PIXELS, 8))
-"""What six long sentences need."""
+"""The panel has room for six long sentences."""
 
 
 @dataclass(frozen=True)
 class Sprite:
-    """An entity.
+    """An entity in the image.
 
     Attributes:
-        name: of the entity.
-        role: its true one, in the order of `ROLE_COLOURS`; a decoy is an enemy.
+        name: name of the entity.
+        role: its true role, in the order of `ROLE_COLOURS`; a decoy is an enemy.
         place: row and column of its cell, halves between cells.
     """
 
@@ -53,14 +54,14 @@ class Sprite:
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment.
+    """One state of a world.
 
     Attributes:
-        sprites: entities that are there, in the order in which agents observe them.
-        avatars: row and column of each.
-        is_alive: of each avatar.
-        has_message: of each avatar.
-        manual: sentences as the agents read them.
+        sprites: present entities, in the order in which agents observe them.
+        avatars: row and column of each avatar.
+        is_alive: whether each avatar is alive.
+        has_message: whether each avatar has the message.
+        manual: sentences of the manual.
         attention: weight of each sentence for each sprite, [sprites, sentences] in 0 to 1; nothing is drawn if empty.
     """
 
@@ -73,12 +74,12 @@ class Scene:
 
 
 def scene_of(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scene:
-    """What a picture of one world shows.
+    """The content of the image of one world.
 
     Args:
-        state: of one world, name -> [...].
+        state: state of one world, name -> [...].
         roles: true role of each entity.
-        manual: its sentences.
+        manual: sentences of the manual.
     """
     places = [(row / 2, column / 2) for row, column in state["entity_places"].tolist()]
     there = [
@@ -99,17 +100,17 @@ def scene_of(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scen
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
-    """Picture of one moment.
+    """Image of one state.
 
     Args:
-        scene: what to show.
+        scene: the state.
         caption: one line above the manual, for example the actions.
         cell_pixels: side of a cell.
 
     Returns:
         [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
     """
-    lines: list[Line] = [(caption, INK), ("", INK)] if caption else []
+    lines: list[Line] = [(caption, FOREGROUND), ("", FOREGROUND)] if caption else []
     manual, begins = _lines(scene.manual)
     begins = {len(lines) + number: sentence for number, sentence in begins.items()}
 
@@ -118,7 +119,7 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
             corner = (place[0] - 4 - len(scene.sprites) * _CHIP_PIXELS, place[1])
             _draw_chips(pen, corner, scene, begins[number])
 
-    return np.asarray(beside(_grid(scene, cell_pixels), lines + manual, _PANEL, mark))
+    return np.asarray(with_text_panel(_grid(scene, cell_pixels), lines + manual, _PANEL, mark))
 
 
 def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
@@ -130,7 +131,7 @@ def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
             pen.line(ends, fill=GRID, width=_OVERSAMPLING)
     for sprite in scene.sprites:
         box = _box(sprite.place, side, side // 16)
-        pen.rounded_rectangle(box, radius=side // 6, fill=ROLE_COLOURS[sprite.role], outline=INK, width=3)
+        pen.rounded_rectangle(box, radius=side // 6, fill=ROLE_COLOURS[sprite.role], outline=FOREGROUND, width=3)
     for number, place in enumerate(scene.avatars):
         box = _box(place, side, side // 5 + number * side // 16)
         _draw_avatar(pen, box, AGENT_COLOURS[number], scene.is_alive[number], scene.has_message[number])
@@ -138,45 +139,47 @@ def _grid(scene: Scene, cell_pixels: int) -> Image.Image:
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_SMALL_PIXELS)
     for sprite in scene.sprites:
         row, column = sprite.place
-        pen.text(((column + 0.5) * cell_pixels, (row + 0.8) * cell_pixels), sprite.name, INK, font, anchor="mm")
+        pen.text(((column + 0.5) * cell_pixels, (row + 0.8) * cell_pixels), sprite.name, FOREGROUND, font, anchor="mm")
     return image
 
 
 def _draw_avatar(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, alive: bool, holds: bool) -> None:
-    """A disc, with a letter in it for whoever has the message; a cross for the dead."""
+    """Draw a living avatar as a disc, with a letter if it has the message; a dead one as a cross."""
     left, top, right, bottom = box
     if not alive:
         for line in ((left, top, right, bottom), (left, bottom, right, top)):
             pen.line(line, fill=colour, width=10)
         return
-    pen.ellipse(box, fill=colour, outline=PAPER, width=4)
+    pen.ellipse(box, fill=colour, outline=BACKGROUND, width=4)
     if holds:
         wide, high = (right - left) // 4, (bottom - top) // 3
         letter = (left + wide, top + high, right - wide, bottom - high)
-        pen.rectangle(letter, fill=LETTER, outline=INK)
+        pen.rectangle(letter, fill=LETTER, outline=FOREGROUND)
         middle = ((left + right) // 2, (top + bottom) // 2)
-        pen.line((letter[:2], middle, (letter[2], letter[1])), fill=INK, width=2)
+        pen.line((letter[:2], middle, (letter[2], letter[1])), fill=FOREGROUND, width=2)
 
 
 def _lines(manual: Sequence[str]) -> tuple[list[Line], dict[int, int]]:
-    """The manual in lines, and which sentence begins in which of them: line -> sentence."""
-    lines: list[Line] = [("MANUAL", FADED)]
+    """The manual as lines, and line -> sentence for lines in which a sentence begins."""
+    lines: list[Line] = [("MANUAL", MUTED)]
     begins = {}
     for number, sentence in enumerate(manual):
         begins[len(lines)] = number
         wrapped = textwrap.wrap(sentence, _PANEL_COLUMNS, subsequent_indent="   ") or [""]
-        lines += [(text, INK) for text in wrapped]
+        lines += [(text, FOREGROUND) for text in wrapped]
     return lines, begins
 
 
 def _draw_chips(pen: ImageDraw.ImageDraw, corner: tuple[int, int], scene: Scene, sentence: int) -> None:
-    """A square for each sprite in its colour, fuller the more the sentence counts for it."""
+    """Draw one square per sprite in its colour, stronger for a larger attention weight."""
     left, top = corner
     for number, (sprite, weights) in enumerate(zip(scene.sprites, scene.attention, strict=True)):
         share, colour = min(max(weights[sentence], 0.0), 1.0), ROLE_COLOURS[sprite.role]
-        red, green, blue = (round(share * own + (1 - share) * bare) for own, bare in zip(colour, PAPER, strict=True))
+        red, green, blue = (
+            round(share * own + (1 - share) * bare) for own, bare in zip(colour, BACKGROUND, strict=True)
+        )
         x = left + number * _CHIP_PIXELS
-        pen.rectangle((x, top + 4, x + _CHIP_PIXELS - 3, top + 4 + _CHIP_PIXELS - 3), (red, green, blue), outline=FADED)
+        pen.rectangle((x, top + 4, x + _CHIP_PIXELS - 3, top + 4 + _CHIP_PIXELS - 3), (red, green, blue), outline=MUTED)
 
 
 def _box(place: Place, side: int, margin: int) -> tuple[int, int, int, int]:

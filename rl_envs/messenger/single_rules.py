@@ -1,8 +1,8 @@
-"""The rules for a single agent (MESSENGER, section 3), with the authors' engine's order of effects.
+"""The rules for a single agent (MESSENGER, section 3), with the order of effects of the authors' engine.
 
-Stage 1: nothing moves, and one touch ends the episode. Stages 2 and 3: entities move half a cell a step and before the
-avatar, whose old place they see; two sprites touch if they overlap, so an entity between cells is met in two or four
-of them. This file must not know about chance, texts or observations.
+Stage 1: entities do not move, and one touch ends the episode. Stages 2 and 3: entities move before the avatar, half a
+cell per step, and see its old position. Two sprites touch if they overlap, so an entity between cells is touched in two
+or four of them. This file must not know about random numbers, texts or observations.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FIRST_DECOY = 3
 
 @dataclass
 class Outcome:
-    """What a step brought.
+    """The result of a step.
 
     Attributes:
         reward: [B] float64, the same for every agent.
-        over: [B] bool, the game has ended.
-        won: [B] bool.
+        over: [B] bool, the game ended.
+        won: [B] bool, the game was won.
     """
 
     reward: Array
@@ -38,19 +38,19 @@ class Outcome:
 
 
 class SingleRules:
-    """Plays steps on a world's state, B games at once."""
+    """Applies steps to a world's state, for B games at once."""
 
     def __init__(self, stage: int) -> None:
-        """Take the rules of a stage, 1 to 3."""
+        """Select the rules of a stage, 1 to 3."""
         self._stage = stage
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """One step; changes the state.
+        """Apply one step to the state.
 
         Args:
-            state: of the world.
-            actions: [B, 1].
-            entity_moves: gives [B, E] actions of the entities, as the state is when it is called.
+            state: state of the world.
+            actions: [B, 1] int, actions of the agent.
+            entity_moves: function that returns the entities' actions [B, E] for the present state.
         """
         if self._stage > 1:
             steps = HALF_CELL_STEPS[entity_moves()] * state["entity_here"][..., None]
@@ -61,14 +61,14 @@ class SingleRules:
         return self._one_touch(state, touch) if self._stage == 1 else self._effects(state, touch)
 
     def _one_touch(self, state: Arrays, touch: Array) -> Outcome:
-        """Stage 1: the right one is the goal for whoever has the message, and the message for all others."""
+        """Stage 1: the right entity is the goal for an avatar with the message, else the message."""
         holds = state["has_message"][:, 0]
         won = np.where(holds, touch[:, GOAL], touch[:, MESSAGE])
         over = np.logical_or.reduce(touch, axis=1)
         return Outcome(np.where(won, WON, over * LOST), over, won)
 
     def _effects(self, state: Arrays, touch: Array) -> Outcome:
-        """Stages 2 and 3: enemy and decoys kill, -1 each; then goal and message, as the avatar was before the step."""
+        """Stages 2 and 3: enemy and decoys kill, -1 each; then goal and message, by what the avatar held before."""
         holds = state["has_message"][:, 0]
         deaths = touch[:, ENEMY] + touch[:, _FIRST_DECOY:].sum(1)
         survives = deaths == 0
@@ -84,5 +84,5 @@ class SingleRules:
 
 
 def moved(places: Array, steps: Array) -> Array:
-    """Places after these steps; whoever would leave the grid stays (a step changes one coordinate)."""
+    """Positions after these steps; a step out of the grid has no effect (a step changes one coordinate)."""
     return np.clip(places + steps, 0, LAST_PLACE)

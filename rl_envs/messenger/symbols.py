@@ -1,4 +1,4 @@
-"""What MESSENGER's worlds are made of, by number: entities, roles, movements (Hanjie et al., 2021, section 3).
+"""Numbers of MESSENGER's entities, roles, movements and actions (Hanjie et al., 2021, section 3).
 
 Numbers are those of the authors' observations, so that recordings and weights mean the same here. This file must not
 know any rule.
@@ -20,7 +20,7 @@ ENTITIES = (
     "queen",
     "sword",
 )
-"""An entity's number is its place here, its symbol that number + `FIRST_ENTITY`."""
+"""The number of an entity is its index here; its symbol is that number + `FIRST_ENTITY`."""
 FIRST_ENTITY = 2
 LAST_ENTITY = FIRST_ENTITY + len(ENTITIES) - 1
 NOTHING = 0
@@ -34,11 +34,11 @@ ENEMY, MESSAGE, GOAL = range(3)
 
 CHASER, FLEEING, IMMOVABLE, UNKNOWN = range(4)
 MOVEMENTS = ("chaser", "fleeing", "immovable", "unknown")
-"""Movements as texts tell them. An entity of unknown movement wanders; only the two-agent release has such."""
+"""Movements as sentences describe them. `unknown` is a random walk, which only the two-agent release has."""
 
 ACTIONS = ("up", "down", "left", "right", "stay")
 STAY = 4
 STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
-"""Row and column by which an action moves."""
+"""Change of row and column by each action."""
 SIDE = 10
-"""Cells along a side of the grid; there are no walls."""
+"""Side of the grid in cells; there are no walls."""

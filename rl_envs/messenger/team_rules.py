@@ -1,7 +1,7 @@
-"""The rules for two agents, by EnDi's paper (2023, section 5.2 and A.2); what its release does instead has names.
+"""The rules for two agents, from EnDi's paper (2023, section 5.2 and A.2), and named deviations of its release.
 
-An enemy, two messages and two goals; agents share the reward and never block each other. Everything moves by whole
-cells and is touched in its own cell. This file must not know about chance, texts or observations.
+There are an enemy, two messages and two goals. The agents share the reward and never block each other. Everything moves
+by whole cells, and a touch needs the same cell. This file must not know about random numbers, texts or observations.
 """
 
 from __future__ import annotations
@@ -15,29 +15,32 @@ from rl_envs.messenger.single_rules import CELL_STEPS, LOST, WON, Outcome, moved
 from rl_envs.messenger.symbols import SIDE
 
 RELEASED: dict[str, tuple[tuple[int, ...], str]] = {
-    "random_walk": ((2, 3), "nothing chases or flees, everything wanders, and the manual tells no movement"),
-    "any_object_pays": ((1,), "messages and goals are right for everybody, whatever they hold"),
+    "random_walk": ((2, 3), "all entities move at random, and the manual gives no movement"),
+    "any_object_pays": ((1,), "messages and goals are both right for every agent, with or without the message"),
     "half_reward": ((1,), "an agent alone on a right object ends the episode with +0.5"),
-    "only_pairs_count": ((2,), "an agent alone on a wrong object loses nothing; both on different wrong ones lose"),
+    "only_pairs_count": ((2,), "one agent on a wrong object loses nothing; both on different wrong objects lose"),
     "message_at_start": ((3,), "agents begin with the message in 20 % of the episodes"),
-    "goal_bonus": ((3,), "+0.2 for every agent and step on a goal"),
-    "one_check": ((3,), "entities move before the agents and touches count once, so that swaps go unnoticed"),
-    "late_symbol": ((3,), "holding the message shows one step late"),
+    "goal_bonus": ((3,), "+0.2 for every agent on a goal, at every step"),
+    "one_check": (
+        (3,),
+        "entities move first and touches are checked once, so two that swap cells do not touch",
+    ),
+    "late_symbol": ((3,), "the symbol of an agent with the message changes one step late"),
 }
-"""What the published code does and the paper does not say: name -> the stages that it concerns, and what it is."""
+"""Behaviours of the published code that are not in the paper: name -> (stages that it concerns, description)."""
 
 BONUS, HALF = 0.2, 0.5
 _ENEMY, _MESSAGES, _GOALS = 0, slice(1, 3), slice(3, 5)
 _ROW = 2 * SIDE
 _ORDER = (3, 4, 1, 2, 0)
-"""Entities move one after another: goals, messages, enemy."""
+"""Order in which entities move: goals, messages, enemy."""
 
 
 def behaviours(released: Collection[str], stage: int) -> frozenset[str]:
-    """Those of the named behaviours that concern a stage.
+    """The named behaviours that concern a stage.
 
     Raises:
-        ValueError: an unknown name, or one without a list around it.
+        ValueError: an unknown name, or a string instead of a list.
     """
     if isinstance(released, str):
         raise ValueError(f"released must be a list of names, such as [{released!r}]")
@@ -48,20 +51,20 @@ def behaviours(released: Collection[str], stage: int) -> frozenset[str]:
 
 
 class TeamRules:
-    """Plays steps on a world's state, B games at once."""
+    """Applies steps to a world's state, for B games at once."""
 
     def __init__(self, stage: int, released: frozenset[str]) -> None:
-        """Take the rules of a stage, 1 to 3, with some of the release's `behaviours`."""
+        """Select the rules of a stage, 1 to 3, with these behaviours of the release."""
         self._stage, self._released = stage, released
         self._judge = (self._judge_start, self._judge_pairs, self._judge_delivery)[stage - 1]
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """One step; changes the state. Agents move and touch, then entities move and touch.
+        """Apply one step to the state: agents move and touch, then entities move and touch.
 
         Args:
-            state: of the world.
-            actions: [B, 2].
-            entity_moves: gives [B, 5] actions of the entities, as the state is when it is called.
+            state: state of the world.
+            actions: [B, 2] int, actions of the agents.
+            entity_moves: function that returns the entities' actions [B, 5] for the present state.
         """
         entities_first = "one_check" in self._released
         everywhere = np.ones(len(actions), bool)
@@ -79,7 +82,7 @@ class TeamRules:
         return outcome
 
     def _judge_start(self, state: Arrays, goes_on: Array) -> Outcome:
-        """Stage 1: both agents at once on two different right objects: messages, or goals for who has the message."""
+        """Stage 1: won when the agents are on different right objects (a message; a goal for an agent with one)."""
         touch, holds = _touch(state, goes_on), state["has_message"]
         messages, goals = touch[..., _MESSAGES], touch[..., _GOALS]
         lost = _either(touch[..., _ENEMY])
@@ -93,18 +96,18 @@ class TeamRules:
         return Outcome(WON * won + HALF * halves + LOST * lost, lost | won | halves, won)
 
     def _judge_pairs(self, state: Arrays, goes_on: Array) -> Outcome:
-        """Stage 2: as stage 1, also when it is the entities that come."""
+        """Stage 2: as stage 1, and also checked after the entities moved."""
         if "only_pairs_count" not in self._released:
             return self._judge_start(state, goes_on)
         touch, holds = _touch(state, goes_on), state["has_message"]
-        enemy, somebody, everybody = _either(touch[..., _ENEMY]), _either(holds), holds[:, 0] & holds[:, 1]
+        enemy, any_holds, all_hold = _either(touch[..., _ENEMY]), _either(holds), holds[:, 0] & holds[:, 1]
         on_messages, on_goals = _on_different(touch[..., _MESSAGES]), _on_different(touch[..., _GOALS])
-        won = ~enemy & ((on_messages & ~everybody) | (on_goals & somebody))
-        lost = enemy | (on_messages & everybody) | (on_goals & ~somebody)
+        won = ~enemy & ((on_messages & ~all_hold) | (on_goals & any_holds))
+        lost = enemy | (on_messages & all_hold) | (on_goals & ~any_holds)
         return Outcome(WON * won + LOST * lost, won | lost, won)
 
     def _judge_delivery(self, state: Arrays, goes_on: Array) -> Outcome:
-        """Stage 3: each agent first a message, +0.2 once, then a goal; won when they have reached different goals."""
+        """Stage 3: each agent gets a message (+0.2 once), then a goal; won when they have reached different goals."""
         touch = _touch(state, goes_on)
         enemy = _either(touch[..., _ENEMY])
         touch &= ~enemy[:, None, None]
@@ -119,24 +122,24 @@ class TeamRules:
 
 
 def _joined(first: Outcome, second: Outcome) -> Outcome:
-    """Of two checks in a step; an end in the second takes the place of what the first was worth."""
+    """The outcome of two checks in one step; an end in the second check replaces the first one's reward."""
     before = np.where(second.over, 0.0, first.reward)
     return Outcome(before + second.reward, first.over | second.over, first.won | second.won)
 
 
 def _touch(state: Arrays, goes_on: Array) -> Array:
-    """[B, 2, 5] bool, which agent is in the cell of which entity, in the worlds that go on."""
+    """[B, 2, 5] bool, whether an agent is in the cell of an entity, in the worlds whose game is not over."""
     entities = np.where(goes_on[:, None], _cells(state["entity_places"]), -1)
     return _cells(state["avatar_places"])[:, :, None] == entities[:, None]
 
 
 def _cells(places: Array) -> Array:
-    """Places [..., 2] as one number each, [...] int64."""
+    """Positions [..., 2] as one number each, [...] int64."""
     return places[..., 0] * _ROW + places[..., 1]
 
 
 def _either(pair: Array) -> Array:
-    """Whether one of the last axis's two is so."""
+    """Whether one of the two values of the last axis is true."""
     return pair[..., 0] | pair[..., 1]
 
 
@@ -146,7 +149,7 @@ def _on_different(objects: Array) -> Array:
 
 
 def _on_their_own(messages: Array, goals: Array, holds: Array) -> tuple[Array, Array]:
-    """Whether the agents are on two different right objects, [B] bool, and who is on a right one, [B, 2] bool."""
+    """Whether the agents are on different right objects, [B] bool, and which agent is on a right one, [B, 2] bool."""
     right = np.where(holds[..., None], goals, messages)
     is_right = _either(right)
     want_different_kinds = holds[:, 0] != holds[:, 1]
@@ -154,7 +157,7 @@ def _on_their_own(messages: Array, goals: Array, holds: Array) -> tuple[Array, A
 
 
 def _move_entities(state: Arrays, actions: Array, goes_on: Array) -> None:
-    """One after another by a cell, unless another entity is there; avatars do not block."""
+    """Move entities one after another by a cell, unless another entity is there; avatars do not block."""
     places = state["entity_places"]
     targets = moved(places, CELL_STEPS[actions] * goes_on[:, None, None])
     cells, wanted = _cells(places).T.copy(), _cells(targets).T

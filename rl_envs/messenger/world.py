@@ -1,35 +1,34 @@
 """MESSENGER (Hanjie et al., ICML 2021, section 3) for one agent, and for two as in EnDi (2023, section 5.2 and A.2).
 
-Entities are symbols without names. A manual of a few sentences says which of them is the enemy, which has the message
-and which is the goal: fetch the message, bring it to the goal, keep away from the enemy. Held-out games give entities
-roles that they never have in training, and held-out sentences say so in other words.
+Entities are symbols without names. A manual of a few sentences says which one is the enemy, the message and the goal. An
+agent must fetch the message, bring it to the goal and avoid the enemy. Held-out games give entities roles that they
+never have in training, and held-out manuals use other sentences.
 
 | | |
 |---|---|
-| agents | `agent_0`, with `num_agents` 2 also `agent_1` |
-| actions | 5: up, down, left, right, stay; leaving the 10 x 10 grid does nothing |
-| observation `symbols` | [F, E] uint8, entities of the last F moments, oldest first (at the start all alike); 2 to 13, 0 for what is gone. In no order that tells a role. E = 3, in stage 3 and for two agents 5 |
-| observation `cells` | [F, E] uint8, their cells, row * 10 + column; a sprite between cells shows in the upper left one |
-| observation `avatar_symbols` | [F, N] uint8, oneself first: 15 without the message, 16 with it, 0 for the dead |
-| observation `avatar_cells` | [F, N] uint8, their cells |
-| observation `manual` | [S] uint16 (int32 for a corpus of more than 65,536 sentences), ids of sentences: rows of `tables["sentence_words"]`, places in `sentences`. S = 3, in a single agent's stage 3 it is 6 |
-| observation `roles` | [3] uint8, only with `shows_roles`: symbols that the manual calls enemy, message and goal |
-| tables | `sentence_words` [D, L] int16, words of every sentence of all splits, padded with 0; words are places in `vocabulary` |
-| rewards, single agent | stage 1: +1 for the message (the goal if one begins with the message), -1 for any other entity. Stages 2 and 3: +0.5 for the message, +1 for the goal with it, -1 for the goal without it, -1 for the enemy and each decoy touched |
-| rewards, two agents | shared. -1: somebody touches the enemy, or a goal without the message. Stages 1 and 2: +1 when both are on different messages (different goals if they begin with the message). Stage 3: +0.2 when an agent gets the message, +1 when they have reached different goals with it |
+| agents | `agent_0`; with `num_agents` 2 also `agent_1` |
+| actions | 5: up, down, left, right, stay; a move out of the 10 x 10 grid does nothing |
+| observation `symbols` | [F, E] uint8, entities of the last F steps, oldest first (all equal at the start); 2 to 13, or 0 if removed. Their order is independent of their roles. E = 3; 5 in stage 3 and for two agents |
+| observation `cells` | [F, E] uint8, cells of the entities, row * 10 + column; an entity between cells is in the upper left one |
+| observation `avatar_symbols` | [F, N] uint8, the agent itself first: 15 without the message, 16 with it, 0 if dead |
+| observation `avatar_cells` | [F, N] uint8, cells of the avatars, in the same order |
+| observation `manual` | [S] uint16 (int32 for a corpus of more than 65,536 sentences), ids of sentences: rows of `tables["sentence_words"]`, indices into `sentences`. S = 3; 6 in a single agent's stage 3 |
+| observation `roles` | [3] uint8, only with `shows_roles`: symbols of the manual's enemy, message and goal |
+| tables | `sentence_words` [D, L] int16, words of every sentence of all splits, padded with 0; a word id is an index into `vocabulary` |
+| rewards, single agent | stage 1: +1 for the message (the goal if one begins with the message), -1 for any other entity. Stages 2 and 3: +0.5 for the message, +1 for the goal with it, -1 for the goal without it, -1 for the enemy and for each touched decoy |
+| rewards, two agents | the same to both. -1 if an agent touches the enemy, or a goal without the message. Stages 1 and 2: +1 when the agents are on different messages (on different goals if they begin with the message). Stage 3: +0.2 when an agent gets the message, +1 when the agents have reached different goals with it |
 | episode end | terminated: won, lost, or `max_episode_steps` (4, 64, 128 by stage; two agents 4, 32, 64), which is a loss: the reward of the last step is -1 unless it wins; never truncated |
-| arguments | `stage`, `num_agents`, `split`, `texts`, `repair_quotes`, `max_sentences_per_cell`, `frames`, `permuted_roles`, `shows_roles`, `released`, `max_episode_steps` |
-| recorded draws | `entity_moves` [B, E] int, 0 to 4, the actions of the entities (none in stage 1) |
-| state for `restore` | places are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 wanders; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `told` [3] (symbols told to be enemy, message and goal; by default those that are), `manual` (written anew), `moments` (as the start), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
+| arguments | `stage` (1), `num_agents` (1), `split` (train), `texts` (own), `repair_quotes` (False), `max_sentences_per_cell` (None: all), `frames` (3), `permuted_roles` (False), `shows_roles` (False), `released` (none), `max_episode_steps` (None: by stage) |
+| recorded draws | `entity_moves` [B, E] int, 0 to 4, actions of the entities (not in stage 1) |
+| state for `restore` | positions are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 random walk; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `told` [3] (symbols of the manual's enemy, message and goal; by default the true ones), `manual` (by default a new one), `moments` (by default the restored state in all of them), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
 | metrics | `win_rate`, 1 for a win |
-| history | v0: first version; rules replay both authors' engines without a mismatch |
+| version history | v0: first version; rules replay both authors' engines without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from fractions import Fraction
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -37,34 +36,31 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
+from rl_envs.messenger.corpus import Corpus
 from rl_envs.messenger.corpus_file import OWN, corpus_of
-from rl_envs.messenger.games import SPLITS, Lottery
-from rl_envs.messenger.manual import Scribe
-from rl_envs.messenger.movements import Walk, nearer_of_two, single_variants, team_variants
-from rl_envs.messenger.observation import Viewer
-from rl_envs.messenger.single_rules import LAST_PLACE, LOST, SingleRules
-from rl_envs.messenger.starts import starts
+from rl_envs.messenger.games import SPLITS, GameSampler
+from rl_envs.messenger.manual import ManualWriter
+from rl_envs.messenger.movements import nearer_of_two
+from rl_envs.messenger.observation import Observer
+from rl_envs.messenger.single_rules import LAST_PLACE, LOST
+from rl_envs.messenger.stages import stage_of
 from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, IMMOVABLE, LAST_ENTITY, ROLES, STAY, UNKNOWN
-from rl_envs.messenger.team_rules import TeamRules, behaviours
+from rl_envs.messenger.team_rules import behaviours
 
 if TYPE_CHECKING:
     from rl_envs.messenger.render import Scene
 
 STAGES, TEAMS = (1, 2, 3), (1, 2)
 STEP_LIMITS = {1: (4, 64, 128), 2: (4, 32, 64)}
-"""Joint steps by number of agents and stage: those of the authors' training, and of EnDi's paper."""
+"""Time limits in joint steps by number of agents and stage: from the authors' training and from EnDi's paper."""
 MESSAGE_AT_START = 0.2
-"""How often avatars begin with the message, in the stages in which they may."""
-SINGLE_ENTITIES, TEAM_ENTITIES = ((0, 1, 2), (0, 1, 2), (0, 1, 2, 1, 2)), (0, 1, 1, 2, 2)
-"""Place in the game of each entity's symbol."""
-SINGLE_PACE, TEAM_PACE = Fraction(1), Fraction(1, 2)
-"""A chaser or fleeing entity makes half a cell in every step, or a whole one in every other."""
+"""Share of episodes that begin with the message, in the stages in which that is possible."""
 _LIES = np.array(list(itertools.permutations(range(len(ROLES))))[1:], np.int64)
 _EPISODE_DRAWS = 5
 
 
 class Messenger(World):
-    """B grids with entities and a manual about them; see the table above."""
+    """B grids with entities, and a manual about them; the table above documents them."""
 
     action_names = ACTIONS
     metric_names = ("win_rate",)
@@ -91,74 +87,68 @@ class Messenger(World):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            stage: 1, nothing moves and the first touch decides; 2, everything moves; 3, with decoys (single agent), or
-                first messages and then goals (two agents).
+            stage: 1: entities do not move and the first touch decides; 2: entities move; 3: with decoys (single agent),
+                or first messages and then goals (two agents).
             num_agents: N, 1 or 2.
-            split: `train`, or one of its parts `train_mc` (entities in changing company) and `train_sc` (always in the
-                same); `val`; `test`; `test_se`, test games that move as in training.
+            split: `train`, or one of its parts `train_mc` (entities in many combinations) and `train_sc` (always in the
+                same one); `val`; `test`; `test_se`: test games with the movements of training.
             texts: `own` sentences; `published`, the corpus in the folder that MESSENGER_TEXT_DIR names; or a folder.
-            repair_quotes: give mis-decoded quotation marks of a folder's texts back as ASCII ones.
-            max_sentences_per_cell: keep at most so many sentences about an entity in a role with a movement, in each
-                split; for encoders that take long for a sentence.
-            frames: F, moments that are seen.
-            permuted_roles: the manual tells of another game with the same three entities, to see whether it is read.
-            shows_roles: observe the told game as symbols, for policies that are to do without the manual.
+            repair_quotes: replace mis-decoded quotation marks of a folder's texts by ASCII ones.
+            max_sentences_per_cell: largest number of sentences per split about one entity in one role with one
+                movement; for slow sentence encoders.
+            frames: F, number of observed steps.
+            permuted_roles: the manual describes another game with the same three entities, to test whether it is used.
+            shows_roles: observe the game of the manual as symbols, for policies without the manual.
             released: behaviours of the two-agent release where it differs from the paper (`team_rules.RELEASED`).
-            max_episode_steps: joint steps until the game is lost; by stage if left out.
+            max_episode_steps: joint steps until the game is lost; None for the stage's own limit.
 
         Raises:
-            ValueError: an argument out of range, or texts that do not tell all that the split's games need.
+            ValueError: an argument out of range, or texts without a sentence that the split's games need.
         """
         _check(stage, num_agents, split, frames, max_sentences_per_cell, max_episode_steps)
         if num_agents == 1 and released:
             raise ValueError("released names behaviours of the two-agent version: leave it out for one agent")
-        self._released = behaviours(released, stage)
-        self._stage, self._permuted_roles, self._shows_roles = stage, permuted_roles, shows_roles
-        wanders = "random_walk" in self._released
-        is_team = num_agents > 1
-        self._rules = TeamRules(stage, self._released) if is_team else SingleRules(stage)
-        self._walk = Walk(TEAM_PACE if is_team else SINGLE_PACE)
-        self._movements = team_variants(stage, split, wanders) if is_team else single_variants(stage, split)
-        self._entity_starts, self._avatar_starts = starts(stage, num_agents)
-        self._role_of = np.array(TEAM_ENTITIES if is_team else SINGLE_ENTITIES[stage - 1])
-        self._first_decoy = len(self._role_of) if is_team else len(ROLES)
-        self._usual_movement = UNKNOWN if wanders else IMMOVABLE
-        self._begins_with_message = stage == 1 or (is_team and (stage == 2 or "message_at_start" in self._released))
+        self._released, self._permuted_roles = behaviours(released, stage), permuted_roles
+        self._stage = stage_of(stage, num_agents, split, self._released)
+        self._needs_movements = stage > 1 and self._stage.usual_movement == IMMOVABLE
         corpus, games = corpus_of(texts, repair_quotes, max_sentences_per_cell)
-        self._lottery = Lottery(games, split)
-        self._scribe = Scribe(corpus, games, split, stage, num_agents, wanders)
-        self._viewer = Viewer(len(self._role_of), num_agents, frames)
-        self._frames, self._id_dtype = frames, corpus.id_dtype
-        self.sentences, self.vocabulary = corpus.sentences, corpus.vocabulary
+        self._sampler = GameSampler(games, split)
+        self._writer = ManualWriter(corpus, games, split, stage, num_agents, "random_walk" in self._released)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = len(ACTIONS)
         self.max_episode_steps = max_episode_steps or STEP_LIMITS[num_agents][stage - 1]
         self.recorded_draws = ("entity_moves",) if stage > 1 else ()
-        ids = (self._scribe.length,), self._id_dtype.name, 0, len(corpus.sentences) - 1
-        self.observation_spec = self._viewer.spec | {"manual": ArraySpec(*ids, "ids of the sentences")}
-        if shows_roles:
-            told = (len(ROLES),), "uint8", 0, LAST_ENTITY
-            self.observation_spec["roles"] = ArraySpec(*told, "symbols told to be enemy, message and goal")
+        self._declare_observations(corpus, frames, shows_roles)
         super().__init__(num_worlds, first_world)
         self.tables = {"sentence_words": corpus.words}
+
+    def _declare_observations(self, corpus: Corpus, frames: int, shows_roles: bool) -> None:
+        self._observer = Observer(len(self._stage.role_of), len(self.agents), frames)
+        self._frames, self._id_dtype, self._shows_roles = frames, corpus.id_dtype, shows_roles
+        self.sentences, self.vocabulary = corpus.sentences, corpus.vocabulary
+        ids = (self._writer.length,), self._id_dtype.name, 0, len(corpus.sentences) - 1
+        self.observation_spec = self._observer.spec | {"manual": ArraySpec(*ids, "ids of the sentences")}
+        if shows_roles:
+            symbols = (len(ROLES),), "uint8", 0, LAST_ENTITY
+            self.observation_spec["roles"] = ArraySpec(*symbols, "enemy, message and goal of the manual")
 
     # ------------------------------------------------------------- one step
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         held_before = state["has_message"].copy() if "late_symbol" in self._released else None
-        outcome = self._rules.play(state, actions, lambda: self._entity_moves(recorded))
+        outcome = self._stage.rules.play(state, actions, lambda: self._entity_moves(recorded))
         late = (state["episode_length"] + 1 >= self.max_episode_steps) & ~outcome.won
         state["won"][...] = outcome.won
         reward = np.where(late, LOST, outcome.reward)
         moments = state["moments"]
         moments[:, :-1] = moments[:, 1:]
-        moments[:, -1] = self._viewer.moment(state, state["has_message"] if held_before is None else held_before)
+        moments[:, -1] = self._observer.moment(state, state["has_message"] if held_before is None else held_before)
         shared = np.repeat(reward[:, None], self.num_agents, axis=1)
         return shared, outcome.over | late, np.zeros(self.num_worlds, bool)
 
     def _entity_moves(self, recorded: Arrays) -> Array:
-        """[B, E] int64, actions of the entities; with two agents about, the nearer one counts."""
+        """[B, E] int64, actions of the entities; of two agents they react to the nearer one."""
         if "entity_moves" in recorded:
             return np.asarray(recorded["entity_moves"])
         places, prey = self.state["entity_places"], self.state["avatar_places"]
@@ -166,36 +156,36 @@ class Messenger(World):
         uniforms = self.chance.uniforms(count * self.num_agents)
         if self.num_agents > 1:
             prey = nearer_of_two(places, prey, uniforms[:, count:])
-        return self._walk.choose(self.state["entity_movements"], places, prey, uniforms[:, :count])
+        return self._stage.walk.choose(self.state["entity_movements"], places, prey, uniforms[:, :count])
 
     # ---------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
-        uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._scribe.draws, rows)
+        uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
         game, lie, movement, place, message = uniforms[:, :_EPISODE_DRAWS].T
-        told = self._lottery.draw(game)
+        told = self._sampler.draw(game)
         true = np.take_along_axis(told, _LIES[_pick(lie, len(_LIES))], 1) if self._permuted_roles else told
-        place = _pick(place, len(self._entity_starts))
+        place = _pick(place, len(self._stage.entity_starts))
         state = self.state
-        state["entity_symbols"][rows] = true[:, self._role_of] + FIRST_ENTITY
-        state["entity_movements"][rows] = self._movements[_pick(movement, len(self._movements))]
-        state["entity_places"][rows] = self._entity_starts[place]
-        state["avatar_places"][rows] = self._avatar_starts[place]
-        state["has_message"][rows] = (message < MESSAGE_AT_START * self._begins_with_message)[:, None]
+        state["entity_symbols"][rows] = true[:, self._stage.role_of] + FIRST_ENTITY
+        state["entity_movements"][rows] = self._stage.movements[_pick(movement, len(self._stage.movements))]
+        state["entity_places"][rows] = self._stage.entity_starts[place]
+        state["avatar_places"][rows] = self._stage.avatar_starts[place]
+        state["has_message"][rows] = (message < MESSAGE_AT_START * self._stage.begins_with_message)[:, None]
         state["told"][rows] = told + FIRST_ENTITY
         self._write(rows, uniforms[:, _EPISODE_DRAWS:])
         self._see(rows)
 
     def _write(self, rows: Array, uniforms: Array) -> None:
         told = self.state["told"][rows].astype(np.int64) - FIRST_ENTITY
-        self.state["manual"][rows] = self._scribe.write(told, self.state["entity_movements"][rows], uniforms)
+        self.state["manual"][rows] = self._writer.write(told, self.state["entity_movements"][rows], uniforms)
 
     def _see(self, rows: Array) -> None:
-        """The start as all moments."""
-        self.state["moments"][rows] = self._viewer.moment(self.state, self.state["has_message"][rows], rows)[:, None]
+        """Fill all observed steps with the present one."""
+        self.state["moments"][rows] = self._observer.moment(self.state, self.state["has_message"][rows], rows)[:, None]
 
     def _observe(self, rows: Array) -> Arrays:
-        observations = self._viewer.view(self.state["moments"][rows])
+        observations = self._observer.observe(self.state["moments"][rows])
         shown = {"manual": "manual"} | ({"roles": "told"} if self._shows_roles else {})
         for key, name in shown.items():
             observations[key] = np.repeat(self.state[name][rows][:, None], self.num_agents, axis=1)
@@ -207,31 +197,31 @@ class Messenger(World):
     # ------------------------------------------------------------------- state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
-        entities, avatars = (num_worlds, len(self._role_of)), (num_worlds, self.num_agents)
+        entities, avatars = (num_worlds, len(self._stage.role_of)), (num_worlds, self.num_agents)
         return super()._blank_state(num_worlds) | {
             "entity_places": np.zeros((*entities, 2), np.int64),
             "entity_symbols": np.zeros(entities, np.uint8),
-            "entity_movements": np.full(entities, self._usual_movement, np.uint8),
+            "entity_movements": np.full(entities, self._stage.usual_movement, np.uint8),
             "entity_here": np.ones(entities, bool),
             "avatar_places": np.zeros((*avatars, 2), np.int64),
             "avatar_alive": np.ones(avatars, bool),
             "has_message": np.zeros(avatars, bool),
             "reached": np.zeros((*avatars, 2), bool),
             "told": np.zeros((num_worlds, len(ROLES)), np.uint8),
-            "manual": np.zeros((num_worlds, self._scribe.length), self._id_dtype),
+            "manual": np.zeros((num_worlds, self._writer.length), self._id_dtype),
             "moments": np.zeros((num_worlds, self._frames, sum(part[1] for part in (entities, avatars))), np.uint16),
             "won": np.zeros(num_worlds, bool),
         }
 
     def _needed_state(self) -> set[str]:
-        moves = {"entity_movements"} if self._stage > 1 and self._usual_movement == IMMOVABLE else set()
+        moves = {"entity_movements"} if self._needs_movements else set()
         return {"entity_places", "entity_symbols", "avatar_places"} | moves
 
     def _check_state(self, state: Arrays) -> None:
-        """Numbers that point nowhere are refused.
+        """Refuse numbers out of range.
 
         Raises:
-            ValueError: a place, symbol, movement or id out of range, or an avatar between cells.
+            ValueError: a position, symbol, movement or id out of range, or an avatar between cells.
         """
         first, last = FIRST_ENTITY, LAST_ENTITY
         bounds = {
@@ -255,7 +245,7 @@ class Messenger(World):
         """See `World.restore`.
 
         Raises:
-            ValueError: also a game of which no manual can be written.
+            ValueError: as there, or there is no sentence for the game's manual.
         """
         before = self.chance, self.state, self._is_running
         try:
@@ -266,32 +256,32 @@ class Messenger(World):
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "told" not in given:
-            first_with_role = [int(np.argmax(self._role_of == role)) for role in range(len(ROLES))]
+            first_with_role = [int(np.argmax(self._stage.role_of == role)) for role in range(len(ROLES))]
             self.state["told"] = self.state["entity_symbols"][:, first_with_role].copy()
         if "manual" not in given:
-            self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._scribe.draws, rows)[:, _EPISODE_DRAWS:])
+            self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:
             self._see(rows)
 
-    # ----------------------------------------------------------------- pictures
+    # ---------------------------------------------------------------- rendering
 
     def render(self, index: int = 0) -> Array:
-        """Picture of world `index` with its manual, [H, W, 3] uint8."""
-        from rl_envs.messenger import render  # Pillow is needed for pictures alone
+        """Image of world `index` with its manual, [H, W, 3] uint8."""
+        from rl_envs.messenger import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
 
     def scene(self, index: int = 0) -> Scene:
-        """What the picture of world `index` shows; with `attention` added it shows that, too."""
+        """The content of the image of world `index`; callers may add `attention`."""
         from rl_envs.messenger import render
 
         state = {name: value[index] for name, value in self.state.items()}
-        roles = np.where(np.arange(len(self._role_of)) < self._first_decoy, self._role_of, ENEMY)
+        roles = np.where(np.arange(len(self._stage.role_of)) < self._stage.first_decoy, self._stage.role_of, ENEMY)
         return render.scene_of(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
 
     def _check_recorded(self, recorded: Arrays) -> None:
         super()._check_recorded(recorded)
-        shape = (self.num_worlds, len(self._role_of))
+        shape = (self.num_worlds, len(self._stage.role_of))
         for name, draws in recorded.items():
             draws = np.asarray(draws)
             if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < 0 or draws.max() > STAY:

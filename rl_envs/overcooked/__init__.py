@@ -1,1 +1,1 @@
-"""Overcooked: two cooks, onion soup, five classic kitchens."""
+"""Overcooked: two chefs, onion soup, five classic kitchens."""

@@ -1,17 +1,17 @@
-"""Goals that can be checked: what a chef did in a step, or what is the case, for B kitchens at once.
+"""Goals that can be checked: a chef's deed in a step, or a condition of the kitchen, for B kitchens at once.
 
-A goal compares the states before and after one env step, so it knows who did it: whoever holds something else than
-before got it from, or left it at, the place that it faced. From these a planner's sub-goals are made, such as "put an
+A goal compares the states before and after one env step, so it can be attributed to a chef: a chef whose hand changed
+took the thing from, or put it to, the place that it faced. A planner's sub-goals consist of these, such as "put an
 onion into pot 0", "hold a dish", "serve a soup". This file must not know any planner or reward.
 
-| deed | is reached by chef n when |
+| deed | chef n has reached it when |
 |---|---|
-| `take` | it came to hold the thing in this step, at the place that it faced (a soup into its dish, too) |
-| `put` | it held the thing and left it in this step at the place that it faced (a soup at the hatch is served) |
+| `take` | it took the thing in this step from the place that it faced (also a soup into its dish) |
+| `put` | it put the thing in this step to the place that it faced (a soup at the hatch is served) |
 | `hold` | it holds the thing; `nothing` for empty hands |
-| `face` | it stands before the place and looks at it |
-| `contain` | anybody: counters and pots of the place together have at least `count` of the thing (a pot has onions) |
-| `cook`, `ready` | anybody: some pot of the place cooks, or its soup is done |
+| `face` | it faces the place |
+| `contain` | for both chefs: counters and pots of the place have at least `count` of the thing (a pot has onions) |
+| `cook`, `ready` | for both chefs: a pot of the place cooks, or its soup is done |
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from rl_envs.overcooked.words import FULL, NOTHING, ONION, POT, POT_ONIONS, READ
 
 Deed: TypeAlias = Literal["take", "put", "hold", "face", "contain", "cook", "ready"]
 FACT_KEYS = ("agent_cells", "headings", "held", "contents")
-"""What a test reads of a state."""
+"""State arrays that a goal's test uses."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Something to reach.
+    """A goal of one chef.
 
     Attributes:
         deed: a row of the table above.
@@ -48,7 +48,7 @@ class Goal:
     count: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse words that nothing is called.
+        """Refuse unknown words.
 
         Raises:
             ValueError: an unknown deed or thing, or a count below 1.
@@ -61,24 +61,24 @@ class Goal:
 
 
 def facts_of(state: Arrays) -> Arrays:
-    """A copy of what tests read of a state, for use as `previous` after the next step has changed the state."""
+    """A copy of the state arrays that tests use, as `previous` of the next step."""
     return {name: state[name].copy() for name in FACT_KEYS}
 
 
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
-    """Whether each chef has reached the goal in the step between two states.
+    """Whether each chef reached the goal in the step between two states.
 
     Args:
         kitchen: the layout.
-        goal: what is to be reached.
-        previous: state before an env step, `[B, ...]` (`facts_of`).
-        current: state after it.
+        goal: the goal.
+        previous: state before the env step, `[B, ...]` (`facts_of`).
+        current: state after the env step, `[B, ...]`.
 
     Returns:
         [B, 2] bool.
 
     Raises:
-        ValueError: the kitchen has no such place.
+        ValueError: the kitchen does not have the goal's place.
     """
     cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
     return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))
@@ -86,7 +86,7 @@ def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> 
 
 @dataclass(frozen=True)
 class _Moment:
-    """What a test looks at; `cells` [H * W] bool are those of the goal's place."""
+    """Arguments of a test; `cells` [H * W] bool are the cells of the goal's place."""
 
     kitchen: Kitchen
     goal: Goal
@@ -99,11 +99,11 @@ class _Moment:
         return THINGS.index(self.goal.thing)
 
     def faces_place(self, state: Arrays) -> Array:
-        """[B, 2] bool."""
+        """Whether each chef faces the goal's place, [B, 2] bool."""
         return np.asarray(self.cells[self.kitchen.front[state["agent_cells"] * STAY + state["headings"]]])
 
     def amount(self, of_cells: Array) -> Array:
-        """[B, H * W] int or bool -> [B, 2] int64, the sum over the place, for either chef."""
+        """Sum over the goal's place, equal for both chefs: [B, H * W] int or bool -> [B, 2] int64."""
         total = (of_cells * self.cells).sum(1)
         return np.repeat(total[:, None], len(self.kitchen.starts), axis=1)
 

@@ -1,6 +1,6 @@
-"""A layout as tables: contents of cells, where each action leads, what one faces, who reaches what.
+"""A layout as tables: contents of cells, targets of actions, faced cells, distances and reach.
 
-Cells are numbered row * W + column. This file must not know what an interaction does.
+The number of a cell is row * W + column. This file must not know the effect of an interaction.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from functools import cached_property
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.overcooked.layouts import STARTS, drawing_of
+from rl_envs.overcooked.layouts import STARTS, rows_of
 from rl_envs.overcooked.words import DISH_STORE, FLOOR, HATCH, NOTHING, ONION_STORE, POT, STAY, STEPS
 
 _CONTENTS = {"X": NOTHING, "O": ONION_STORE, "D": DISH_STORE, "S": HATCH, "P": POT}
 PLACES = ("pot", "counter", "shared counter", "middle counter", "onion store", "dish store", "hatch")
-"""Kinds of cells that chefs act on; a single pot is `pot 0`, `pot 1`, in reading order."""
+"""Kinds of cells that chefs use; single pots are `pot 0`, `pot 1`, in reading order."""
 
 
 class Kitchen:
     """One layout.
 
     Attributes:
-        name: of the layout, or `kitchen` for a drawing of one's own.
-        rows: the drawing.
+        name: name of the layout, or `kitchen` for custom rows.
+        rows: rows of the layout.
         height, width: H and W.
-        contents: [H * W] uint8, of every cell at the start.
-        is_floor: [H * W] bool.
+        contents: [H * W] uint8, contents of every cell at the start.
+        is_floor: [H * W] bool, whether each cell is floor.
         pots: [P] int64, cells of the pots.
-        starts: [2] int64, cells where the chefs begin.
-        next_cell: [H * W * 6] int64, by cell * 6 + action: where it leads if nobody is in the way.
-        front: [H * W * 4] int64, by cell * 4 + heading: the cell that is faced; itself at the edge.
+        starts: [2] int64, first cells of the chefs.
+        next_cell: [H * W * 6] int64, by cell * 6 + action: target of the action without the other chef.
+        front: [H * W * 4] int64, by cell * 4 + heading: the faced cell; at the edge the cell itself.
     """
 
     def __init__(self, layout: str | Sequence[str]) -> None:
-        """Make the tables of a named layout or a drawing.
+        """Compute the tables of a named layout or of given rows.
 
         Raises:
-            ValueError: an unknown name, or a drawing that is no kitchen for two.
+            ValueError: an unknown name, or rows that are not a kitchen for two.
         """
-        self.rows = drawing_of(layout)
+        self.rows = rows_of(layout)
         self.name = layout if isinstance(layout, str) else "kitchen"
         self.height, self.width = len(self.rows), len(self.rows[0])
         signs = "".join(self.rows)
@@ -64,11 +64,11 @@ class Kitchen:
         inside = 0 <= row < self.height and 0 <= column < self.width
         return row * self.width + column if inside else cell
 
-    # ------------------------------------------------------------------- who reaches what
+    # ------------------------------------------------------------------- distances and reach
 
     @cached_property
     def neighbours(self) -> Array:
-        """[H * W, H * W] bool, cells beside a floor cell, in its row."""
+        """[H * W, H * W] bool, row c has the cells next to the floor cell c."""
         beside = np.zeros((self.size, self.size), bool)
         here = np.repeat(np.arange(self.size), STAY)
         beside[here, self.front] = self.is_floor[here]
@@ -76,9 +76,9 @@ class Kitchen:
 
     @cached_property
     def distances(self) -> Array:
-        """[H * W, H * W] int64, steps from each floor cell to each cell; H * W where there is no way.
+        """[H * W, H * W] int64, steps from each floor cell to each cell; H * W without a path.
 
-        The way to a place that is no floor ends with the step towards it.
+        The path to a cell that is not floor ends with the step towards it.
         """
         found = np.full((self.size, self.size), self.size)
         for start in np.flatnonzero(self.is_floor):
@@ -98,7 +98,7 @@ class Kitchen:
 
     @cached_property
     def reach(self) -> Array:
-        """[2, H * W] bool, cells that each chef can walk to, or face from where it can walk to."""
+        """[2, H * W] bool, cells that each chef can enter, or face from a cell that it can enter."""
         return self.distances[self.starts] < self.size
 
     def cells_of(self, place: str) -> Array:
@@ -113,7 +113,7 @@ class Kitchen:
 
     @cached_property
     def _cells(self) -> dict[str, Array]:
-        """A shared counter is one that both chefs can use, a middle counter one that can be used from several cells."""
+        """Both chefs can use a shared counter; a middle counter can be used from several cells."""
         counters = self.contents == NOTHING
         kinds = (POT, NOTHING, NOTHING, NOTHING, ONION_STORE, DISH_STORE, HATCH)
         found = {name: self.contents == kind for name, kind in zip(PLACES, kinds, strict=True)}

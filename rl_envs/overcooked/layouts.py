@@ -1,7 +1,7 @@
-"""The five classic kitchens as drawings (SAMA, experiments; the levels are those of Carroll et al., 2019).
+"""The five classic kitchens as rows of text (SAMA, experiments; the levels are those of Carroll et al., 2019).
 
-`X` counter, `O` onion store, `P` pot, `D` dish store, `S` serving hatch, blank floor, `1`, `2` where chefs begin.
-`counter_circuit_o_1order` is the level that papers call "counter circuit".
+`X` counter, `O` onion store, `P` pot, `D` dish store, `S` serving hatch, blank floor, `1`, `2` first cells of the
+chefs. `counter_circuit_o_1order` is the level that papers call "counter circuit".
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ FLOOR_SIGNS, STARTS, PLACES = " 12", "12", "XOPDS"
 _LARGEST_SIDE = 32
 
 
-def drawing_of(layout: str | Sequence[str]) -> tuple[str, ...]:
-    """Rows of a named layout, or of a drawing that is one.
+def rows_of(layout: str | Sequence[str]) -> tuple[str, ...]:
+    """Rows of a named layout, or given rows after a check.
 
     Raises:
-        ValueError: an unknown name, or a drawing that is no kitchen for two.
+        ValueError: an unknown name, or rows that are not a kitchen for two.
     """
     if isinstance(layout, str):
         if layout not in LAYOUTS:

@@ -1,7 +1,7 @@
-"""What chefs see: the lossless planes of Overcooked, and the same kitchen as a grid of symbols for policies that read.
+"""The lossless observation of Overcooked: 26 planes for each chef.
 
-Most of a picture never changes. So a kitchen's still planes are copied, and the few cells with a chef, a thing or a pot
-are written into them, each by one look-up of where and what. This file must not know any rule.
+Most of the planes never change. So a kitchen's constant planes are copied, and the few cells with a chef, a thing or a
+pot are written into them, by one look-up of positions and values each. This file must not know any rule.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ PLANES = (
     "tomatoes",
     "few steps left",
 )
-"""The planes about tomatoes are empty: these kitchens have none."""
+"""Names of the planes; those of tomatoes are empty, because these kitchens have none."""
 FEW_STEPS = 40
 _OWN_FACING, _RAW, _IN_SOUP, _TIME_LEFT, _DONE, _DISHES, _ONIONS, _HURRY = 2, 16, 18, 20, 21, 22, 23, 25
 _STILL_PLANES = {POT: 10, NOTHING: 11, ONION_STORE: 12, DISH_STORE: 14, HATCH: 15}
 _AGENTS = 2
 
 Mark: TypeAlias = tuple[int, int]
-"""A plane, and what is written into it."""
+"""A plane and the value that is written into it."""
 _THING_MARKS: dict[int, tuple[Mark, Mark]] = {
     NOTHING: ((_IN_SOUP, 0), (_IN_SOUP, 0)),
     ONION: ((_ONIONS, 1), (_ONIONS, 1)),
     DISH: ((_DISHES, 1), (_DISHES, 1)),
     SOUP: ((_IN_SOUP, POT_ONIONS), (_DONE, 1)),
 }
-"""Of what lies or is carried; a second mark that says nothing repeats the first, so that all have two."""
+"""Marks of things that lie or are held; a thing with one mark repeats it, so that all have two."""
 
 
 def _pot_marks(contents: int) -> tuple[Mark, Mark]:
@@ -79,17 +79,17 @@ def _pot_marks(contents: int) -> tuple[Mark, Mark]:
 
 
 def _chef_marks(is_other: bool, heading: int, held: int) -> tuple[Mark, ...]:
-    """Of a chef as oneself or the other sees it."""
+    """Marks of a chef in its own planes or in the other's."""
     facing = _OWN_FACING + len(HEADINGS) * is_other + heading
     return (int(is_other), 1), (facing, 1), *_THING_MARKS[held]
 
 
 class Stamps(NamedTuple):
-    """What is written into both viewers' planes for each state of something, counted from a cell of the first plane.
+    """Values to write into the planes of both chefs for each state of an object, relative to a cell of the first plane.
 
     Attributes:
-        places: [S, K] int64, bytes from the cell's first byte in a world.
-        values: [S, K] uint8.
+        places: [S, K] int64, offsets in bytes.
+        values: [S, K] uint8, values to write.
     """
 
     places: Array
@@ -97,17 +97,17 @@ class Stamps(NamedTuple):
 
     @classmethod
     def of(cls, states: Sequence[Sequence[Sequence[Mark]]], cells: int) -> Stamps:
-        """From state -> viewer -> marks; a plane has so many cells."""
-        marks = np.array([[mark for marks in views for mark in marks] for views in states])
+        """Stamps from marks by state and viewer; `cells` is the number of cells of a plane."""
+        marks = np.array([[mark for marks in viewers for mark in marks] for viewers in states])
         viewer = np.repeat(np.arange(_AGENTS), marks.shape[1] // _AGENTS)
         return cls((viewer * len(PLANES) + marks[..., 0]) * cells, marks[..., 1].astype(np.uint8))
 
 
 class Lossless:
-    """The planes of B kitchens for both chefs."""
+    """Computes the lossless observation of B kitchens for both chefs."""
 
     def __init__(self, kitchen: Kitchen, num_worlds: int, max_episode_steps: int) -> None:
-        """Draw what never changes, and make the stamps of what does."""
+        """Compute the constant planes, and the stamps of everything else."""
         self._shape = (_AGENTS, len(PLANES), kitchen.height, kitchen.width)
         self.spec = ArraySpec(self._shape[1:], "uint8", 0, COOK_STEPS, "what there is in each cell, own planes first")
         self._hurry_from = max_episode_steps - FEW_STEPS
@@ -130,11 +130,11 @@ class Lossless:
         self._chef_stamps = Stamps.of(chefs, kitchen.size)
         self._first_chef_state = np.arange(_AGENTS) * len(HEADINGS) * len(THINGS)
 
-    def view(self, state: Arrays) -> Array:
-        """[K, 2, 26, H, W] uint8.
+    def observe(self, state: Arrays) -> Array:
+        """Lossless observations of both chefs, [K, 2, 26, H, W] uint8.
 
         Args:
-            state: of K worlds, K at most B.
+            state: state of K worlds, K at most B.
         """
         contents = state["contents"]
         worlds = len(contents)
@@ -153,7 +153,7 @@ class Lossless:
 
 
 def _stamp(planes: Array, stamps: Stamps, states: Array, cells: Array) -> None:
-    """Write the stamps of these states at these cells (bytes of the whole array)."""
+    """Write the stamps of these states at these cells (byte offsets in the whole array)."""
     places = stamps.places.take(states, 0)
     places += cells[..., None]
     planes.reshape(-1)[places] = stamps.values.take(states, 0)

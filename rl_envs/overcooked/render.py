@@ -1,7 +1,7 @@
-"""Pictures of a kitchen: counters, stores, pots with their onions and clock, chefs with what they carry.
+"""Rendering of a kitchen: counters, stores, pots with onions and cooking time, chefs with the things that they hold.
 
-Everything is drawn twice as large as wanted and then reduced, so that edges are smooth; text is written afterwards.
-This file must not know about rules, rewards or how an episode came to this state.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
+not know about rules, rewards or the history of an episode.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw
 
-from rl_envs.core.render import INK, Colour, caption_strip
+from rl_envs.core.render import FOREGROUND, Colour, caption_strip
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
@@ -48,12 +48,12 @@ _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 
 
 def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int = 56) -> Array:
-    """Picture of one moment.
+    """Image of one state.
 
     Args:
         kitchen: the layout.
-        state: of one world, name -> [...].
-        caption: what the strip below says; step and soups served by default.
+        state: state of one world, name -> [...].
+        caption: text below the image; by default the step and the served soups.
         cell_pixels: side of a cell.
 
     Returns:
@@ -70,7 +70,7 @@ def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int
 
 
 class _Canvas:
-    """A kitchen's picture in the making."""
+    """An image of a kitchen under construction."""
 
     def __init__(self, kitchen: Kitchen, cell_pixels: int) -> None:
         self._kitchen, self._pixels = kitchen, cell_pixels
@@ -80,7 +80,7 @@ class _Canvas:
         self._pen = ImageDraw.Draw(self._image)
 
     def draw_cell(self, cell: int, contents: int) -> None:
-        """What is built there, and what is on or in it."""
+        """Draw the fixture of a cell and its contents."""
         centre = self._centre(cell)
         if contents == FLOOR:
             self._square(centre, 0.5, FLOOR_COLOUR, (233, 226, 213))
@@ -89,14 +89,14 @@ class _Canvas:
         if contents >= POT:
             self._draw_pot(centre, contents)
         elif contents in _STORES:
-            self._square(centre, 0.36, STEEL, INK)
+            self._square(centre, 0.36, STEEL, FOREGROUND)
             for shift in (-0.16, 0.16):
                 self._draw_thing((centre[0] + shift * self._side, centre[1]), _STORES[contents], 0.15)
         elif contents != HATCH:
             self._draw_thing(centre, contents, 0.26)
 
     def draw_chef(self, cell: int, heading: int, held: int, colour: Colour) -> None:
-        """A disc with a nose where it looks, and what it carries before it."""
+        """Draw a chef as a disc with a nose in its heading and the held thing before it."""
         x, y = self._centre(cell)
         down, right = (part * self._side for part in STEPS[heading])
         self._disc((x + 0.26 * right, y + 0.26 * down), 0.14, colour)
@@ -129,7 +129,7 @@ class _Canvas:
             self._disc(centre, 0.68 * radius, SOUP_COLOUR)
 
     def _disc(self, centre: Point, radius: float, colour: Colour) -> None:
-        self._pen.ellipse(self._box(centre, radius), fill=colour, outline=INK, width=2)
+        self._pen.ellipse(self._box(centre, radius), fill=colour, outline=FOREGROUND, width=2)
 
     def _square(self, centre: Point, half: float, colour: Colour, edge: Colour) -> None:
         self._pen.rectangle(self._box(centre, half), fill=colour, outline=edge, width=2)

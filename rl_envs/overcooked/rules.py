@@ -1,7 +1,7 @@
-"""What chefs do to kitchens: interactions, moves, cooking (the older rule: a pot with three onions starts by itself).
+"""The rules of a step: interactions, moves, cooking (older rules: a pot with three onions starts by itself).
 
-Within a step first everybody interacts, chef 0 before chef 1; then all move at once; then pots cook. Works on B
-kitchens at once and in place. This file must not know about observations, episodes or how rewards are weighed.
+First the chefs interact, chef 0 before chef 1; then both move at once; then pots cook. The rules change B kitchens at
+once and in place. This file must not know about observations, episodes or the weights of rewards.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from rl_envs.overcooked.words import (
 )
 
 SHAPED_POINTS = np.array([0, 3, 3, 5, 0], np.uint8)
-"""Of each deed: an onion into a pot, a useful dish from the store, a soup from a pot."""
+"""Shaped points of each deed: an onion into a pot 3, a useful dish from the store 3, a soup from a pot 5."""
 _AGENTS = 2
 
 
 class Outcome(NamedTuple):
-    """What one step brought.
+    """The result of one step.
 
     Attributes:
-        served: [B] int64, soups through the hatch.
+        served: [B] int64, number of served soups.
         shaped: [B, 2] uint8, each chef's shaped points.
     """
 
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
 
 def _interaction_tables() -> tuple[Array, Array, Array]:
-    """Hands, contents and deed after an interaction, each by (hands, contents)."""
+    """Hands, contents and deed after an interaction, each indexed by (hands, contents) before it."""
     shape = (len(THINGS), NUM_CONTENTS)
     hands = np.broadcast_to(np.arange(len(THINGS))[:, None], shape).copy()
     contents = np.broadcast_to(np.arange(NUM_CONTENTS, dtype=np.uint8), shape).copy()
@@ -75,7 +75,7 @@ def _interaction_tables() -> tuple[Array, Array, Array]:
 
 
 def _with_idle_rows(table: Array, idle: Array) -> Array:
-    """A table by (interacts, hands, contents), flat: whoever does not interact changes nothing."""
+    """The table indexed by (interacts, hands, contents), flat; without an interaction nothing changes."""
     return np.stack([np.broadcast_to(idle, table.shape), table]).ravel()
 
 
@@ -88,16 +88,16 @@ _COOKED[FULL:READY] += 1
 
 
 class Rules:
-    """The rules in one kitchen, for B copies of it."""
+    """The rules of one kitchen, for B copies of it."""
 
     def __init__(self, kitchen: Kitchen, num_worlds: int) -> None:
-        """Number the cells of all kitchens together: [B, 1] of the first ones, [B, P] of the pots."""
+        """Number the cells of all copies together: first cells [B, 1] and pots [B, P]."""
         self._kitchen = kitchen
         self._first_cells = np.arange(num_worlds)[:, None] * kitchen.size
         self._pots = self._first_cells + kitchen.pots
 
     def play(self, state: Arrays, actions: Array) -> Outcome:
-        """One step of all kitchens.
+        """Apply one step to all kitchens.
 
         Args:
             state: `agent_cells`, `headings`, `held` [B, 2] int64 and `contents` [B, H * W] uint8; changed in place.
@@ -130,7 +130,7 @@ class Rules:
         return Outcome(served, shaped)
 
     def _move(self, state: Arrays, actions: Array) -> None:
-        """Two chefs who want the same cell, or each other's, both stay; a blocked chef still turns."""
+        """Move the chefs. If both want the same cell, or each other's, both stay; a blocked chef still turns."""
         cells = state["agent_cells"]
         wanted = self._kitchen.next_cell.take(cells * len(ACTIONS) + actions)
         first, second = wanted[:, 0], wanted[:, 1]
@@ -141,11 +141,11 @@ class Rules:
 
 
 def _is_useful(state: Arrays, rows: Array, pots_before: Array, other: int) -> Array:
-    """[K] bool, whether a dish just taken from the store is needed.
+    """Whether a dish that was just taken from the store is useful, [K] bool.
 
-    It is if no dish lies about and fewer dishes are in hands than pots had onions. Pots count as they were before
-    anybody interacted in this step, dishes as they are now.
+    It is useful if no dish lies on a counter and the hands hold fewer dishes than there are pots with onions. Pots
+    count as they were before the interactions of this step, dishes as they are now.
     """
-    lies_about = (state["contents"][rows] == DISH).any(1)
+    one_lies = (state["contents"][rows] == DISH).any(1)
     in_hands = state["held"][rows, other] == DISH
-    return ~lies_about & (in_hands < (pots_before > POT).sum(1))
+    return ~one_lies & (in_hands < (pots_before > POT).sum(1))

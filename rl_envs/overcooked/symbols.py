@@ -1,7 +1,7 @@
-"""The kitchen as a grid of symbols with names, for policies that learn from a text what each symbol is (SAMA).
+"""The kitchen as a grid of named symbols, for policies that get the meaning of each symbol from a text (SAMA).
 
-Three layers: what is built in a cell, what is on or in it, and which chef is there with what in hand. This file must
-not know any rule.
+Three layers: the fixture of a cell, the thing on or in it, and the chef there with the thing in its hand. This file
+must not know any rule.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SYMBOLS = (
     "soup that is done",
     *(f"{chef} with {thing}" for chef in ("oneself", "the other chef") for thing in THINGS),
 )
-"""Symbol 0 is an empty place in any layer; the floor has no symbol of its own."""
+"""Symbol 0 is an empty cell in any layer; the floor has no symbol."""
 LAYERS = 3
 _PLACES = {NOTHING: "counter", ONION_STORE: "onion store", DISH_STORE: "dish store", HATCH: "hatch", POT: "pot"}
 _LOADS = {ONION: "onion", DISH: "dish", SOUP: "soup", POT + 1: "one onion in a pot", POT + 2: "two onions in a pot"}
@@ -51,21 +51,21 @@ _AGENTS = 2
 
 
 class SymbolGrid:
-    """Symbols of B kitchens for both chefs."""
+    """Computes the symbol observation of B kitchens for both chefs."""
 
     def __init__(self, kitchen: Kitchen) -> None:
-        """Look up what never changes."""
+        """Look up the symbols of fixtures."""
         shape = (LAYERS, kitchen.height, kitchen.width)
         self.spec = ArraySpec(shape, "uint8", 0, len(SYMBOLS) - 1, "place, load and chef in each cell, as symbols")
         self._places = _table(_PLACES)[kitchen.contents]
         self._loads = _table(_LOADS)
 
-    def view(self, state: Arrays, chef_cells: Array) -> Array:
-        """[K, 2, 3, H, W] uint8.
+    def observe(self, state: Arrays, chef_cells: Array) -> Array:
+        """Symbol observations of both chefs, [K, 2, 3, H, W] uint8.
 
         Args:
-            state: of K worlds.
-            chef_cells: [K, 2] int, where the chefs show; two in one cell show as the one with the higher number.
+            state: state of K worlds.
+            chef_cells: [K, 2] int, cells in which the chefs appear; of two in one cell chef 1 is shown.
         """
         worlds, cells = state["contents"].shape
         grid = np.zeros((worlds, _AGENTS, LAYERS, cells), np.uint8)
@@ -80,7 +80,7 @@ class SymbolGrid:
 
 
 def _table(names: dict[int, str]) -> Array:
-    """[contents] uint8 symbols."""
+    """Symbol of each contents, [NUM_CONTENTS] uint8."""
     symbols = np.zeros(NUM_CONTENTS, np.uint8)
     for contents, name in names.items():
         symbols[contents] = SYMBOLS.index(name)

@@ -1,8 +1,8 @@
-"""A state as text that a planner can read, and back: what is written is all that the future depends on.
+"""States as text that a planner can read, and back; the text holds everything that the future depends on.
 
-One line of a state says one thing, in a fixed order: the step and soups served, each pot in reading order, what lies on
-counters, each chef. `read_states` is the exact inverse of `describe`. Chance, running returns and half-done relocations
-are not told. This file must not know any rule.
+The lines of a state have a fixed order: the step and served soups, each pot in reading order, the things on counters,
+each chef. `read_states` is the exact inverse of `describe`. Random numbers, running returns and unfinished relocations
+are not included. This file must not know any rule.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHEF = re.compile(rf"Chef (\d{{1,9}}) {_AT} faces (\w+) and holds (.+)\.")
 
 
 def describe(kitchen: Kitchen, state: Arrays, index: int = 0) -> str:
-    """One world's state in lines."""
+    """The state of one world as lines of text."""
     one = {name: value[index] for name, value in state.items()}
     lines = [f"Step {one['episode_length']}, soups served: {one['soups']}."]
     for number, cell in enumerate(kitchen.pots.tolist()):
@@ -45,10 +45,10 @@ def describe(kitchen: Kitchen, state: Arrays, index: int = 0) -> str:
 
 
 def read_states(kitchen: Kitchen, texts: Sequence[str]) -> Arrays:
-    """States of as many worlds as there are texts, as `Overcooked.restore` takes them.
+    """Parse one state per text, for `Overcooked.restore`: name -> [len(texts), ...].
 
     Raises:
-        ValueError: a text is not as `describe` writes it; the sentence names it and quotes the line.
+        ValueError: a text has another format than `describe` writes; the message names it and quotes the line.
     """
     states = []
     for number, text in enumerate(texts):
@@ -73,7 +73,7 @@ class UnreadableStateError(ValueError):
 
 
 class _Reader:
-    """Reads one text line by line."""
+    """Parser of one text, line by line."""
 
     def __init__(self, kitchen: Kitchen, text: str) -> None:
         self._kitchen, self._lines = kitchen, iter(text.strip().splitlines())
@@ -105,8 +105,8 @@ class _Reader:
         self._contents[cell] = _pot_from_words(found[4])
 
     def _read_counters(self) -> None:
-        told = self._next(_COUNTERS, "the counters")[1]
-        for part in () if told == "nothing" else told.split("; "):
+        things = self._next(_COUNTERS, "the counters")[1]
+        for part in () if things == "nothing" else things.split("; "):
             found = _LIES.fullmatch(part)
             if found is None:
                 raise UnreadableStateError(f"a thing at a place is wanted, not {part[:80]!r}")

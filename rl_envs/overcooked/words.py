@@ -1,7 +1,7 @@
-"""Names and numbers of everything in a kitchen: actions, things, what a cell can hold, what somebody can do there.
+"""Names and numbers of everything in a kitchen: actions, things, contents of cells, and deeds.
 
-A cell is one number, its contents: a counter with what lies on it, floor, a store, the hatch, or a pot in one of its
-24 states. So an interaction is one look-up. This file must not know any layout or rule.
+A cell is one number, its contents: a counter with the thing on it, floor, a store, the hatch, or a pot in one of its 24
+states. So an interaction is one look-up. This file must not know any layout or rule.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 ACTIONS = ("north", "south", "east", "west", "stay", "interact")
 NORTH, SOUTH, EAST, WEST, STAY, INTERACT = range(len(ACTIONS))
 HEADINGS = ACTIONS[:STAY]
-"""A chef faces where one of the first four actions leads."""
+"""A chef faces in the direction of one of the first four actions."""
 STEPS = ((-1, 0), (1, 0), (0, 1), (0, -1), (0, 0), (0, 0))
-"""(row, column) by which each action moves."""
+"""Change of (row, column) by each action."""
 
 THINGS = ("nothing", "onion", "dish", "soup")
 NOTHING, ONION, DISH, SOUP = range(len(THINGS))
-"""What hands hold, and what lies on a counter: the first four contents of a cell."""
+"""Things in hands and on counters: the first four contents of a cell."""
 
 FLOOR, ONION_STORE, DISH_STORE, HATCH, POT = range(len(THINGS), len(THINGS) + 5)
-"""Further contents. `POT + n` is a pot with n onions, `POT + 3 + t` a full one that has cooked for t steps."""
+"""Other contents. `POT + n` is a pot with n onions, `POT + 3 + t` a full pot that has cooked for t steps."""
 POT_ONIONS, COOK_STEPS = 3, 20
 FULL = POT + POT_ONIONS
 READY = FULL + COOK_STEPS
@@ -26,4 +26,4 @@ NUM_CONTENTS = READY + 1
 
 DEEDS = ("nothing", "onion into a pot", "dish from the store", "soup from a pot", "soup served")
 NO_DEED, POTTED, TOOK_DISH, TOOK_SOUP, SERVED = range(len(DEEDS))
-"""What an interaction can be, as far as rewards ask."""
+"""Kinds of interactions that rewards distinguish."""

@@ -1,21 +1,21 @@
-"""Overcooked (Carroll et al., NeurIPS 2019; SAMA's experiments): two chefs make onion soup, older rules.
+"""Overcooked (Carroll et al., NeurIPS 2019; SAMA's experiments): two chefs make onion soup, by the older rules.
 
-Three onions in a pot, 20 steps of cooking, a dish, and through the hatch: 20 for both. Chefs meet in narrow kitchens.
+The chefs put three onions into a pot, let them cook for 20 steps, take the soup with a dish and serve it at the hatch.
 
 | | |
 |---|---|
 | agents | `agent_0`, `agent_1`, interacting in this order within a step |
-| actions | 6: north, south, east, west, stay, interact; with `actions` "adjacent" or "any" H * W of them, the cell where one wants to be (`relocation.py`) |
-| observation `lossless` | [26, H, W] uint8, `observation.PLANES` |
-| observation `symbols` | [3, H, W] uint8 in place of it or beside it (`observations`): place, thing and chef in each cell as numbers of `symbols.SYMBOLS` |
-| observation `legal`, `decides` | [H * W] bool and [] bool, only with relocation: cells that can be chosen from here, and whether one chooses now |
-| rewards | 20 to both for each soup served (40 when both serve); to each chef besides, times `shaping`: 3 for an onion into a pot, 3 for a useful dish from the store, 5 for a soup from a pot |
-| episode end | truncated: `max_episode_steps` (400), never before; it merely stops, so its value is bootstrapped, unless `bootstrap_at_limit=False` reports it as terminated |
-| arguments | `layout` (a name of `layouts.LAYOUTS`, or rows), `actions`, `observations`, `shaping`, `shaping_steps` (env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps`, `max_episode_steps`, `bootstrap_at_limit` |
-| recorded draws | none: there is no chance in the game |
+| actions | 6: north, south, east, west, stay, interact; with `actions` "adjacent" or "any" H * W actions, the cell to go to (`relocation.py`) |
+| observation `lossless` | [26, H, W] uint8, the planes of `observation.PLANES`; with `observations` including `lossless` |
+| observation `symbols` | [3, H, W] uint8, place, thing and chef in each cell as numbers of `symbols.SYMBOLS`; with `observations` including `symbols` |
+| observation `legal`, `decides` | [H * W] bool and [] bool, only with relocation: cells that the chef can choose, and whether it chooses now |
+| rewards | to both chefs: 20 for each served soup; to each chef, times `shaping`: 3 for an onion into a pot, 3 for a useful dish from the store, 5 for a soup from a pot |
+| episode end | truncated: `max_episode_steps` (400) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` the limit is a termination. Nothing else ends an episode |
+| arguments | `layout` (cramped_room; a name of `layouts.LAYOUTS`, or rows), `actions` (primitive), `observations` (lossless), `shaping` (0), `shaping_steps` (None: constant; else env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps` (20), `max_episode_steps` (400), `bootstrap_at_limit` (True) |
+| recorded draws | none: the game is deterministic |
 | state for `restore` | cells as row * W + column: `agent_cells` [2], `headings` [2] (0 to 3, as the actions), `held` [2] (0 nothing, 1 onion, 2 dish, 3 soup), `contents` [H * W] (`words.py`: counters hold a thing, pots 8 + onions, or 11 + steps cooked); optional: `soups`, `shaped` [2] (points so far), `episode_length`; with relocation `targets` [2] (-1: none), `since` [2]. As text: `text.py` |
-| metrics | `soups` served, `shaped_return` (both chefs' shaped points, whatever they weigh) |
-| history | v0: first version; rules and planes replay the original engine without a mismatch |
+| metrics | `soups`, number of served soups; `shaped_return`, shaped points of both chefs, unweighted |
+| version history | v0: first version; rules and planes replay the original engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OBSERVATIONS = ("lossless", "symbols")
 
 
 class Overcooked(World):
-    """B kitchens with two chefs each; see the table above.
+    """B kitchens with two chefs each; the table above documents them.
 
     Attributes:
         kitchen: the layout and its tables.
@@ -70,17 +70,17 @@ class Overcooked(World):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            layout: a name of `layouts.LAYOUTS`, or the rows of a kitchen of one's own.
-            actions: `primitive`, the game's six; or relocation to cells `adjacent` or `any` cells (`relocation.py`).
+            layout: a name of `layouts.LAYOUTS`, or the rows of a custom kitchen.
+            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`).
             observations: `lossless`, `symbols` or both.
-            shaping: weight of shaped points in the rewards, at the start if it falls.
+            shaping: weight of shaped points in the rewards; the initial weight with `shaping_steps`.
             shaping_steps: env steps of each world, over all its episodes, in which the weight falls linearly to 0.
-            max_relocation_steps: env steps after which a chef that relocates chooses anew.
-            max_episode_steps: env steps of an episode.
+            max_relocation_steps: env steps after which a relocating chef chooses again.
+            max_episode_steps: time limit in env steps.
             bootstrap_at_limit: whether the limit is a truncation (True) or a termination.
 
         Raises:
-            ValueError: an argument out of range, or no kitchen.
+            ValueError: an argument out of range, or an invalid kitchen.
         """
         _check(actions, observations, shaping_steps, max_relocation_steps, max_episode_steps)
         self.kitchen = Kitchen(layout)
@@ -90,8 +90,8 @@ class Overcooked(World):
         self._rules = Rules(self.kitchen, num_worlds)
         self._lossless = Lossless(self.kitchen, num_worlds, max_episode_steps) if "lossless" in observations else None
         self._symbols = SymbolGrid(self.kitchen) if "symbols" in observations else None
-        views = {"lossless": self._lossless, "symbols": self._symbols}
-        self.observation_spec = {key: view.spec for key, view in views.items() if view is not None}
+        observers = {"lossless": self._lossless, "symbols": self._symbols}
+        self.observation_spec = {key: each.spec for key, each in observers.items() if each is not None}
         self._relocation: Relocation | None = None
         self.action_names: tuple[str, ...] = ACTIONS
         if actions != "primitive":
@@ -99,8 +99,11 @@ class Overcooked(World):
             self.action_names = tuple(
                 "row {}, column {}".format(*self.kitchen.place(c)) for c in range(self.kitchen.size)
             )
-            legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "cells that can be chosen from here")
-            self.observation_spec |= {"legal": legal, "decides": ArraySpec((), "bool", 0, 1, "whether one chooses now")}
+            legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "cells that the chef can choose")
+            self.observation_spec |= {
+                "legal": legal,
+                "decides": ArraySpec((), "bool", 0, 1, "whether the chef chooses now"),
+            }
         self.action_spec = len(self.action_names)
         super().__init__(num_worlds, first_world)
 
@@ -135,16 +138,16 @@ class Overcooked(World):
         return self._shaping * np.maximum(0.0, 1 - lived / self._shaping_steps)
 
     def interrupt(self, chefs: Array) -> Arrays:
-        """Let chefs that are relocating choose anew, because their goal has changed for example.
+        """Stop the relocation of chefs, so that they choose again, for example because their goal changed.
 
         Args:
-            chefs: [B, 2] bool.
+            chefs: [B, 2] bool, chefs to stop.
 
         Returns:
             the present observations, in which these chefs decide.
 
         Raises:
-            ValueError: the world's actions are no relocations.
+            ValueError: the world's actions are not relocations.
         """
         if self._relocation is None:
             raise ValueError('only relocations can be interrupted: make the world with actions="adjacent" or "any"')
@@ -154,7 +157,7 @@ class Overcooked(World):
     def _duration(self) -> Array:
         return super()._duration() if self._relocation is None else self.state["since"].copy()
 
-    # ---------------------------------------------------------- what is seen
+    # ---------------------------------------------------------- observations
 
     def _observe(self, rows: Array) -> Arrays:
         state = (
@@ -162,10 +165,10 @@ class Overcooked(World):
         )
         observations = {}
         if self._lossless is not None:
-            observations["lossless"] = self._lossless.view(state)
+            observations["lossless"] = self._lossless.observe(state)
         if self._symbols is not None:
             cells = state["agent_cells"] if self._relocation is None else self._relocation.appearance(state)
-            observations["symbols"] = self._symbols.view(state, cells)
+            observations["symbols"] = self._symbols.observe(state, cells)
         if self._relocation is not None:
             observations["legal"] = self._relocation.legal[state["agent_cells"]]
             observations["decides"] = self._relocation.decides(state)
@@ -176,8 +179,8 @@ class Overcooked(World):
         return describe(self.kitchen, self.state, index)
 
     def render(self, index: int = 0) -> Array:
-        """Picture of world `index`, [H, W, 3] uint8."""
-        from rl_envs.overcooked import render  # Pillow is needed for pictures alone
+        """Image of world `index`, [H, W, 3] uint8."""
+        from rl_envs.overcooked import render  # only rendering needs Pillow
 
         return render.draw(self.kitchen, {name: value[index] for name, value in self.state.items()})
 
@@ -207,7 +210,7 @@ class Overcooked(World):
         }
 
     def _check_state(self, state: Arrays) -> None:
-        """Numbers that point nowhere are refused.
+        """Refuse numbers out of range and impossible states.
 
         Raises:
             ValueError: a chef off the floor or in the other's cell, a number out of range, or contents that do not
@@ -228,7 +231,7 @@ class Overcooked(World):
 
 
 def _check_places(kitchen: Kitchen, state: Arrays) -> None:
-    """Refuse what cannot be in this kitchen, in states whose numbers are in range."""
+    """Refuse positions and contents that are impossible in this kitchen."""
     cells = state["agent_cells"]
     if not kitchen.is_floor[cells].all() or (cells[..., 0] == cells[..., -1]).any():
         raise ValueError("restore: agent_cells must be two different floor cells")

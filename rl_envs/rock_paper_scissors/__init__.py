@@ -1,1 +1,1 @@
-"""The reading task of rock, paper and scissors with letters: which letter beats the dragon's is in the document."""
+"""The rock-paper-scissors reading task: the document says which letter beats the dragon's letter."""

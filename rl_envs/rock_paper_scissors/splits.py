@@ -1,7 +1,7 @@
-"""Which letters beat which, in training and in evaluation: three ways to ask for more and more of a reader.
+"""Games of letters for training and evaluation, in settings that require more and more generalisation.
 
-RTFM (Zhong et al., 2020, appendix on rock-paper-scissors). A game is an ordered triple of letters in which the next
-letter beats the one before, in a circle; so each circle has three triples. This file must not know about rooms.
+RTFM (Zhong et al., 2020, appendix on rock-paper-scissors). A game is an ordered triple of letters in which each letter
+is beaten by the next one, in a circle. So each circle has three triples. This file must not know about rooms.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SPLITS = ("train", "eval")
 SETTINGS = ("permutation", "ten_letters", "new_edge", "new_edge_and_nodes")
 _FEW, _MORE, _MANY = 5, 10, 20
 _KEYS = {_FEW: 117, _MORE: 1}
-"""By number of letters: the first with which both halves of the circles show every relation, so that only their
-combination is new."""
+"""Number of letters -> key of the permutation: the first key with which both halves of the circles contain every
+relation, so that only combinations of relations are new in evaluation."""
 _WINDOWS = {"train": (0, 1, 3), "eval": (1, 2, 4)}
 
 Triple = tuple[int, int, int]
@@ -30,13 +30,13 @@ def triples(setting: str, split: str) -> Array:
     """All games of a split.
 
     Args:
-        setting: `permutation`, circles of five known letters that were not seen; `ten_letters`, which is not the
-            paper's, the same of ten, enough for small readers to generalise from; `new_edge`, known letters of twenty
-            between which no relation was seen; `new_edge_and_nodes`, five letters that were not seen.
+        setting: `permutation`: unseen circles of five known letters. `ten_letters` (not in the paper): the same with
+            ten letters, enough for small networks to generalise. `new_edge`: unseen relations between known letters of
+            twenty. `new_edge_and_nodes`: five unseen letters.
         split: `train` or `eval`.
 
     Returns:
-        [G, 3] int64, places in `LETTERS`, in canonical order.
+        [G, 3] int64, indices into `LETTERS`, in lexicographic order.
 
     Raises:
         ValueError: an unknown setting or split.
@@ -56,13 +56,13 @@ def triples(setting: str, split: str) -> Array:
 
 
 def circle(triple: Sequence[int]) -> tuple[int, ...]:
-    """The same game for all three rotations of a triple."""
+    """The rotation of a triple that starts with its smallest letter; equal for all three rotations."""
     start = list(triple).index(min(triple))
     return (*triple[start:], *triple[:start])
 
 
 def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
-    """Half of the circles of some letters, in all rotations; chosen by a keyed permutation of circles."""
+    """Half of the circles of the first letters, in all rotations, chosen by a keyed permutation of circles."""
     games = list(permutations(range(letters), 3))
     circles = sorted({circle(game) for game in games})
     order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEYS[letters])).argsort()
@@ -72,9 +72,9 @@ def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
 
 
 def _windows(split: str) -> Iterable[Triple]:
-    """Windows of five out of twenty letters, two apart: the 1st, 2nd and 4th letter train, the others' are asked for.
+    """Windows of five out of twenty letters, two apart: letters 1, 2 and 4 train, letters 2, 3 and 5 evaluate.
 
-    Evaluation keeps the windows whose letters all occur in training.
+    Evaluation keeps only windows whose letters all occur in training.
     """
     windows = [tuple(first + place for place in _WINDOWS[split]) for first in range(0, _MANY - 4, 2)]
     known = {first + place for first in range(0, _MANY - 4, 2) for place in _WINDOWS["train"]}

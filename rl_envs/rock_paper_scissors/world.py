@@ -1,22 +1,28 @@
-"""Rock-paper-scissors with letters (RTFM, Zhong et al., ICLR 2020, appendix): the small reading task beside RTFM.
+"""Rock-paper-scissors with letters (RTFM, Zhong et al., ICLR 2020, appendix): a small reading task.
 
-A document says in three sentences which letter beats which, in a circle. A dragon bears one of the letters, and three
-items lie in the room, one a letter. The agent wins by meeting the dragon with the letter that beats the dragon's.
+Three sentences of the document say which letter beats which, in a circle. A dragon has one of the letters, and each of
+three items in the room has one. The agent wins if it meets the dragon while it holds the letter that beats the dragon's.
 
 | | |
 |---|---|
 | agents | `agent_0` |
 | actions | 5: stay, up, down, left, right; a move into a wall does nothing |
-| observations | `grid`, `position`, `legal`, `inventory`, `document`, `goal` as in RTFM (`rl_envs/rtfm/world.py`); names have up to three words; with `tells_answer` also `answer_word` uint8, the place in the document of the letter that beats the dragon's, for learners' losses and never for a policy |
+| observation `grid` | [H, W, P] uint8, names in each cell, highest first (agent, dragon, items); rows of `tables["name_words"]`. P = `names_per_cell` |
+| observation `position` | [1, 2] uint8, row and column of the agent; (0, 0) if it is dead |
+| observation `legal` | [5] bool, moves that do not lead into a wall; stay always |
+| observation `inventory` | [1] uint8, name of the item that the agent holds; a row of `tables["name_words"]` |
+| observation `document` | row of the text table: [L] tokens, L = 12 |
+| observation `goal` | row of the text table: [L] tokens, L = 2 |
+| observation `answer_word` | [] uint8, only with `tells_answer`: index in the document of the letter that beats the dragon's; for auxiliary losses, never for a policy |
 | tables | `name_words` [K, 3] int16 and `name_kinds` [K] uint8, as in RTFM |
 | rewards | +1 for a win, -1 for any other end, else -0.02 |
 | episode end | terminated: the dragon or the agent is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
-| turn order | the dragon moves first, with probability 0.6 toward the agent if it sees it, else anywhere; then the agent |
-| arguments | `size`, `setting`, `split`, `max_episode_steps`, `drop`, `names_per_cell`, `sight`, `tells_answer` |
-| recorded draws | `monster_moves` [B, 1] int, 0 .. 4 or -1 for none; `monster_order` [B, 1], which says nothing |
+| turn order | the dragon moves first (with probability 0.6 toward the agent if it sees it, else at random), then the agent |
+| arguments | `size` (10), `setting` (permutation), `split` (train), `max_episode_steps` (1000), `drop` (destroy), `names_per_cell` (1), `sight` (None: the whole room), `tells_answer` (False) |
+| recorded draws | `monster_moves` [B, 1] int, 0 .. 4 or -1 for none; `monster_order` [B, 1] int, which has no effect with one monster |
 | state for `restore` | cells as row * W + column: `agent_cells` [1], `monster_cells` [1], `item_cells` [3]; `triple` [3], places in `splits.LETTERS`, each beaten by the next; `dragon`, place in the triple of its letter; optional: `held` [1] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`. Item k beats letter k of the triple |
 | metrics | `win_rate`, 1 for a win |
-| history | v0: first version; rules replay the authors' engine without a mismatch |
+| version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -27,19 +33,20 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.rock_paper_scissors.splits import LETTERS, triples
-from rl_envs.rtfm.arena import Arena
+from rl_envs.rtfm.arena import Arena, RoomTexts
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.observation import carried_names
+from rl_envs.rtfm.settings import RoomSettings, StepRules
 
 UNARMED = "unarmed"
 GOAL = "dragon ."
 _SENTENCES, _WORDS = 3, 4
-"""Of a document, and of each of its sentences, whose first word is the letter that beats the other."""
+"""Sentences of a document, and words of a sentence, whose first word is the letter that beats the other one."""
 _NEXT = np.array([1, 2, 0])
 
 
 class RockPaperScissors(Arena):
-    """B rooms with a dragon and three letters; see the table above."""
+    """B rooms with a dragon and three letters; the table above documents them."""
 
     def __init__(
         self,
@@ -61,14 +68,14 @@ class RockPaperScissors(Arena):
             num_worlds: B.
             first_world: number of the first world in the run.
             size: side of the room in cells, walls included; the paper trains in 10 and tests in 9, 10 and 11.
-            setting: what evaluation asks for: `permutation`, `new_edge` or `new_edge_and_nodes`; `ten_letters` is like
-                the first with ten letters in place of five.
+            setting: how evaluation differs from training: `permutation`, `new_edge` or `new_edge_and_nodes`;
+                `ten_letters` is like the first with ten letters instead of five.
             split: `train` or `eval`.
             max_episode_steps: steps until the game is lost.
-            drop: `destroy` loses an item when another is picked up, as in the authors' engine; `floor` swaps them.
-            names_per_cell: P, how many things that share a cell are seen.
-            sight: the agent sees only cells within this Euclidean distance; all by default.
-            tells_answer: observations have `answer_word`, which a learner's auxiliary loss may read.
+            drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
+            names_per_cell: P, number of names that are observed in one cell.
+            sight: Euclidean distance in cells up to which the agent sees; None for the whole room.
+            tells_answer: observations include `answer_word`, which an auxiliary loss may use.
 
         Raises:
             ValueError: an argument out of range.
@@ -77,18 +84,9 @@ class RockPaperScissors(Arena):
         super().__init__(
             num_worlds,
             first_world,
-            size=size,
-            num_agents=1,
-            num_targets=1,
-            num_monsters=1,
-            num_items=_SENTENCES,
-            do_monsters_move=True,
-            do_monsters_move_first=True,
-            max_episode_steps=max_episode_steps,
-            lexicon=lexicon(),
-            document_length=_WORDS * _SENTENCES,
-            goal_length=len(GOAL.split()),
-            drop=drop,
+            RoomSettings(size, num_agents=1, num_targets=1, num_monsters=1, num_items=_SENTENCES),
+            StepRules(True, True, max_episode_steps, drop),
+            RoomTexts(lexicon(), _WORDS * _SENTENCES, len(GOAL.split())),
             names_per_cell=names_per_cell,
             sight=sight,
         )
@@ -112,7 +110,7 @@ class RockPaperScissors(Arena):
         self._derive(rows, frozenset())
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        """Names and texts follow from the triple and the dragon's place in it."""
+        """Names and texts follow from the triple and the dragon's index in it."""
         triple, dragon = self.state["triple"][rows], self.state["dragon"][rows]
         self.state["monster_names"][rows, 0] = self._dragon_names[np.take_along_axis(triple, dragon[:, None], 1)[:, 0]]
         self.state["item_names"][rows] = self._item_names[triple[:, _NEXT]]
@@ -126,7 +124,7 @@ class RockPaperScissors(Arena):
     def _observe(self, rows: Array) -> Arrays:
         observations = super()._observe(rows)
         if self._tells_answer:
-            # Sentence k says what beats letter k of the triple.
+            # Sentence k names the letter that beats letter k of the triple.
             observations["answer_word"] = (_WORDS * self.state["dragon"][rows])[:, None].astype(np.uint8)
         return observations
 
@@ -146,7 +144,7 @@ class RockPaperScissors(Arena):
 
 @cache
 def lexicon() -> Lexicon:
-    """The words and names of this task, made once a process."""
+    """The words and names of this task, made once per process."""
     dragons = [_dragon(letter) for letter in LETTERS]
     worn = [_worn(letter) for letter in LETTERS]
     return Lexicon(dragons, [*LETTERS, *worn], ("beats .", GOAL), UNARMED)

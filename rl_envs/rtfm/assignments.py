@@ -1,9 +1,9 @@
-"""Which monster is in which team and which modifier beats which element: all assignments, numbered and split in two.
+"""Assignments of monsters to teams and of modifiers to elements, numbered and split into training and evaluation.
 
-RTFM, section 3: no assignment of training occurs in evaluation. With groups there are 1,680 x 2,520 = 4,233,600,
-without 6 x 24 = 144. They are never listed: an assignment is a pair of ranks, the canonical order is the lexicographic
-one of the labels, and a keyed permutation of the pairs puts its first half into training, its second into evaluation.
-It depends on numbers alone, so it is the same in every process. This file must not know about words or documents.
+RTFM, section 3: no assignment of training occurs in evaluation. There are 1,680 x 2,520 = 4,233,600 with groups and
+6 x 24 = 144 without. They are never listed. An assignment is a pair of ranks in the lexicographic order of the labels.
+A keyed permutation of the pairs puts its first half into training and its second half into evaluation. It depends only
+on numbers, so it is equal in every process. This file must not know about words or documents.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEY = 0x5EED_0F_A11
 
 
 class Partitions:
-    """All ways to share things out among groups of equal size, in lexicographic order of the labels.
+    """All partitions of things into groups of equal size, in lexicographic order of the labels.
 
     Attributes:
         labels: [R, T] int8, group of each thing.
@@ -32,7 +32,7 @@ class Partitions:
     """
 
     def __init__(self, num_things: int, num_groups: int) -> None:
-        """List them."""
+        """List the partitions."""
         share = num_things // num_groups
         self.labels = np.array(list(_labellings([share] * num_groups)), np.int8)
         self.members = np.argsort(self.labels, axis=1, kind="stable").reshape(-1, num_groups, share)
@@ -43,10 +43,10 @@ class Partitions:
         return len(self.labels)
 
     def rank(self, labels: Array) -> Array:
-        """Places of labellings [K, T] in the canonical order, [K] int64.
+        """Ranks of labellings [K, T] in lexicographic order, [K] int64.
 
         Raises:
-            ValueError: one of them does not share out equally.
+            ValueError: the groups of a labelling are not of equal size.
         """
         numbers = np.asarray(labels, np.int64) @ self._digits
         places = np.minimum(np.searchsorted(self._numbers, numbers), len(self) - 1)
@@ -59,8 +59,8 @@ class Assignments:
     """Every pair of a partition of monsters into teams and one of modifiers into elements.
 
     Attributes:
-        teams: of the monsters.
-        elements: of the modifiers.
+        teams: partitions of the monsters.
+        elements: partitions of the modifiers.
         count: number of assignments; `rank of teams * len(elements) + rank of elements` is an assignment's number.
     """
 
@@ -73,9 +73,9 @@ class Assignments:
         self._shift_elements = _round_tables(len(self.teams), len(self.elements), 1)
 
     def permuted(self, places: Array) -> Array:
-        """Assignments at these places of the keyed permutation, [K] int64.
+        """Assignments at these indices [K] of the keyed permutation, [K] int64.
 
-        A Feistel network over pairs: each half is shifted by a function of the other, so every round can be undone.
+        This is a Feistel network over pairs: each half is shifted by a function of the other, so a round is invertible.
         """
         team, element = np.divmod(places, len(self.elements))
         for shift_team, shift_element in zip(self._shift_teams, self._shift_elements, strict=True):
@@ -84,7 +84,7 @@ class Assignments:
         return team * len(self.elements) + element
 
     def places(self, assignments: Array) -> Array:
-        """Where these assignments stand in the keyed permutation, [K] int64; undoes `permuted`."""
+        """Indices of assignments [K] in the keyed permutation, [K] int64; the inverse of `permuted`."""
         team, element = np.divmod(assignments, len(self.elements))
         rounds = zip(self._shift_teams[::-1], self._shift_elements[::-1], strict=True)
         for shift_team, shift_element in rounds:
@@ -93,16 +93,16 @@ class Assignments:
         return team * len(self.elements) + element
 
     def draw(self, uniforms: Array, split: str) -> Array:
-        """Assignments of a split, one for each uniform number, [K] int64."""
+        """Assignments of a split for uniforms [K], [K] int64."""
         half = self.count // 2
         return self.permuted((uniforms * half).astype(np.int64) + half * SPLITS.index(split))
 
     def is_in(self, assignments: Array, split: str) -> Array:
-        """Whether these assignments belong to a split, [K] bool."""
+        """Whether assignments [K] belong to a split, [K] bool."""
         return (self.places(assignments) >= self.count // 2) == bool(SPLITS.index(split))
 
     def ranks(self, assignments: Array) -> tuple[Array, Array]:
-        """Ranks of the two partitions of each assignment, [K] int64 each."""
+        """Ranks of both partitions of assignments [K], two arrays [K] int64."""
         team, element = np.divmod(assignments, len(self.elements))
         return team, element
 
@@ -121,12 +121,12 @@ class Assignments:
 
 @cache
 def assignments(has_groups: bool) -> Assignments:
-    """The assignments of worlds with or without groups, made once a process."""
+    """The assignments of worlds with or without groups, made once per process."""
     return Assignments(has_groups)
 
 
 def _labellings(left: list[int]) -> Iterator[list[int]]:
-    """All sequences with so many labels of each kind, in lexicographic order."""
+    """All sequences that hold `left[k]` labels k, in lexicographic order."""
     if not any(left):
         yield []
     for label, count in enumerate(left):

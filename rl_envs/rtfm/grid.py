@@ -1,8 +1,8 @@
-"""Tables of a walled square room: where every move leads, what is legal, how a monster walks.
+"""Tables of a walled square room: the target of every move, the legal moves, and the walk of monsters.
 
-Cells are numbered row * size + column. Cell 0 is a corner of the wall where nobody can be, so it also stands for
-"nowhere". RTFM, section 3, and for the walk of the monsters the authors' engine, which lets them see five cells far.
-This file must not know who stands where.
+The number of a cell is row * size + column. Cell 0 is a corner of the wall, which no entity can enter, so it also means
+"nowhere". RTFM, section 3; for the walk of monsters the authors' engine, in which they see five cells far. This file
+must not know the positions of entities.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ STEPS = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
 SIGHT = 5
 """Euclidean distance, in cells, up to which a monster notices an agent."""
 WALKS = 300
-"""A monster's draw is one of so many equally likely numbers, a multiple of everything that its choices divide by."""
+"""Number of equally likely draws of a monster's move; a multiple of all denominators that its choices need."""
 _CHASES, _FIRST_AXIS, _WANDERS = 180, 90, 60
 MIN_SIZE, MAX_SIZE = 5, 15
 
 
 class Grid:
-    """The tables of one size.
+    """The tables of a room of one size.
 
     Attributes:
         size: side of the room in cells, walls included.
         inside: [C] int64, cells that are not wall.
         coordinates: [size^2, 2] uint8, row and column of each cell.
         is_legal: [size^2, 5] bool, moves that do not lead into a wall; only stay is legal in a wall.
-        target: [size^2, 5] int64, where a move leads; nowhere else if into a wall.
+        target: [size^2, 5] int64, cell after a move; the same cell for a move into a wall.
         distance: [size^2, size^2] int64, squared Euclidean distances.
     """
 
     def __init__(self, size: int) -> None:
-        """Tabulate.
+        """Compute the tables.
 
         Raises:
-            ValueError: a size for which cells cannot be counted in a byte, or in which nothing fits.
+            ValueError: a size below 5, or one whose cells do not fit into a byte.
         """
         if not MIN_SIZE <= size <= MAX_SIZE:
             raise ValueError(f"size counts the walls and must be {MIN_SIZE} to {MAX_SIZE} cells, got {size}")
@@ -60,13 +60,13 @@ class Grid:
         self._wander = np.stack([_spread(self.target[cell, self.is_legal[cell]]) for cell in cells])
 
     def walk(self, monsters: Array, prey: Array, draws: Array) -> Array:
-        """Where monsters mean to go: toward the prey with probability 0.6 if they see it, else any legal way.
+        """Cells that monsters intend to enter: with probability 0.6 toward a prey in sight, else any legal move.
 
-        A monster that comes closer by two moves takes either; that stays where it shares its prey's cell.
+        A monster for which two moves come closer takes either. A monster in its prey's cell stays there.
 
         Args:
-            monsters: any shape, their cells.
-            prey: same shape, cells of the agents that they would chase.
+            monsters: any shape, cells of the monsters.
+            prey: same shape, cells of the agents that they chase.
             draws: same shape, uniform in 0 .. WALKS - 1.
 
         Returns:
@@ -77,7 +77,7 @@ class Grid:
         return np.where((draws < _CHASES) & (chase > 0), chase, wander)
 
     def _chasing_targets(self, apart: Array) -> Array:
-        """[size^2, size^2, 2] int64, the next cell by monster's, prey's cell and axis; 0 if out of sight."""
+        """[size^2, size^2, 2] int64, next cell by monster's cell, prey's cell and axis; 0 if out of sight."""
         cells = np.arange(self.size**2)
         steps = -np.sign(apart) * (self.size, 1)
         either = np.where(steps == 0, steps[..., ::-1], steps)
@@ -86,10 +86,10 @@ class Grid:
 
 @cache
 def grid_of(size: int) -> Grid:
-    """The tables of a size, made once a process."""
+    """The tables of a size, made once per process."""
     return Grid(size)
 
 
 def _spread(targets: Array) -> Array:
-    """These equally likely cells as a table of `_WANDERS` entries."""
+    """A table of `_WANDERS` entries in which these cells are equally frequent."""
     return np.repeat(targets, _WANDERS // len(targets))

@@ -1,7 +1,7 @@
-"""Numbers for words and names: what an observation holds instead of strings.
+"""Ids of words and names, which observations hold instead of strings.
 
-A lexicon has a vocabulary (word -> id, 0 is padding) and a table of names, the finite texts that can stand in a cell
-or an inventory. This file must not know which names a world has.
+A lexicon has a vocabulary (word -> id, 0 is padding) and a table of names, the texts that can be in a cell or an
+inventory. This file must not know the names of any world.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rl_envs.core.spec import Array
 NOWHERE, EMPTY, WALL, YOU, AGENT, EMPTY_HANDED, FOG = range(7)
 """Names that every lexicon begins with."""
 NO_KIND, KIND_WALL, KIND_AGENT, KIND_MONSTER, KIND_ITEM = range(5)
-"""What a name is the name of."""
+"""Kinds of names."""
 
 _FIRST_KINDS = (NO_KIND, NO_KIND, KIND_WALL, KIND_AGENT, KIND_AGENT, NO_KIND, NO_KIND)
 
@@ -24,22 +24,22 @@ class Lexicon:
     """Words and names of one family of worlds; grids, documents and goals share the words.
 
     Attributes:
-        vocabulary: V words; a word's id is its place. The first is the padding.
-        names: K names, strings of words.
-        name_words: [K, W] int16, their word ids, padded with 0; name 0 has no words.
-        name_kinds: [K] uint8.
+        vocabulary: V words; the id of a word is its index. The first word is the padding.
+        names: K names; each is a string of words.
+        name_words: [K, W] int16, word ids of the names, padded with 0; name 0 has no words.
+        name_kinds: [K] uint8, kinds of the names.
     """
 
     def __init__(
         self, monsters: Iterable[str], items: Iterable[str], sentences: Iterable[str], empty_handed: str = "nothing"
     ) -> None:
-        """Number every word that these texts use, in the order in which they turn up.
+        """Number every word of these texts in the order of first use.
 
         Args:
             monsters: names of monsters.
-            items: names of items, on the floor and in hands.
-            sentences: whatever else is written in these worlds.
-            empty_handed: the inventory of somebody who holds nothing.
+            items: names of items, on the floor and in inventories.
+            sentences: all other texts of these worlds.
+            empty_handed: name of an empty inventory.
         """
         monsters, items = tuple(monsters), tuple(items)
         self.names = ("", "empty", "wall", "you", "agent", empty_handed, "fog", *monsters, *items)
@@ -52,31 +52,31 @@ class Lexicon:
         self.name_kinds = np.array(kinds, np.uint8)
 
     def encode(self, text: str) -> list[int]:
-        """Word ids of a text whose words stand apart."""
+        """Word ids of a text whose words are separated by blanks."""
         return [self._word_ids[word] for word in text.split()]
 
     def decode(self, words: Iterable[int]) -> str:
-        """The text behind word ids, without padding."""
+        """The text of word ids, without padding."""
         return " ".join(self.vocabulary[word] for word in words if word)
 
     def name_id(self, name: str) -> int:
         """Row of a name.
 
         Raises:
-            ValueError: nothing is called that.
+            ValueError: the name is unknown.
         """
         if name not in self._name_ids:
             raise ValueError(f"nothing here is called {name!r}; names look like {self.names[7]!r}, {self.names[-1]!r}")
         return self._name_ids[name]
 
     def name_ids(self, names: Sequence[str] | Array) -> Array:
-        """Rows of names in any shape, uint8."""
+        """Rows of names, same shape uint8."""
         array = np.asarray(names)
         return np.array([self.name_id(str(name)) for name in array.ravel()], np.uint8).reshape(array.shape)
 
     @staticmethod
     def padded(texts: Sequence[Sequence[int]]) -> Array:
-        """Texts as rows of one table, [D, longest] int16, padded with 0."""
+        """Texts as rows of one table, [D, L] int16, padded with 0; L is the longest text."""
         table = np.zeros((len(texts), max(map(len, texts))), np.int16)
         for row, text in zip(table, texts, strict=True):
             row[: len(text)] = text

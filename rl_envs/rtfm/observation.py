@@ -1,7 +1,7 @@
-"""What agents see of a room: the names in its cells, who stands where, what is legal, what everybody holds.
+"""Observations of a room: names in its cells, positions of agents, legal moves and inventories.
 
-RTFM, section 3: the room is a matrix of texts. Here a text is the number of a name, one byte, and the offsets of every
-cell from the agent are left to whoever wants them: they follow from `position`. This file must not know any rule.
+RTFM, section 3: the room is a matrix of texts. Here a text is the number of a name, one byte. The offset of every cell
+from the agent is not observed: a network can compute it from `position`. This file must not know any rule.
 """
 
 from __future__ import annotations
@@ -11,21 +11,28 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.rtfm.grid import NUM_MOVES, Grid
 from rl_envs.rtfm.lexicon import AGENT, EMPTY, EMPTY_HANDED, FOG, WALL, YOU
+from rl_envs.rtfm.settings import check_counts
 
 
-class Viewer:
-    """Shows rooms of one size to N agents."""
+class Observer:
+    """Computes the observations of N agents in rooms of one size."""
 
     def __init__(self, grid: Grid, num_agents: int, num_names: int, names_per_cell: int, sight: float | None) -> None:
-        """Prepare the bare room.
+        """Prepare the empty room.
 
         Args:
             grid: tables of the size.
             num_agents: N.
-            num_names: K, for the bounds.
+            num_names: K, number of names, for the bounds.
             names_per_cell: P.
-            sight: Euclidean distance beyond which cells are fog; everything is seen if None.
+            sight: Euclidean distance beyond which cells are fog; None shows the whole room.
+
+        Raises:
+            ValueError: a value out of range.
         """
+        check_counts(names_per_cell=names_per_cell)
+        if sight is not None and not sight >= 0:
+            raise ValueError(f"sight must be a distance of 0 or more, or None for all of the room, got {sight}")
         self._grid = grid
         self._names_per_cell = names_per_cell
         self._bare = np.zeros((grid.size**2, names_per_cell), np.uint8)
@@ -38,22 +45,22 @@ class Viewer:
         last, size = num_names - 1, grid.size
         self.spec = {
             "grid": ArraySpec((size, size, names_per_cell), "uint8", 0, last, "names in each cell, highest first"),
-            "position": ArraySpec((num_agents, 2), "uint8", 0, size - 2, "row and column of agents, oneself first"),
+            "position": ArraySpec((num_agents, 2), "uint8", 0, size - 2, "row and column of agents, its own first"),
             "legal": ArraySpec((NUM_MOVES,), "bool", 0, 1, "moves that do not lead into a wall"),
-            "inventory": ArraySpec((num_agents,), "uint8", 0, last, "names of what agents hold, oneself first"),
+            "inventory": ArraySpec((num_agents,), "uint8", 0, last, "names of what agents hold, its own first"),
         }
 
-    def view(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
+    def observe(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
         """Observations of all agents of K worlds.
 
         Args:
-            agents: [K, N] int64, cells; 0 for the dead.
-            things: [K, E] int64, cells of items and monsters, lowest first; 0 for those that are gone.
-            names: [K, E] uint8.
-            carried: [K, N] uint8, names of what agents hold.
+            agents: [K, N] int64, cells of agents; 0 for dead ones.
+            things: [K, E] int64, cells of items and monsters, lowest first; 0 for removed ones.
+            names: [K, E] uint8, names of items and monsters.
+            carried: [K, N] uint8, names of held items.
 
         Returns:
-            dict of `[K, N, ...]`, as `spec` says.
+            dict of `[K, N, ...]` arrays, as `spec` declares them.
         """
         return {
             "grid": self._names_in_cells(agents, things, names),
@@ -69,19 +76,19 @@ class Viewer:
         rooms[...] = self._bare
         if self._names_per_cell == 1:
             _paint(rooms, things[:, None], names[:, None])
-            views = rooms if num_agents == 1 else np.repeat(rooms, num_agents, axis=1)
-            _paint(views, agents[:, self._own_last], self._faces)
-            views[:, :, 0] = WALL
+            grids = rooms if num_agents == 1 else np.repeat(rooms, num_agents, axis=1)
+            _paint(grids, agents[:, self._own_last], self._faces)
+            grids[:, :, 0] = WALL
         else:
-            views = np.repeat(rooms, num_agents, axis=1)
-            self._stack(views, agents, things, names)
+            grids = np.repeat(rooms, num_agents, axis=1)
+            self._stack(grids, agents, things, names)
         if self._is_fog is not None:
-            views[self._is_fog[agents]] = [FOG] + [0] * (self._names_per_cell - 1)
+            grids[self._is_fog[agents]] = [FOG] + [0] * (self._names_per_cell - 1)
         size = self._grid.size
-        return views.reshape(count, num_agents, size, size, self._names_per_cell)
+        return grids.reshape(count, num_agents, size, size, self._names_per_cell)
 
-    def _stack(self, views: Array, agents: Array, things: Array, names: Array) -> None:
-        """Several names a cell: each goes into the place that counts the higher ones in the same cell."""
+    def _stack(self, grids: Array, agents: Array, things: Array, names: Array) -> None:
+        """Write several names per cell; the index of a name is the number of higher names in its cell."""
         count, num_agents = agents.shape
         cells = np.concatenate([agents[:, self._own_first], np.repeat(things[:, None, ::-1], num_agents, 1)], axis=2)
         faces = np.tile(self._faces[::-1], (count, num_agents, 1))
@@ -89,25 +96,25 @@ class Viewer:
         higher = np.tril(cells[..., :, None] == cells[..., None, :], -1).sum(-1)
         world, viewer, entity = np.nonzero((cells > 0) & (higher < self._names_per_cell))
         chosen = (world, viewer, entity)
-        views[world, viewer, cells[chosen], higher[chosen]] = all_names[chosen]
+        grids[world, viewer, cells[chosen], higher[chosen]] = all_names[chosen]
 
 
-def _paint(views: Array, cells: Array, names: Array) -> None:
-    """Write names [K, V, E] into cells [K, V, E] of views [K, V, C, 1]; later ones hide earlier ones of their cell.
+def _paint(grids: Array, cells: Array, names: Array) -> None:
+    """Write names [K, V, E] into cells [K, V, E] of grids [K, V, C, 1]; a later name replaces an earlier one.
 
-    What is nowhere lands in cell 0.
+    Entities that are nowhere write into cell 0.
     """
-    flat = views.reshape(-1)
-    first = np.arange(0, flat.size, views.shape[2]).reshape(*views.shape[:2], 1)
+    flat = grids.reshape(-1)
+    first = np.arange(0, flat.size, grids.shape[2]).reshape(*grids.shape[:2], 1)
     flat[first + cells] = names
 
 
 def carried_names(held: Array, item_names: Array) -> Array:
-    """Names of what agents hold.
+    """Names of the items that agents hold.
 
     Args:
-        held: [K, N] int64, 0 for nothing or the item's number + 1.
-        item_names: [K, I] uint8.
+        held: [K, N] int64, the item's number + 1, or 0 for nothing.
+        item_names: [K, I] uint8, names of the items.
 
     Returns:
         [K, N] uint8.

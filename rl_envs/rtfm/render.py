@@ -1,7 +1,7 @@
-"""Pictures of RTFM: the room on the left; goal, inventories and document on the right, for whoever wants to read along.
+"""Rendering of RTFM: the room on the left; goal, inventories and document on the right.
 
-Everything is drawn twice as large as wanted and then reduced, so that edges are smooth; text is written afterwards.
-This file must not know about rules, rewards or how an episode came to this state.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
+not know about rules, rewards or the history of an episode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
+from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array
 
 Cell: TypeAlias = tuple[int, int]
@@ -24,7 +24,7 @@ GRID: Colour = (226, 218, 203)
 WALL: Colour = (84, 90, 103)
 ITEM: Colour = (255, 255, 255)
 MONSTER: Colour = (196, 186, 204)
-"""A monster whose first word is no element."""
+"""Colour of a monster whose first word is no element."""
 ELEMENT_COLOURS: dict[str, Colour] = {
     "cold": (140, 190, 235),
     "fire": (238, 130, 100),
@@ -37,21 +37,21 @@ _NAME_PIXELS = 11
 _NAME_LINE_PIXELS, _NAME_MARGIN = 14, 16
 _PANEL_COLUMNS = 46
 _PANEL = Panel(width=350, least_lines=25)
-"""What the longest document needs."""
+"""The panel has room for the longest document."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment, in words and cells.
+    """One state of a world, in words and cells.
 
     Attributes:
         size: side of the room in cells, walls included.
         agents: (row, column) of each agent.
-        is_agent_alive: of each agent.
-        carried: what each agent holds, in words.
-        monsters: name and (row, column) of each monster that lives.
+        is_agent_alive: whether each agent is alive.
+        carried: name of the item that each agent holds.
+        monsters: name and (row, column) of each living monster.
         items: name and (row, column) of each item on the floor.
-        document, goal: as the agents read them.
+        document, goal: the texts.
     """
 
     size: int
@@ -65,17 +65,17 @@ class Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 84) -> Array:
-    """Picture of one moment.
+    """Image of one state.
 
     Args:
-        scene: what to show.
+        scene: the state.
         caption: one line above the text, for example the actions.
         cell_pixels: side of a cell.
 
     Returns:
         [height, width, 3] uint8; the room is size * cell_pixels wide, the text stands to its right.
     """
-    return np.asarray(beside(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
+    return np.asarray(with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
 
 
 def _room(scene: Scene, cell_pixels: int) -> Image.Image:
@@ -86,10 +86,10 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
         for column in range(1, scene.size - 1):
             pen.rectangle(_box((row, column), side, 0), fill=FLOOR, outline=GRID, width=_OVERSAMPLING)
     for _, cell in scene.items:
-        pen.rounded_rectangle(_box(cell, side, side // 24), radius=side // 12, fill=ITEM, outline=INK, width=3)
+        pen.rounded_rectangle(_box(cell, side, side // 24), radius=side // 12, fill=ITEM, outline=FOREGROUND, width=3)
     for name, cell in scene.monsters:
         fill = ELEMENT_COLOURS.get(name.split()[0], MONSTER)
-        pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=INK)
+        pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=FOREGROUND)
     for number, (cell, alive) in enumerate(zip(scene.agents, scene.is_agent_alive, strict=True)):
         _draw_agent(pen, _box(cell, side, side // 5), AGENT_COLOURS[number % len(AGENT_COLOURS)], alive)
     image = image.resize((scene.size * cell_pixels,) * 2, Image.Resampling.BOX)
@@ -100,50 +100,52 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
 
 
 def _draw_agent(pen: ImageDraw.ImageDraw, box: tuple[int, ...], colour: Colour, alive: bool) -> None:
-    """A disc; a cross for the dead."""
+    """Draw a living agent as a disc, a dead one as a cross."""
     left, top, right, bottom = box
     if alive:
-        pen.ellipse(box, fill=colour, outline=PAPER, width=4)
+        pen.ellipse(box, fill=colour, outline=BACKGROUND, width=4)
         return
     for line in ((left, top, right, bottom), (left, bottom, right, top)):
         pen.line(line, fill=colour, width=10)
 
 
 def _write_into(pen: ImageDraw.ImageDraw, cell: Cell, side: int, name: str) -> None:
-    """The words of a name, one a line, in the middle of a cell."""
+    """Write the words of a name, one per line, into the middle of a cell."""
     words = name.split()
     font = _fitting_font(words, side - _NAME_MARGIN)
     x, y = (cell[1] + 0.5) * side, (cell[0] + 0.5) * side
     for number, word in enumerate(words):
-        pen.text((x, y + (number - (len(words) - 1) / 2) * _NAME_LINE_PIXELS), word, fill=INK, font=font, anchor="mm")
+        pen.text(
+            (x, y + (number - (len(words) - 1) / 2) * _NAME_LINE_PIXELS), word, fill=FOREGROUND, font=font, anchor="mm"
+        )
 
 
 def _fitting_font(words: Sequence[str], width: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The font of names, smaller if a word needs it."""
+    """The font of names, reduced until the longest word fits."""
     longest = max(ImageFont.load_default(_NAME_PIXELS).getlength(word) for word in words)
     return ImageFont.load_default(_NAME_PIXELS * min(1, width / longest))
 
 
 def _lines(scene: Scene, caption: str) -> list[Line]:
-    """Everything that is written beside the room, line by line."""
-    lines: list[Line] = [(caption, INK), ("", INK)] if caption else []
-    lines += [("GOAL", FADED), *_wrapped(_readable(scene.goal)), ("", INK)]
-    lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", FADED))
+    """The lines of the text panel."""
+    lines: list[Line] = [(caption, FOREGROUND), ("", FOREGROUND)] if caption else []
+    lines += [("GOAL", MUTED), *_wrapped(_readable(scene.goal)), ("", FOREGROUND)]
+    lines.append(("INVENTORY" if len(scene.carried) == 1 else "INVENTORIES", MUTED))
     lines += [
         (_readable(held), AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number, held in enumerate(scene.carried)
     ]
-    lines += [("", INK), ("DOCUMENT", FADED)]
+    lines += [("", FOREGROUND), ("DOCUMENT", MUTED)]
     for sentence in scene.document.removesuffix(" .").split(" . "):
         lines += _wrapped(_readable(f"{sentence} ."))
     return lines
 
 
 def _wrapped(text: str) -> list[Line]:
-    return [(line, INK) for line in textwrap.wrap(text, _PANEL_COLUMNS, subsequent_indent="   ")]
+    return [(line, FOREGROUND) for line in textwrap.wrap(text, _PANEL_COLUMNS, subsequent_indent="   ")]
 
 
 def _readable(text: str) -> str:
-    """Punctuation without a space before it."""
+    """The text without spaces before punctuation."""
     for mark in (".", ",", ":", ";"):
         text = text.replace(f" {mark}", mark)
     return text

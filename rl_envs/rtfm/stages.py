@@ -1,6 +1,6 @@
-"""The stages of multi-agent RTFM and its evaluations, as arguments of the world (EnDi, 2023, sections 5.1 and 5.3).
+"""The stages and evaluations of multi-agent RTFM as arguments of the world (EnDi, 2023, sections 5.1 and 5.3).
 
-Each stage adds one difficulty to the one before. The papers of a single agent use the same flags one by one.
+Each stage adds one difficulty to the one before. The single-agent papers use the same flags one by one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _S4 = _S3 | {"group": True}
 _S5 = _S4 | {"nl": True}
 
 STAGES: dict[str, dict[str, Any]] = {"S1": _S1, "S2": _S2, "S3": _S3, "S4": _S4, "S5": _S5}
-"""S1: N targets and their items, nothing moves, one name a team and element, plain text; S2: with distractors; S3:
-monsters move; S4: several names a team and element; S5: natural language."""
+"""S1: N targets with their items, static monsters, one name per team and element, plain text. S2: with distractors. S3:
+monsters move. S4: several names per team and element. S5: natural language."""
 
 EVALUATIONS: dict[str, dict[str, Any]] = {
     "train": {},
@@ -25,4 +25,4 @@ EVALUATIONS: dict[str, dict[str, Any]] = {
     "eval_new": {"split": "eval", "names": "new"},
     "eval_10x10": {"split": "eval", "size": LARGE_SIZE},
 }
-"""What to lay over a stage's arguments: unseen assignments, with unseen words, in a larger room."""
+"""Arguments of the evaluations, merged over a stage's: unseen assignments, with unseen words, in a larger room."""

@@ -1,7 +1,7 @@
-"""Sentences of natural-language RTFM, our own: 12 forms of a goal and 10 of each statement, as the papers count them.
+"""Templates of natural-language RTFM, our own: 12 for goals and 10 for each kind of sentence, as many as in the papers.
 
-Punctuation is a word of its own. `{names}` becomes monsters or modifiers joined by commas, `{group}` the team or
-element. No form breaks with one name instead of several. This file holds sentences and nothing else.
+Punctuation marks are separate words. `{names}` is replaced by monsters or modifiers joined by commas, `{group}` by the
+team or element. Every template also fits a single name. This file holds only templates.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Documents and goals as rows of word ids, many at once.
+"""Documents and goals as rows of word ids, for many worlds at once.
 
-RTFM, section 3: one statement for each element and team, each from a template, in random order. Every statement that
-can occur is written once, when a scribe is made (a few thousand with groups and natural language); a document is then a
-gather of statements, and no string is touched. This file must not know about grids or chance.
+RTFM, section 3: one sentence for each element and team, each from a template, in random order. A `DocumentWriter`
+encodes every possible sentence once (a few thousand with groups and natural language). A document is then a gather of
+rows, without strings. This file must not know about grids or random numbers.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, Assignments
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.words import ELEMENTS, TEAMS, NameSet
 
-STATEMENTS = NUM_ELEMENTS + NUM_TEAMS
-DOCUMENT_DRAWS = 2 * STATEMENTS
-"""Uniforms of a document: a template and a place for each statement."""
+SENTENCES = NUM_ELEMENTS + NUM_TEAMS
+DOCUMENT_DRAWS = 2 * SENTENCES
+"""Uniforms of a document: one for the template and one for the position of each sentence."""
 
 
-class Scribe:
+class DocumentWriter:
     """Writes the documents and goals of one kind of world.
 
     Attributes:
-        document_length: tokens of the longest document that can occur; none is ever cut.
-        goal_length: tokens of the longest goal.
+        document_length: L, tokens of the longest possible document; no document is cut.
+        goal_length: L, tokens of the longest goal.
     """
 
     def __init__(self, lexicon: Lexicon, names: NameSet, assignments: Assignments, is_natural: bool) -> None:
-        """Write all statements and goals.
+        """Encode all sentences and goals.
 
         Args:
-            lexicon: gives the word ids.
-            names: what monsters and modifiers are called.
-            assignments: says who share a team or an element.
+            lexicon: word ids.
+            names: names of monsters and modifiers.
+            assignments: which monsters share a team, and which modifiers an element.
             is_natural: many templates in random order, instead of one each in a fixed order.
         """
         beats, members, goals = (
@@ -45,9 +45,9 @@ class Scribe:
             if is_natural
             else ((templates.PLAIN_BEATS,), (templates.PLAIN_MEMBERS,), (templates.PLAIN_GOAL,))
         )
-        of_elements = _statements(beats, names.modifiers, ELEMENTS, assignments.elements.members)
-        of_teams = _statements(members, names.monsters, TEAMS, assignments.teams.members)
-        self._statements = lexicon.padded([lexicon.encode(text) for text in of_elements.texts + of_teams.texts])
+        of_elements = _sentences(beats, names.modifiers, ELEMENTS, assignments.elements.members)
+        of_teams = _sentences(members, names.monsters, TEAMS, assignments.teams.members)
+        self._sentences = lexicon.padded([lexicon.encode(text) for text in of_elements.texts + of_teams.texts])
         self._first_of_element = of_elements.first
         self._first_of_team = of_teams.first + len(of_elements.texts)
         self._num_forms = np.repeat([len(beats), len(members)], [NUM_ELEMENTS, NUM_TEAMS])
@@ -71,8 +71,8 @@ class Scribe:
         if self._halves is not None:
             return np.concatenate([self._halves[0][element_ranks], self._halves[1][team_ranks]], axis=1)
         chosen = np.concatenate([self._first_of_element[element_ranks], self._first_of_team[team_ranks]], axis=1)
-        chosen += (uniforms[:, :STATEMENTS] * self._num_forms).astype(np.int64)
-        order = uniforms[:, STATEMENTS:].argsort(1)
+        chosen += (uniforms[:, :SENTENCES] * self._num_forms).astype(np.int64)
+        order = uniforms[:, SENTENCES:].argsort(1)
         documents = np.zeros((len(chosen), self.document_length), np.int16)
         joined = self._joined(chosen[np.arange(len(chosen))[:, None], order])
         documents[:, : joined.shape[1]] = joined
@@ -82,7 +82,7 @@ class Scribe:
         """One goal for each team.
 
         Args:
-            teams: [K] places in `TEAMS`.
+            teams: [K] indices into `TEAMS`.
             uniforms: [K].
 
         Returns:
@@ -91,8 +91,8 @@ class Scribe:
         return self._goals[teams * self._num_goals + (uniforms * self._num_goals).astype(np.int64)]
 
     def _joined(self, numbers: Array) -> Array:
-        """Statements [K, S] one after another without gaps, [K, longest] int16."""
-        words = self._statements[numbers].reshape(len(numbers), -1)
+        """Concatenate sentences [K, S] without gaps, [K, longest] int16."""
+        words = self._sentences[numbers].reshape(len(numbers), -1)
         is_word = words != 0
         lengths = is_word.sum(1)
         joined = np.zeros((len(words), int(lengths.max())), np.int16)
@@ -101,13 +101,13 @@ class Scribe:
 
 
 @dataclass(frozen=True)
-class _Statements:
-    """All statements about some groups.
+class _Sentences:
+    """All sentences about some groups.
 
     Attributes:
-        texts: the forms of a statement one after another.
-        first: [R, G] int64, place in `texts` of the first form, by partition and group.
-        longest: words of the longest statements about all groups together.
+        texts: all forms of all sentences.
+        first: [R, G] int64, index in `texts` of the first form, by partition and group.
+        longest: largest number of words of one sentence about each group, together.
     """
 
     texts: list[str]
@@ -115,18 +115,18 @@ class _Statements:
     longest: int
 
 
-def _statements(forms: Sequence[str], names: Sequence[str], groups: Sequence[str], members: Array) -> _Statements:
-    """Write down who can be in which group, names in alphabetical order.
+def _sentences(forms: Sequence[str], names: Sequence[str], groups: Sequence[str], members: Array) -> _Sentences:
+    """Write all sentences about the members of groups, with names in alphabetical order.
 
     Args:
         forms: templates.
-        names: of the members.
+        names: names of the members.
         groups: names of the G groups.
-        members: [R, G, share] who is in each group, by partition.
+        members: [R, G, share] members of each group, by partition.
     """
     crowds, which = np.unique(members.reshape(-1, members.shape[2]), axis=0, return_inverse=True)
     lists = [" , ".join(sorted(names[member] for member in crowd)) for crowd in crowds]
     texts = [form.format(names=listed, group=group) for listed in lists for group in groups for form in forms]
     first = (which.reshape(members.shape[:2]) * len(groups) + np.arange(len(groups))) * len(forms)
     lengths = np.array([len(text.split()) for text in texts]).reshape(len(lists), len(groups), -1)
-    return _Statements(texts, first, int(lengths.max((0, 2)).sum()))
+    return _Sentences(texts, first, int(lengths.max((0, 2)).sum()))

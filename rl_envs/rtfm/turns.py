@@ -1,9 +1,9 @@
-"""What happens in a step of a room with agents, items and monsters: who moves when, who finds and fights what.
+"""The rules of a step in a room with agents, items and monsters: moves, items and fights.
 
-RTFM (Zhong et al., 2020, section 3 and appendix), in the form of the authors' engine where the paper is silent. Every
-fight there is certain: the held item beats the monster, or the agent dies. So it is a comparison of two numbers, and no
-strength or hit point exists here. For several agents EnDi (2023, appendix A.1). This file must not know how a room
-begins, what anybody sees of it, or what anything is called.
+RTFM (Zhong et al., 2020, section 3 and appendix); where the paper is silent, the authors' engine. Every fight there is
+deterministic: the held item beats the monster, or the agent dies. So a fight compares two numbers, without strength or
+hit points. For several agents EnDi (2023, appendix A.1). This file must not know how a room begins, what agents
+observe, or the names of entities.
 """
 
 from __future__ import annotations
@@ -15,42 +15,39 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.rtfm.grid import NUM_MOVES, WALKS, Grid
+from rl_envs.rtfm.settings import RoomSettings, StepRules
 
 STEP_REWARD, WIN_REWARD, LOSS_REWARD = -0.02, 1.0, -1.0
 _AGENT_ORDER_DRAW = 1 << 16
-"""Far from the draws of the monsters, whose number differs."""
+"""First draw of the agents' order, beyond all draws of the monsters, whose number varies."""
 
 
 class Turns(World):
-    """The rules of a step, over the state that `Arena` describes, whose settings they read."""
+    """The rules of a step, on the state that `Arena` describes."""
 
     _grid: Grid
-    _num_targets: int
-    _num_monsters: int
-    _do_monsters_move: bool
-    _do_monsters_move_first: bool
-    _drops_on_floor: bool
-    _team_loss: float
-    """Reward of the agents that did not cause a loss."""
 
-    def __init__(self, num_worlds: int, first_world: int) -> None:
+    def __init__(self, num_worlds: int, first_world: int, room: RoomSettings, rules: StepRules) -> None:
         super().__init__(num_worlds, first_world)
+        self._room, self._rules = room, rules
+        self._drops_on_floor = rules.drop == "floor"
+        self._num_targets, self._num_monsters, self._num_items = room.num_targets, room.num_monsters, room.num_items
         self._rows = np.arange(num_worlds)
         self._kills = np.zeros((num_worlds, self.num_agents), bool)
         self._blunders = np.zeros((num_worlds, self.num_agents), bool)
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         self._kills[...] = self._blunders[...] = False
-        plans = self._plans(recorded) if self._do_monsters_move else None
-        if plans is not None and self._do_monsters_move_first:
+        plans = self._plans(recorded) if self._rules.do_monsters_move else None
+        if plans is not None and self._rules.do_monsters_move_first:
             self._monsters_act(*plans)
         self._agents_act(actions, recorded)
-        if plans is not None and not self._do_monsters_move_first:
+        if plans is not None and not self._rules.do_monsters_move_first:
             self._monsters_act(*plans)
         return self._judge()
 
     def _plans(self, recorded: Arrays) -> tuple[Array, Array]:
-        """Where every monster means to go, from where everybody stands before the step, and the order of the monsters.
+        """The cell that every monster intends to enter, from the positions before the step, and the monsters' order.
 
         Returns:
             [B, M] int64 cells and [B, M] int64, the monster that moves first, second, ...
@@ -68,14 +65,14 @@ class Turns(World):
         return self._grid.walk(cells, prey, (uniforms[:, :count] * WALKS).astype(np.int64)), order
 
     def _nearest(self, uniforms: Array) -> Array:
-        """[B, M] int64, cell of the agent that is nearest to each monster; ties are broken by chance."""
+        """[B, M] int64, cell of the agent nearest to each monster; ties are broken at random."""
         agents = self.state["agent_cells"]
         distance = self._grid.distance[self.state["monster_cells"][:, :, None], agents[:, None]]
         which = (distance + uniforms.reshape(distance.shape)).argmin(2)
         return np.take_along_axis(agents, which, 1)
 
     def _agents_act(self, actions: Array, recorded: Arrays) -> None:
-        """One agent after another moves, picks up what lies there and fights whom it meets."""
+        """Agents move one after another; each picks up the item in its new cell and fights the monsters there."""
         order = self._agents_order(recorded)
         flat_cells, flat_alive = self.state["agent_cells"].reshape(-1), self.state["agent_alive"].reshape(-1)
         for turn in range(self.num_agents):
@@ -100,7 +97,7 @@ class Turns(World):
         return self.chance.uniforms(self.num_agents, first_draw=_AGENT_ORDER_DRAW).argsort(1)
 
     def _pick_up(self, agent: Array, cells: Array, may: Array) -> None:
-        """A second item replaces the first, which is destroyed or, in the paper's words, dropped."""
+        """A new item replaces the held one, which is destroyed or (in the paper) dropped."""
         found = (self.state["item_cells"] == cells[:, None]) & may[:, None]
         rows, item = np.nonzero(found)
         if not rows.size:
@@ -113,7 +110,7 @@ class Turns(World):
             self.state["item_cells"][rows[dropped], old[dropped] - 1] = cells[rows[dropped]]
 
     def _walk_into(self, rows: Array, agent: Array, met: Array) -> None:
-        """An agent fights all monsters of its new cell: it beats at most one, and any other kills it."""
+        """An agent fights all monsters in its new cell: it beats at most one, and any other monster kills it."""
         held = self.state["held"][rows, agent]
         beats = met & (self.state["beaten_by"][rows] == held[:, None])
         self.state["monster_alive"][rows] &= ~beats
@@ -123,7 +120,7 @@ class Turns(World):
         self._blunders[rows, agent] |= dies | beats[:, self._num_targets :].any(1)
 
     def _monsters_act(self, planned: Array, order: Array) -> None:
-        """One monster after another goes where it meant to and fights whom it meets."""
+        """Monsters move one after another to their intended cells and fight the agents there."""
         flat_cells, flat_alive = self.state["monster_cells"].reshape(-1), self.state["monster_alive"].reshape(-1)
         for turn in range(self._num_monsters):
             monster = order[:, turn]
@@ -137,7 +134,7 @@ class Turns(World):
                 self._attack(rows, monster[rows], met[rows])
 
     def _attack(self, rows: Array, monster: Array, met: Array) -> None:
-        """Agents are faster: whoever holds the item that beats the monster saves all others in the cell."""
+        """Agents strike first: an agent with the item that beats the monster saves all others in the cell."""
         beats = met & (self.state["held"][rows] == self.state["beaten_by"][rows, monster][:, None])
         is_beaten = beats.any(1)
         self.state["monster_alive"][rows[is_beaten], monster[is_beaten]] = False
@@ -148,16 +145,17 @@ class Turns(World):
         self._blunders[rows] |= dies | (beats & ~is_target)
 
     def _judge(self) -> tuple[Array, Array, Array]:
-        """Rewards and ends, once everybody has moved. The limit is a loss, so it terminates."""
+        """Rewards and ends after all moves. The time limit is a loss, so it is a termination."""
         won, lost = self._won(slice(None)), self._blunders.any(1)
         late = (self.state["episode_length"] + 1 >= self.state["step_limit"]) & ~(won | lost)
-        otherwise = np.where(lost, self._team_loss, STEP_REWARD)
+        team_loss = STEP_REWARD if self._rules.team_loss is None else self._rules.team_loss
+        otherwise = np.where(lost, team_loss, STEP_REWARD)
         reward = np.where(self._kills, WIN_REWARD, otherwise[:, None])
         reward[self._blunders | late[:, None]] = LOSS_REWARD
         return reward, won | lost | late, np.zeros(self.num_worlds, bool)
 
     def _won(self, rows: Array | slice) -> Array:
-        """Whether all targets are dead, every agent lives, and so does the distractor."""
+        """Whether all targets are dead and all agents and the distractor are alive, [K] bool."""
         monsters, agents = self.state["monster_alive"][rows], self.state["agent_alive"][rows]
         survivors = np.concatenate(
             [~monsters[:, : self._num_targets], monsters[:, self._num_targets :], agents], axis=1
@@ -177,6 +175,6 @@ class Turns(World):
 
 
 def _by_rank(ranks: Array) -> Array:
-    """[B, K] int64, who is first, second, ...; gaps do not matter, and whoever has rank -1 comes last."""
+    """[B, K] int64, number of the first, second, ... entity by rank; gaps are allowed, and rank -1 comes last."""
     ranks = np.asarray(ranks)
     return np.where(ranks < 0, np.iinfo(ranks.dtype).max, ranks).argsort(1, kind="stable")

@@ -1,7 +1,7 @@
-"""The words of RTFM: its monsters, modifiers, items, elements and teams, and a second set of names that training hides.
+"""The words of RTFM: monsters, modifiers, items, elements and teams, and a second set of names for evaluation.
 
-RTFM (Zhong et al., 2020, appendix) and, for the second set, EnDi (2023, appendix A.1). Numbers of monsters, modifiers,
-nouns, teams and elements everywhere are places in these lists. This file must not know about grids or documents.
+RTFM (Zhong et al., 2020, appendix) and, for the second set, EnDi (2023, appendix A.1). The number of a monster,
+modifier, noun, team or element is its index in these lists. This file must not know about grids or documents.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ TEAMS = ("order of the forest", "rebel enclave", "star alliance")
 
 @dataclass(frozen=True)
 class NameSet:
-    """What the entities of a world may be called.
+    """Names for the entities of a world.
 
     Attributes:
-        monsters: nine; the first three make up the worlds without groups.
-        modifiers: eight; the first four make up the worlds without groups.
-        nouns: what an item may be.
+        monsters: nine monsters; worlds without groups use the first three.
+        modifiers: eight modifiers; worlds without groups use the first four.
+        nouns: kinds of items.
     """
 
     monsters: tuple[str, ...]
@@ -39,4 +39,4 @@ NAME_SETS = {
         ("sabre", "tomahawk", "sunglow"),
     ),
 }
-"""`new` is EnDi's Eval(new): no policy has seen these words in training, so their embeddings are as they were drawn."""
+"""`new` is EnDi's Eval(new): these words never occur in training, so their embeddings keep their initial values."""

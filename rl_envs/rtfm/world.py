@@ -1,28 +1,29 @@
 """Read to Fight Monsters (RTFM, Zhong et al., ICLR 2020, section 3) for one agent, and for teams as in EnDi (2023, A.1).
 
-A document says which modifiers beat which element and which monsters are in which team; the goal names a team. Agents
-fetch the items whose modifiers beat the elements of that team's monsters and walk into those monsters with them. N
-agents face N targets with N right items; a distractor monster and a distractor item invite those who do not read.
+The document says which modifiers beat which element and which monsters are in which team. The goal names a team. An
+agent picks up an item whose modifier beats the element of one of that team's monsters and walks into this monster. N
+agents face N targets and N right items. A distractor monster and a distractor item make a policy that does not use the
+document fail.
 
 | | |
 |---|---|
 | agents | `agent_0` ... `agent_{N-1}`, 1 to 3 of them |
 | actions | 5: stay, up, down, left, right; a move into a wall does nothing |
-| observation `grid` | [H, W, P] uint8, names of what is in each cell, highest first (agents, monsters, items); rows of `tables["name_words"]`. P = `names_per_cell`; with P = 1 an item under somebody is not seen |
-| observation `position` | [N, 2] uint8, row and column of the agents, oneself first, then agents i + 1, i + 2, ... modulo N; (0, 0), a corner of the wall, for the dead |
+| observation `grid` | [H, W, P] uint8, names of what is in each cell, highest first (agents, monsters, items); rows of `tables["name_words"]`. P = `names_per_cell`; with P = 1 an item under an agent or monster is hidden |
+| observation `position` | [N, 2] uint8, row and column of the agents: agent i itself, then agents i + 1, i + 2, ... modulo N; (0, 0), a corner of the wall, for the dead |
 | observation `legal` | [5] bool, moves that do not lead into a wall; stay always |
 | observation `inventory` | [N] uint8, name of the item that each agent holds, in the order of `position`; rows of `tables["name_words"]` |
 | observation `document` | row of the text table: [L] tokens, L = 33 (53 with `group`), with `nl` 60 (80); its length is the number of tokens that are not 0, and no document is ever cut |
-| observation `goal` | row of the text table: [L] tokens, L = 6, with `nl` 11; likewise |
+| observation `goal` | row of the text table: [L] tokens, L = 6, with `nl` 11; its length is counted in the same way |
 | tables | `name_words` [K, 2] int16, words of every name, padded with 0 (name 0 has none); `name_kinds` [K] uint8, 0 nothing, 1 wall, 2 agent, 3 monster, 4 item |
 | words | ids into `vocabulary`; names, documents and goals share them, and all variants of this world have the same ids; 0 is the padding |
-| rewards | +1 for whoever kills a target, -1 for whoever dies or kills the distractor, each instead of the step's -0.02; -1 for all at the limit. Nothing is shared |
+| rewards | per agent: +1 if it kills a target, -1 if it dies or kills the distractor, `team_loss` if another agent causes a loss, else -0.02; -1 for every agent at the limit |
 | episode end | terminated: all targets are dead (a win if every agent and the distractor live), an agent or the distractor is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
-| arguments | `size`, `num_agents`, `group`, `dyna`, `nl`, `split`, `names`, `distractor_monster`, `distractor_item`, `resample_text`, `drop`, `team_loss`, `names_per_cell`, `sight`, `max_episode_steps` |
+| arguments | `size` (6), `num_agents` (1), `group` (False), `dyna` (False), `nl` (False), `split` (train), `names` (paper), `distractor_monster` (True), `distractor_item` (True), `resample_text` (episode), `drop` (destroy), `team_loss` (None: the step's reward), `names_per_cell` (1), `sight` (None: the whole room), `max_episode_steps` (1000) |
 | recorded draws | `monster_moves` [B, M] int, 0 .. 4 or -1 for none; `monster_order` [B, M] and `agent_order` [B, N] int, ranks of the movers, gaps allowed, -1 for none |
 | state for `restore` | cells as row * W + column: `agent_cells` [N], `monster_cells` [M] (targets, then the distractor), `item_cells` [I] (numbered like the monsters that they beat; 0 is gone); `monster_names`, `item_names` (`lexicon.name_ids`), `assignment` (`assignment_number`), `goal_team` (place in `words.TEAMS`); optional: `held` [N] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`; `document` and `goal` with their tables |
 | metrics | `win_rate`, 1 for a win |
-| history | v0: first version; rules replay the authors' engine without a mismatch |
+| version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -34,20 +35,21 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.rtfm import templates
-from rl_envs.rtfm.arena import Arena
+from rl_envs.rtfm.arena import Arena, RoomTexts
 from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, SPLITS, assignments
 from rl_envs.rtfm.lexicon import Lexicon
-from rl_envs.rtfm.text import DOCUMENT_DRAWS, Scribe
-from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
+from rl_envs.rtfm.settings import RoomSettings, StepRules
+from rl_envs.rtfm.text import DOCUMENT_DRAWS, DocumentWriter
+from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS, NameSet
 
 MAX_AGENTS = 3
 RESAMPLING = ("episode", "step")
 _FIRST_TEXT_DRAW = 1 << 20
-"""Texts have draws of their own, so that they can be written at any step."""
+"""First random number of the texts, which have a range of their own, so that they can be written at any step."""
 
 
 class Rtfm(Arena):
-    """B rooms with monsters and a document about them; see the table above."""
+    """B rooms with monsters, and a document about them; the table above documents them."""
 
     def __init__(
         self,
@@ -76,50 +78,45 @@ class Rtfm(Arena):
             num_worlds: B.
             first_world: number of the first world in the run.
             size: side of the room in cells, walls included: 6, 8 or 10 in the papers, 5 to 15 here.
-            num_agents: N, 1 to 3: each needs a target with an element of its own, and the distractor has the fourth.
-            group: three monsters a team and two modifiers an element, instead of one each.
-            dyna: monsters move, with probability 0.6 toward the nearest agent that they see, else anywhere.
+            num_agents: N, 1 to 3: each target has an element of its own, and the distractor has the fourth one.
+            group: three monsters per team and two modifiers per element, instead of one each.
+            dyna: monsters move: with probability 0.6 toward the nearest agent that they see, else at random.
             nl: documents and goals from many templates in random order, instead of one form in a fixed order.
             split: `train` or `eval`; they share no assignment.
-            names: `paper`, or `new` for words that training never shows.
+            names: `paper`, or `new` for words that never occur in training.
             distractor_monster: whether there is a monster of another team.
-            distractor_item: whether there is the item that beats it.
-            resample_text: `episode` writes the texts once, `step` anew at every step (with `nl`), as the authors do.
-            drop: `destroy` loses an item when another is picked up, as in the authors' engine; `floor` swaps them.
-            team_loss: reward of the agents that did not cause a loss; the step's by default.
-            names_per_cell: P, how many things that share a cell are seen.
-            sight: agents see only cells within this Euclidean distance; all by default.
+            distractor_item: whether there is an item that beats the distractor monster.
+            resample_text: write the texts once per `episode`, or at every `step` (with `nl`), as the authors do.
+            drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
+            team_loss: reward of the agents that did not cause a loss; by default the step's reward.
+            names_per_cell: P, number of names that are observed in one cell.
+            sight: Euclidean distance in cells up to which agents see; None for the whole room.
             max_episode_steps: joint steps until the game is lost.
 
         Raises:
             ValueError: an argument out of range.
         """
         _check(num_agents, split, names, resample_text)
-        self._assignments = assignments(group)
-        self._names = NAME_SETS[names]
-        self._scribe = Scribe(lexicon(), self._names, self._assignments, nl)
         self._split, self._rewrites_texts = split, resample_text == "step" and nl
+        self._prepare_texts(NAME_SETS[names], group, nl, num_agents)
+        items, monsters = num_agents + bool(distractor_item), num_agents + bool(distractor_monster)
         super().__init__(
             num_worlds,
             first_world,
-            size=size,
-            num_agents=num_agents,
-            num_targets=num_agents,
-            num_monsters=num_agents + bool(distractor_monster),
-            num_items=num_agents + bool(distractor_item),
-            do_monsters_move=dyna,
-            do_monsters_move_first=False,
-            max_episode_steps=max_episode_steps,
-            lexicon=lexicon(),
-            document_length=self._scribe.document_length,
-            goal_length=self._scribe.goal_length,
-            drop=drop,
-            team_loss=team_loss,
+            RoomSettings(size, num_agents, num_agents, monsters, items),
+            StepRules(dyna, False, max_episode_steps, drop, team_loss),
+            RoomTexts(lexicon(), self._writer.document_length, self._writer.goal_length),
             names_per_cell=names_per_cell,
             sight=sight,
         )
-        self._monster_ids = _name_table(ELEMENTS, self._names.monsters)
-        self._item_ids = _name_table(self._names.modifiers, self._names.nouns)
+
+    def _prepare_texts(self, names: NameSet, group: bool, nl: bool, num_agents: int) -> None:
+        """Tabulate assignments, sentences and names, and the sections of an episode's random numbers."""
+        self._names = names
+        self._assignments = assignments(group)
+        self._writer = DocumentWriter(lexicon(), names, self._assignments, nl)
+        self._monster_ids = _name_table(ELEMENTS, names.monsters)
+        self._item_ids = _name_table(names.modifiers, names.nouns)
         self._team_size = self._assignments.teams.members.shape[2]
         places = num_agents + 1
         self._draws = np.cumsum([1, 2, self._team_size, 1, NUM_ELEMENTS, places, places])
@@ -157,7 +154,7 @@ class Rtfm(Arena):
         self._write(rows)
 
     def _monsters(self, team_ranks: Array, goal: Array, uniforms: Array, members: Array, other: Array) -> Array:
-        """[K, N + 1] int64: N of the goal's team, different ones where it has so many, and one of another team."""
+        """[K, N + 1] int64: N monsters of the goal's team (different if it has N) and one of another team."""
         in_teams = self._assignments.teams.members[team_ranks]
         other_team = (goal + 1 + _pick(uniforms, NUM_TEAMS - 1)) % NUM_TEAMS
         rows = np.arange(len(goal))
@@ -167,11 +164,11 @@ class Rtfm(Arena):
         return np.concatenate([targets, distractor[:, None]], axis=1)
 
     def _write(self, rows: Array) -> None:
-        """Write document and goal of these worlds anew."""
+        """Write new documents and goals in these worlds."""
         uniforms = self.chance.uniforms(DOCUMENT_DRAWS + 1, rows, _FIRST_TEXT_DRAW)
         ranks = self._assignments.ranks(self.state["assignment"][rows])
-        documents = self._scribe.documents(*ranks, uniforms[:, 1:])
-        goals = self._scribe.goals(self.state["goal_team"][rows], uniforms[:, 0])
+        documents = self._writer.documents(*ranks, uniforms[:, 1:])
+        goals = self._writer.goals(self.state["goal_team"][rows], uniforms[:, 0])
         self.state["document"][rows] = self.texts["document"].add(documents)
         self.state["goal"][rows] = self.texts["goal"].add(goals)
 
@@ -198,7 +195,7 @@ class Rtfm(Arena):
 
 @cache
 def lexicon() -> Lexicon:
-    """The words and names of every variant of RTFM, made once a process."""
+    """The words and names of all variants of RTFM, made once per process."""
     sets = NAME_SETS.values()
     monsters = [f"{element} {monster}" for names in sets for element in ELEMENTS for monster in names.monsters]
     items = [f"{modifier} {noun}" for names in sets for modifier in names.modifiers for noun in names.nouns]

@@ -1,1 +1,1 @@
-"""The salad kitchen of Verco: two cooks who see little, move by errands and talk in words."""
+"""The salad kitchen of Verco: two cooks with limited sight, macro actions and messages in natural language."""

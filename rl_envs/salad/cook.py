@@ -1,4 +1,4 @@
-"""Scripted cooks: baselines that act on what each agent knows, deaf or hearing messages of the teacher's grammar.
+"""Scripted cooks: baselines that act on each agent's beliefs, with or without messages of the teacher's grammar.
 
 This file must not know about learning.
 """
@@ -11,21 +11,21 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
-from rl_envs.salad.errands import WAITING, Errand, Knowledge, hands_over, next_macro, obey
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.sight import Belief, beliefs
+from rl_envs.salad.subtasks import WAITING, Knowledge, Subtask, hands_over, macro_for, next_macro
 from rl_envs.salad.symbols import CHOPS, NOTHING, NUM_FOODS, NUM_THINGS
 from rl_envs.salad.world import Salad
 
 
 class ScriptedCooks:
-    """Both agents of all kitchens of one world, which must use macro actions."""
+    """Scripted policy of both agents in a batch of kitchens with macro actions."""
 
     def __init__(self, world: Salad) -> None:
-        """Watch a world.
+        """Attach to a world.
 
         Raises:
-            ValueError: its agents take primitive actions.
+            ValueError: the world has primitive actions.
         """
         if world.action_names[0] != macro.NAMES[macro.WAIT]:
             raise ValueError("scripted cooks choose macro actions: make the world with actions='short' or 'full'")
@@ -35,14 +35,14 @@ class ScriptedCooks:
         self._passed = np.zeros((*each, NUM_THINGS), bool)
         self._asked_for = np.zeros((*each, NUM_FOODS), bool)
 
-    def act(self, heard: Sequence[Sequence[Errand | None]] | None = None) -> Array:
-        """Actions for the present moment of the world.
+    def act(self, heard: Sequence[Sequence[Subtask | None]] | None = None) -> Array:
+        """Actions for the present state of the world.
 
         Args:
-            heard: `[B][N]`, the errand that each agent was asked to do; None for nothing. Without it all are deaf.
+            heard: `[B][N]`, subtask that each agent was asked to do, or None; without `heard` no agent gets messages.
 
         Returns:
-            [B, N] int64; waiting for agents that do not decide.
+            [B, N] int64; agents that do not decide wait.
         """
         world, state = self._world, self._world.state
         for memory in (self._passed, self._asked_for):
@@ -53,9 +53,9 @@ class ScriptedCooks:
             asked = heard[row][agent] if heard is not None else None
             wanted = self._wanted(row, agent, asked)
             known = knowledge(world, belief, state["available"], row, agent, wanted, self._passed[row, agent])
-            chosen = obey(asked, known) if asked is not None else None
+            chosen = macro_for(asked, known) if asked is not None else None
             if chosen is None:
-                # Whoever does not know the order does nothing unasked, where somebody tells it what to do.
+                # A cook that gets messages and does not know the order acts only on request.
                 is_idle = asked is not None and asked.kind == WAITING and not world.knows[agent]
                 chosen = macro.WAIT if is_idle else next_macro(known)
             if chosen == macro.SHARE:
@@ -63,10 +63,10 @@ class ScriptedCooks:
             actions[row, agent] = self._place[chosen]
         return actions
 
-    def _wanted(self, row: int, agent: int, asked: Errand | None) -> frozenset[int]:
-        """The order; unknown, what was asked for; unasked, everything if it is only handed over, or a guess.
+    def _wanted(self, row: int, agent: int, asked: Subtask | None) -> frozenset[int]:
+        """Foods of the dish: the order if known; else requested foods; else all foods (to pass on), or a guess.
 
-        Guesses go through the recipes, one after each wrong dish.
+        After each wrong dish it guesses the next recipe.
         """
         world, memory = self._world, self._asked_for[row, agent]
         if world.knows[agent]:
@@ -89,16 +89,16 @@ def knowledge(
     wanted: frozenset[int],
     passed: Array | None = None,
 ) -> Knowledge:
-    """What one agent knows; without `passed`, what one knows who sees everything.
+    """Knowledge of one agent; without `passed`, the knowledge of an agent that sees everything.
 
     Args:
-        world: the game.
-        belief: of all agents.
+        world: the worlds.
+        belief: beliefs of all agents.
         available: [B, N, macro actions] bool.
-        row: the world's number.
-        agent: the agent's number.
+        row: index of the world.
+        agent: number of the agent.
         wanted: foods of the dish.
-        passed: [5] bool, things that it handed over.
+        passed: [5] bool, things that the agent passed on.
     """
     kitchen, at, mate = world.kitchen, int(belief.at[row, agent]), int(belief.at[row, 1 - agent])
     sees_all = passed is None
@@ -120,12 +120,12 @@ def knowledge(
 
 
 def foods_of(recipe: int) -> frozenset[int]:
-    """Foods of a recipe, by its number."""
+    """Foods of the recipe with this number."""
     return frozenset(food for food in range(NUM_FOODS) if recipe + 1 >> food & 1)
 
 
 def truth(world: Salad) -> tuple[Belief, Array]:
-    """What all agents would believe if they saw everything, and what they could then do."""
+    """Beliefs of agents that see everything, and their available macro actions, [B, N, macro actions] bool."""
     state, kitchen, both = world.state, world.kitchen, world.num_agents
     belief = Belief(
         at=state["agent_cells"],

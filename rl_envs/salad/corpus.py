@@ -1,9 +1,9 @@
-"""What is said in kitchens: prompts with the teacher's messages and with actions, from play of cooks that often err.
+"""Supervised data for language models: prompts with messages and with actions, from play of cooks that often err.
 
-Messages are what a message model learns from; both together are a small language model's first reading. Each decision
-is told twice, behind a message and in silence. Actions are legal ones at random, or to some share those of a cook, who
-mostly heeds what was said: as much sense as a language model brings along that has read about kitchens and about people
-who ask for things. This file must not know about language models.
+A message model learns from the messages; a small language model is pretrained on messages and actions. Each decision
+occurs twice, with and without a message before it. Actions are random legal ones; a given share comes from a scripted
+cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one. This file
+must not know about language models.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.narrator import Narrator
-from rl_envs.salad.teacher import hear, messages
+from rl_envs.salad.teacher import messages, parse_message
 from rl_envs.salad.world import Salad
 
 Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
@@ -26,23 +26,23 @@ Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Pairs of a prompt and what follows it, in the order in which they turned up; those of messages are distinct.
+    """Pairs of a prompt and its continuation, in order of first occurrence; pairs of messages are distinct.
 
     Attributes:
-        messages: prompts of speakers and what the teacher lets them say.
-        actions: prompts of those who decide, behind the message that they heard and in silence, and what an action is
-            called; as often as it happened, so that what is frequent is learned as likely.
+        messages: prompts of speakers, and the teacher's messages.
+        actions: prompts of deciding agents, with and without the received message, and the phrase of an action;
+            repeated as often as they occurred, so that a model learns their frequency.
     """
 
     messages: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str], ...]
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """All of them."""
+        """Messages and actions together."""
         return self.messages + self.actions
 
 
-def listen(
+def collect_corpus(
     world: Salad,
     env_steps: int,
     *,
@@ -52,17 +52,17 @@ def listen(
     heed: float = 0.0,
     teacher: Teacher | None = None,
 ) -> Corpus:
-    """Play and write down what is said.
+    """Play and record prompts with messages and actions.
 
     Args:
         world: kitchens with macro actions and text; they are reset.
-        env_steps: how long to play.
-        seed: of the games and errors.
-        error: share of decisions that are random instead of the scripted cooks'.
-        sense: share of written-down actions that a scripted cook would take; the others are any legal ones.
-        heed: share of those behind a message that he would take who hears it; the others, and those in silence, are a
-            deaf cook's.
-        teacher: who says what is written down, in place of the scripted teacher, whom the cooks hear in any case.
+        env_steps: number of env steps to play.
+        seed: seed of the games and errors.
+        error: share of played decisions that are random instead of the scripted cooks'.
+        sense: share of recorded actions that come from a scripted cook; the others are random legal ones.
+        heed: share of a cook's actions after a message that follow it; the others, and those without a message, come
+            from a cook without messages.
+        teacher: source of the recorded messages; the scripted teacher by default, which the cooks hear in any case.
     """
     narrator, random = Narrator(world), np.random.default_rng(seed)
     cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
@@ -71,7 +71,7 @@ def listen(
     observations = world.reset(seed)
     for _ in range(env_steps):
         said = messages(world)
-        scripted = cooks.act([[hear(team[1], 0), hear(team[0], 1)] for team in said])
+        scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
         legal = observations["legal"]
         any_legal = (random.random(legal.shape) * legal).argmax(-1)
         actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
@@ -79,13 +79,13 @@ def listen(
         sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf)
         has_sense = random.random(scripted.shape) < sense
         heeding, alone = (np.where(has_sense, chosen, any_legal) for chosen in (sensible, deaf))
-        told = said if teacher is None else teacher(observations["situation"], said)
+        recorded = said if teacher is None else teacher(observations["situation"], said)
         for row, agent in np.ndindex(actions.shape):
             code = observations["situation"][row, agent]
-            spoken[narrator.message_prompt(code), told[row][agent]] = None
+            spoken[narrator.message_prompt(code), recorded[row][agent]] = None
             if observations["decides"][row, agent]:
                 phrases = narrator.actions(code)
-                done.append((narrator.action_prompt(code, [told[row][1 - agent]]), phrases[heeding[row, agent]]))
+                done.append((narrator.action_prompt(code, [recorded[row][1 - agent]]), phrases[heeding[row, agent]]))
                 done.append((narrator.action_prompt(code, []), phrases[alone[row, agent]]))
         observations = world.step(actions)[0]
     return Corpus(tuple(spoken), tuple(done))

@@ -1,8 +1,8 @@
-"""All sentences of one kitchen and all phrases of its actions, in our words, numbered so that arrays can say them.
+"""All sentences about one kitchen and all phrases of its actions, in our words, with their ids.
 
-A situation is told in slots, always in the same order: kitchen, things in their usual places, each thing elsewhere,
-each board, the team mate, oneself, the order. A slot says one of its sentences; "" says nothing. This file holds words
-and where they stand; it must not know which of them are true.
+A description has slots in a fixed order: kitchen, things in their usual places, each thing elsewhere, each board, the
+team mate, the agent itself, the order. Each slot holds one of its sentences, or the empty sentence. This file holds
+sentences and their ids; it must not know which of them are true.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from rl_envs.salad.symbols import (
 
 NUM_CONTENTS = 2**NUM_FOODS
 FIRST_BOWL = 1 + 2 * NUM_FOODS
-"""Loads, what a hand or a board can bear: nothing, three foods unchopped, three chopped, bowls with any contents."""
+"""First bowl among the loads of a hand or a board: nothing, three unchopped foods, three chopped ones, then bowls."""
 ROOMS = ("", "the left room of ", "the right room of ", "the doorway of ")
-"""Where an agent is: in a kitchen without a dividing counter, left of it, right of it, in its gap."""
+"""Position of an agent: no dividing counter, left of it, right of it, in its gap."""
 NUM_HANDS = 6
-"""Variants of an action's phrase: by what is in hand (nothing, three foods, a bowl), and nothing for a filled bowl."""
+"""Variants of an action's phrase, by the thing in hand: nothing, three foods, a bowl, and nothing for a filled bowl."""
 
 
 class Grammar:
@@ -41,21 +41,21 @@ class Grammar:
 
     Attributes:
         sentences: all sentences; number 0 is "".
-        first: slot -> number of its first sentence.
-        phrases: all phrases; that of action k with variant v has the number `k * NUM_HANDS + v`.
-        offsets: rows and columns by which the other agent can be away while it is seen.
-        spots: [49] int64, number of each counter among those that can be named, NOTHING for other cells.
-        num_loads: how many loads there are.
-        landmark: [49] int64, what an agent in this cell stands at, 0 for nothing in particular.
+        first: slot -> id of its first sentence.
+        phrases: all phrases; the phrase of action k in variant v has the id `k * NUM_HANDS + v`.
+        offsets: offsets (rows, columns) at which the other agent is in sight.
+        spots: [49] int64, number of each reachable counter, NOTHING for other cells.
+        num_loads: number of loads.
+        landmark: [49] int64, landmark beside each cell, 0 for none.
     """
 
     def __init__(self, kitchen: Kitchen, actions: Sequence[int], sight: int) -> None:
-        """Write everything down.
+        """Compose all sentences and phrases.
 
         Args:
-            kitchen: where.
-            actions: macro actions; phrases are in this order.
-            sight: how far agents see.
+            kitchen: the kitchen.
+            actions: macro actions, in the order of their phrases.
+            sight: number of cells that agents see in each direction.
         """
         self._kitchen = kitchen
         steps = range(1 - SIDE, SIDE) if sight >= SIDE else range(-sight, sight + 1)
@@ -113,7 +113,7 @@ class Grammar:
         return f"In {'their usual places' if len(names) > 1 else 'its usual place'} you see {_listed(names)}."
 
     def _states(self, thing: int) -> list[str]:
-        """A food unchopped and chopped, or a bowl with any contents."""
+        """Names of a thing in all its conditions: a food unchopped and chopped, or a bowl with all contents."""
         if thing < NUM_FOODS:
             return [self._loads[1 + thing], self._loads[1 + NUM_FOODS + thing]]
         start = FIRST_BOWL + (thing - NUM_FOODS) * NUM_CONTENTS
@@ -184,7 +184,7 @@ def _board_names(kitchen: Kitchen) -> list[str]:
 
 
 def _spots(kitchen: Kitchen) -> tuple[Array, list[str]]:
-    """Numbers and names of the counters that can be reached."""
+    """Numbers [49] int64 and names of the reachable counters."""
     can_reach = (kitchen.fixtures == COUNTER) & kitchen.is_floor[kitchen.neighbours[:STAY]].any(0)
     spots = np.full(len(can_reach), NOTHING)
     spots[can_reach] = np.arange(can_reach.sum())
@@ -195,7 +195,7 @@ def _spots(kitchen: Kitchen) -> tuple[Array, list[str]]:
             names.append(f"spot {column} of the {'upper' if row == 0 else 'lower'} counter")
         else:
             side = {0: "left", SIDE // 2: "middle", SIDE - 1: "right"}.get(column)
-            # Others stand only in drawings of one's own.
+            # Other columns occur only in custom drawings.
             names.append(
                 f"spot {row} of the {side} counter" if side else f"spot {row} of the counter in column {column}"
             )
@@ -203,7 +203,7 @@ def _spots(kitchen: Kitchen) -> tuple[Array, list[str]]:
 
 
 def _landmarks(kitchen: Kitchen, boards: Sequence[str]) -> tuple[Array, list[str]]:
-    """What one stands at in each cell, and the names; a board before the delivery before the middle counter."""
+    """Landmark of each cell [49] int64 and the names; a board precedes the delivery and the middle counter."""
     beside = kitchen.neighbours[:STAY]
     marks = [("the middle counter", np.isin(beside, kitchen.shared).any(0))]
     marks += [("the delivery", (beside == kitchen.delivery).any(0))]

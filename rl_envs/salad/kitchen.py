@@ -1,7 +1,7 @@
-"""Kitchens: maps A, B and C (Verco, section 5.1; TWOSOME's layouts), what stands in them, and all ways through them.
+"""Kitchens: maps A, B and C (Verco, section 5.1; TWOSOME's layouts), their content, and all shortest paths.
 
-Ways are tables: in a kitchen of 49 cells the first move of a shortest way is a look-up, also around the other agent.
-This file must not know about items that moved, about rewards or about text.
+Paths are tables: in a kitchen of 49 cells the first move of a shortest path is a look-up, also around the other agent.
+This file must not know about moved things, rewards or text.
 """
 
 from __future__ import annotations
@@ -34,40 +34,40 @@ LAYOUTS = {
     "C": ("#####T#", "K..#..L", "K..#..O", "D..#..#", "#..#..#", "#.....P", "#####P#"),
     "D": ("#####T#", "#..#..L", "#..#..O", "D..#..K", "#..#..K", "#..#..P", "#####P#"),
 }
-"""One room, two rooms, and two rooms with a doorway; D is ours: one cooks, and the other one can only serve."""
+"""A: one room; B: two rooms; C: two rooms with a doorway; D is ours: one agent cooks, the other one can only serve."""
 MISSING: dict[str, tuple[tuple[str, int], ...]] = {
     "full": (),
     "one_plate": (("P", 0),),
     "tomato": (("P", 0), ("L", 0), ("O", 0), ("K", 1)),
 }
-"""Kitchen -> letters of a layout that are plain counters in it, and which of several in scan order. The papers'
-language agents work in the last two."""
+"""Kitchen -> (letter, index in scan order) of the cells that are plain counters in it. The papers' language agents work
+in the last two."""
 STARTS = np.array([1 * SIDE + 2, 1 * SIDE + 4])
 SHARED_ROWS = (3, 2, 4, 1, 5)
-"""In which order cells of a dividing counter are used."""
+"""Order in which cells of a dividing counter are used."""
 FAR = 99
-"""Distance where no way leads."""
+"""Distance of a cell without a path."""
 _LETTERS = {"#": COUNTER, ".": 0, "T": COUNTER, "L": COUNTER, "O": COUNTER, "P": COUNTER, "K": BOARD, "D": DELIVERY}
 
 
 @dataclass(frozen=True, eq=False)
 class Kitchen:
-    """What never changes during a game.
+    """The constant part of a kitchen.
 
     Attributes:
         drawing: seven rows, `#` counter, `.` floor, `T` `L` `O` `P` homes of foods and plates, `K` board, `D` delivery.
-        fixtures: [49] uint8, what each cell shows with nothing on it.
-        is_floor: [49] bool.
-        homes: [5] int64, cell of each thing at the start, NOTHING if it is not there. Plates in scan order.
+        fixtures: [49] uint8, kind of each cell.
+        is_floor: [49] bool, whether each cell is floor.
+        homes: [5] int64, cell of each thing at the start, NOTHING if the kitchen lacks it. Plates in scan order.
         boards: [2] int64, cells; NOTHING for a missing one.
         board_of: [49] int64, number of the board in this cell, or NOTHING.
-        delivery: its cell.
+        delivery: cell of the delivery.
         shared: cells of the dividing counter, in the order in which they are used.
         neighbours: [5, 49] int64, cell that each move leads to.
-        spare: [5, K] int64, counters that can be reached, nearest to the home of each thing first.
-        distance: [49, 49] int64, bumps and moves from a floor cell (second) until a thing in a cell (first) is touched.
+        spare: [5, K] int64, reachable counters, nearest to the home of each thing first.
+        distance: [49, 49] int64, number of moves from a floor cell (second) until a cell (first) is touched.
         first_move: [49, 49, 49] uint8, by cell of the other agent (0 for nowhere), target and own cell: the first move
-            of a shortest way around the other agent, STAY where there is none.
+            of a shortest path around the other agent, STAY where there is none.
         in_sight: [49, 49] bool, whether a cell (second) can be seen from a cell (first).
     """
 
@@ -87,17 +87,17 @@ class Kitchen:
 
     @property
     def has(self) -> Array:
-        """[5] bool, things that are there."""
+        """[5] bool, things that this kitchen has."""
         return self.homes != NOTHING
 
     @property
     def num_boards(self) -> int:
-        """Boards that are there."""
+        """Number of boards."""
         return int((self.boards != NOTHING).sum())
 
 
 def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
-    """Rows of a map with the things of a kitchen.
+    """Rows of a map with the content of a kitchen.
 
     Raises:
         ValueError: there is no such map or kitchen.
@@ -117,10 +117,10 @@ def usual_kitchen(recipes: Sequence[str]) -> str:
 
 
 def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
-    """Every recipe exists and can be made here.
+    """Require recipes that exist and that this kitchen can make.
 
     Raises:
-        ValueError: one cannot.
+        ValueError: a recipe breaks this rule.
     """
     if not recipes or isinstance(recipes, str):
         raise ValueError(f"recipes must be a list of at least one of {', '.join(RECIPES)}, got {recipes!r}")
@@ -134,14 +134,14 @@ def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
 
 @cache
 def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
-    """Work out all tables of a kitchen.
+    """Compute all tables of a kitchen.
 
     Args:
         drawing: seven rows of seven letters.
-        sight: how many cells agents see in each direction.
+        sight: number of cells that agents see in each direction.
 
     Raises:
-        ValueError: the drawing is no kitchen.
+        ValueError: the drawing is not a valid kitchen.
     """
     letters = _checked(drawing)
     fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)
@@ -149,7 +149,7 @@ def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
     rows, columns = np.divmod(np.arange(CELLS), SIDE)
     neighbours = np.clip(rows + STEPS[:, :1], 0, SIDE - 1) * SIDE + np.clip(columns + STEPS[:, 1:], 0, SIDE - 1)
     if ((fixtures[neighbours[:STAY]] == BOARD).sum(0)[is_floor] > 1).any():
-        raise ValueError("a drawing must have no floor beside two boards: whoever chops there could mean either")
+        raise ValueError("a drawing must have no floor beside two boards: chopping there would be ambiguous")
     homes = np.array([_padded(letters, letter, 1)[0] for letter in "TLO"] + _padded(letters, "P", NUM_PLATES), np.int64)
     boards = np.array(_padded(letters, "K", NUM_BOARDS), np.int64)
     board_of = np.full(CELLS, NOTHING)
@@ -188,19 +188,19 @@ def _checked(drawing: tuple[str, ...]) -> str:
 
 
 def _padded(letters: str, letter: str, count: int) -> list[int]:
-    """Cells with this letter in scan order, then NOTHING until there are so many."""
+    """Cells with this letter in scan order, padded with NOTHING to `count`."""
     found = [cell for cell, here in enumerate(letters) if here == letter]
     return found + [NOTHING] * (count - len(found))
 
 
 def _distances(is_floor: Array, neighbours: Array) -> Array:
-    """[49 (other agent), 49 (target), 49 (own cell)] int64; a neighbouring target is one bump away."""
+    """Distances [49 (other agent), 49 (target), 49 (own cell)] int64; a neighbouring target has distance 1."""
     target, own = np.eye(CELLS, dtype=bool), is_floor
     near = target[:, neighbours[:STAY]].any(1) & own & ~is_floor[:, None]
     free = own & (np.arange(CELLS)[:, None] != np.arange(CELLS))
     distance = np.where(near, 1, FAR) + np.zeros((CELLS, 1, 1), np.int64)
     for _ in range(CELLS):
-        # The other agent's cell can be left, not entered.
+        # A path may leave the other agent's cell but not enter it.
         entered = np.where(free[:, None], distance, FAR)
         longer = np.where(own, np.minimum(distance, entered[:, :, neighbours[:STAY]].min(2) + 1), FAR)
         if (longer == distance).all():
@@ -210,7 +210,7 @@ def _distances(is_floor: Array, neighbours: Array) -> Array:
 
 
 def _first_moves(distances: Array, is_floor: Array, neighbours: Array) -> Array:
-    """[49, 49, 49] uint8; of equally good moves the first in `MOVES`."""
+    """[49, 49, 49] uint8, first moves; of equally good ones the first in `MOVES`."""
     others, targets = np.arange(CELLS)[:, None, None, None], np.arange(CELLS)[:, None, None]
     reached = neighbours[:STAY]
     after = np.where(others == reached, FAR, distances[:, :, reached])

@@ -1,9 +1,9 @@
-"""Errands that take several primitive steps: which are available, how they go on, when they end (TWOSOME's list).
+"""Macro actions of several primitive steps: which are available, their next move, and when they end (TWOSOME's list).
 
-A macro action is carried out on what the agent believes. It goes on while it is available and ends when its bump was
-made, when its move was lost to the other agent, or when it is no longer available: the thing is in somebody's hand, not
-where it should be, out of reach, the board is reached with empty hands, the food is chopped. So one mask says what may
-be chosen and what may go on. This file must not know about rewards or text.
+A macro action uses the agent's beliefs. It continues while it is available. It ends when it has touched its target,
+when the other agent cancelled its move, or when it is no longer available: the thing is held, missing or out of reach,
+the board is reached with empty hands, or the food is chopped. So one mask says which macro actions can start and which
+can continue. This file must not know about rewards or text.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rl_envs.salad.symbols import BOARD, MOVES, NOTHING, NUM_BOARDS, NUM_FOODS, 
 
 WAIT = 0
 GET = 1
-"""First of five: fetch a thing, or bring it together with what is in hand."""
+"""First of five: fetch a thing, or combine it with the thing in hand."""
 TO_BOARD = GET + NUM_THINGS
-"""First of two: go to a board and lay down what is in hand."""
+"""First of two: go to a board and put down the thing in hand."""
 DELIVER, CHOP, SHARE = TO_BOARD + NUM_BOARDS, TO_BOARD + NUM_BOARDS + 1, TO_BOARD + NUM_BOARDS + 2
 STEP = SHARE + 1
-"""First of four: one cell in the direction of a move."""
+"""First of four: one step in the direction of a move."""
 NAMES = (
     "wait",
     *("get_tomato", "get_lettuce", "get_onion", "get_plate_1", "get_plate_2"),
@@ -33,11 +33,11 @@ NUM_MACROS = len(NAMES)
 
 
 def macros_of(kitchen: Kitchen, steps: bool) -> Array:
-    """[A] int64, macro actions that make sense in a kitchen.
+    """Macro actions that are useful in a kitchen, [A] int64.
 
     Args:
-        kitchen: where.
-        steps: single steps, too.
+        kitchen: the kitchen.
+        steps: whether to include single steps.
     """
     makes_sense = np.ones(NUM_MACROS, bool)
     makes_sense[GET : GET + NUM_THINGS] = kitchen.has
@@ -59,11 +59,11 @@ class MacroActions:
         self._board_beside = np.where(beside.any(0) & kitchen.is_floor, kitchen.board_of[cell], NOTHING)
 
     def board_beside(self, at: Array) -> Array:
-        """Same shape int64, number of the board next to these cells, or NOTHING."""
+        """Number of the board next to each of these cells, or NOTHING, same shape int64."""
         return self._board_beside[at]
 
     def on_boards(self, belief: Belief) -> tuple[Array, Array, Array]:
-        """[B, N, 2] bool each: unchopped food, chopped food and a plate is believed to be on each board."""
+        """Whether unchopped food, chopped food and a plate are believed to be on each board, [B, N, 2] bool each."""
         there = (belief.cells[..., None] == self._boards) & ~belief.is_gone[..., None]
         foods, plates = there[:, :, :NUM_FOODS], there[:, :, NUM_FOODS:]
         bare = foods & (belief.in_plate == NOTHING)[..., None]
@@ -71,10 +71,10 @@ class MacroActions:
         return (bare & ~chopped).any(2), (bare & chopped).any(2), plates.any(2)
 
     def available(self, belief: Belief) -> Array:
-        """Macro actions that would do something, as far as the agent knows.
+        """Macro actions that have an effect, as far as the agent knows.
 
         Returns:
-            [B, N, NUM_MACROS] bool; waiting always would.
+            [B, N, NUM_MACROS] bool; waiting is always available.
         """
         hand, at = belief.hand, belief.at
         available = np.ones((*hand.shape, NUM_MACROS), bool)
@@ -93,7 +93,7 @@ class MacroActions:
         is_free = ~(raw_on | chopped_on | plate_on)
         lays = is_free | (plate & chopped_on) | (cut & plate_on)
         distance = self._kitchen.distance[self._boards, at[..., None]]
-        # What was on a board that is out of sight may have gone, so it is worth a walk.
+        # A thing on a board out of sight may have gone, so walking there is allowed.
         lays |= ~self._kitchen.in_sight[at[..., None], self._boards]
         to_board = np.where(empty, distance > 1, lays) & (distance < FAR)
         available[..., TO_BOARD : TO_BOARD + NUM_BOARDS] = to_board
@@ -109,9 +109,9 @@ class MacroActions:
         """The next primitive move of each macro action.
 
         Args:
-            macros: [B, N], what the agents are about.
-            available: [B, N, NUM_MACROS]; what is not available is a rest.
-            belief: what the agents believe.
+            macros: [B, N], present macro actions of the agents.
+            available: [B, N, NUM_MACROS] bool; an unavailable macro action stays.
+            belief: beliefs of the agents.
 
         Returns:
             [B, N] int64.
@@ -122,19 +122,19 @@ class MacroActions:
         other = np.where(self._kitchen.in_sight[at, at[:, ::-1]], at[:, ::-1], 0)
         around = self._first(targets, at, other)
         ways = np.where(around == STAY, through, around)
-        # Agents that both gave way would meet again, for ever: the first one does so only for one who stands still.
+        # Agents that both gave way would meet again forever, so the first one only gives way to an agent that stays.
         leaves = self._kitchen.is_floor[self._kitchen.neighbours[ways[:, 1], at[:, 1]]] & (ways[:, 1] != STAY)
         ways[:, 0] = np.where(leaves & can[:, 1] & (macros[:, 1] < STEP), through[:, 0], ways[:, 0])
         return np.where(can, np.where(macros < STEP, ways, macros - STEP), STAY)
 
     def is_over(self, macros: Array, belief: Belief, had: Array, touched: Array, lost: Array) -> Array:
-        """Macro actions that have ended by this step, apart from those no longer available.
+        """Macro actions that ended in this step, apart from those that are no longer available.
 
         Args:
-            macros: [B, N], what the agents were about.
-            belief: after the step.
-            had: [B, N] thing in hand before it.
-            touched: [B, N] bool, bumps.
+            macros: [B, N], macro actions of the agents.
+            belief: beliefs after the step.
+            had: [B, N] thing in hand before the step.
+            touched: [B, N] bool, moves that touched something.
             lost: [B, N] bool, moves lost to the other agent.
 
         Returns:
@@ -146,11 +146,11 @@ class MacroActions:
         return is_done | lost | (macros == WAIT) | (macros >= STEP)
 
     def _first(self, targets: Array, at: Array, other: Array) -> Array:
-        """[B, N] int64, first moves of shortest ways."""
+        """First moves of shortest paths, [B, N] int64."""
         return self._kitchen.first_move[other, targets, at].astype(np.int64)
 
     def _targets(self, macros: Array, belief: Belief) -> Array:
-        """[B, N] cells that macro actions other than steps lead to; a corner for waiting."""
+        """Target cells of macro actions other than steps, [B, N] int64; a corner for waiting."""
         cells = np.zeros((*macros.shape, STEP), np.int64)
         cells[..., GET : GET + NUM_THINGS] = belief.cells
         cells[..., TO_BOARD : TO_BOARD + NUM_BOARDS] = self._boards
@@ -161,6 +161,6 @@ class MacroActions:
         return np.take_along_axis(cells, macros[..., None], 2)[..., 0]
 
     def _usable(self, belief: Belief) -> Array:
-        """[B, N, S] bool, cells of the dividing counter in reach on which nothing is believed to be."""
+        """Cells of the dividing counter that are in reach and believed to be empty, [B, N, S] bool."""
         taken = ((belief.cells[..., None] == self._shared) & ~belief.is_gone[..., None]).any(2)
         return ~taken & (self._kitchen.distance[self._shared, belief.at[..., None]] < FAR)

@@ -1,7 +1,7 @@
-"""Numbers that an agent sees: places of everything in its square, chops, and the order (TWOSOME's vector).
+"""The vector observation: positions of everything in sight, chops, and the order (TWOSOME's vector).
 
-Row and column of what is out of sight are 0, which no thing and no agent can have: that cell is a corner. This file
-must not know about rules or text.
+Row and column are 0 for everything out of sight; that cell is a corner, which no thing and no agent can be in. This
+file must not know about rules or text.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ LENGTH = _PLACES_END + len(RECIPES)
 SPEC = ArraySpec((LENGTH,), "uint8", 0, SIDE - 1, "three foods (row, column, chops), then rows and columns, the order")
 _LARGEST = [SIDE - 1, SIDE - 1, CHOPS] * NUM_FOODS + [SIDE - 1] * (_PLACES_END - _FOODS_END) + [1] * len(RECIPES)
 SCALE = np.array(_LARGEST, np.float32)
-"""[30] float32, the largest value of each number; divided by it a vector lies in 0 .. 1."""
+"""[30] float32, largest value of each number; a vector divided by it lies in 0 .. 1."""
 
 
-class Viewer:
-    """Writes the vectors of one kitchen."""
+class Observer:
+    """Computes the vector observations of one kitchen."""
 
     def __init__(self, kitchen: Kitchen) -> None:
         self._kitchen = kitchen
         self._fixed = np.append(kitchen.boards, kitchen.delivery)
 
-    def view(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Vectors of the agents of some worlds.
+    def observe(self, state: Arrays, knows: Array, rows: Array) -> Array:
+        """Vector observations of the agents of some worlds.
 
         Args:
-            state: of all worlds.
+            state: state of all worlds.
             knows: [K, N] bool, agents that know the order.
-            rows: [K] worlds.
+            rows: [K] indices of worlds.
 
         Returns:
-            [K, N, 30] uint8: foods, plates, boards, delivery, oneself, the other agent, one number for each recipe.
+            [K, N, 30] uint8: foods, plates, boards, delivery, the agent, the other agent, one number for each recipe.
         """
         kitchen, at = self._kitchen, state["agent_cells"][rows]
         seen = visible_things(kitchen, state, rows)

@@ -1,7 +1,7 @@
-"""Pictures of the salad kitchen: the room on the left; the order, what each cook is about and says on the right.
+"""Rendering of the salad kitchen: the room on the left; the order, macro actions and messages on the right.
 
-Everything in the room is drawn three times as large as wanted and then reduced, so that edges are smooth; text is
-written afterwards. This file must not know about rules, rewards or how an episode came to this state.
+Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards. This file
+must not know about rules, rewards or the history of an episode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from rl_envs.core.render import FADED, INK, PAPER, Colour, Line, Panel, beside
+from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import NAMES
@@ -54,7 +54,7 @@ class Item:
 
     Attributes:
         food: number of the food, NOTHING for a bowl.
-        chops: that a food has had.
+        chops: number of chops of a food.
         contents: numbers of the foods in a bowl.
     """
 
@@ -65,16 +65,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment.
+    """One state of a world.
 
     Attributes:
-        fixtures: what each cell shows with nothing on it, [49].
-        lying: cell and item of what lies open.
+        fixtures: kind of each cell, [49].
+        lying: cell and item of each thing that lies in the room.
         agents: cell of each agent.
         loads: item in each agent's hand, None for nothing.
         order: name of the recipe.
-        about: what each agent is about.
-        messages: what each agent said last, "" for nothing.
+        about: macro action of each agent.
+        messages: last message of each agent, "" for none.
     """
 
     fixtures: Sequence[int]
@@ -87,11 +87,11 @@ class Scene:
 
 
 def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
-    """What a picture of one world shows.
+    """The content of the image of one world.
 
     Args:
-        kitchen: where.
-        state: of one world, name -> [...].
+        kitchen: the kitchen.
+        state: state of one world, name -> [...].
     """
     items = [_item(state, thing) for thing in range(NUM_THINGS)]
     return Scene(
@@ -105,23 +105,23 @@ def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 60) -> Array:
-    """Picture of one moment.
+    """Image of one state.
 
     Args:
-        scene: what to show.
+        scene: the state.
         caption: one line above everything else beside the room.
         cell_pixels: side of a cell.
 
     Returns:
         [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right.
     """
-    picture = beside(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(_TEXT_PIXELS)
+    image = with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT_PIXELS)
     for name, cell, colour in zip(AGENT_NAMES, scene.agents, AGENT_COLOURS, strict=True):
         row, column = divmod(cell, SIDE)
         place = ((column + 0.5) * cell_pixels, (row + 0.5) * cell_pixels)
-        pen.text(place, name[0], fill=PAPER, font=font, anchor="mm", stroke_width=1, stroke_fill=colour)
-    return np.asarray(picture)
+        pen.text(place, name[0], fill=BACKGROUND, font=font, anchor="mm", stroke_width=1, stroke_fill=colour)
+    return np.asarray(image)
 
 
 def _item(state: Arrays, thing: int) -> Item:
@@ -132,13 +132,13 @@ def _item(state: Arrays, thing: int) -> Item:
 
 
 def _lines(scene: Scene, caption: str) -> list[Line]:
-    lines: list[Line] = [(caption, FADED), ("", INK)] if caption else []
-    lines += [("ORDER", FADED), (f"salad: {', '.join(scene.order.split('-'))}", INK)]
+    lines: list[Line] = [(caption, MUTED), ("", FOREGROUND)] if caption else []
+    lines += [("ORDER", MUTED), (f"salad: {', '.join(scene.order.split('-'))}", FOREGROUND)]
     for name, colour, about, message in zip(AGENT_NAMES, AGENT_COLOURS, scene.about, scene.messages, strict=True):
-        lines += [("", INK), (name.upper(), colour), (about, INK)]
+        lines += [("", FOREGROUND), (name.upper(), colour), (about, FOREGROUND)]
         if message:
             said = textwrap.wrap(f'"{message}"', _PANEL_COLUMNS)
-            lines += [(text, FADED) for text in said]
+            lines += [(text, MUTED) for text in said]
     return lines
 
 
@@ -151,7 +151,7 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
     for cell, item in scene.lying:
         _draw_item(pen, _middle(cell, side), item, 0.32 * side)
     for cell, load, colour in zip(scene.agents, scene.loads, AGENT_COLOURS, strict=True):
-        _draw_disc(pen, _middle(cell, side), 0.36 * side, colour, PAPER)
+        _draw_disc(pen, _middle(cell, side), 0.36 * side, colour, BACKGROUND)
         if load is not None:
             x, y = _middle(cell, side)
             _draw_item(pen, (x + 0.26 * side, y - 0.26 * side), load, 0.21 * side)
@@ -169,11 +169,11 @@ def _draw_fixture(pen: ImageDraw.ImageDraw, box: tuple[float, ...], fixture: int
     if fixture == BOARD:
         pen.rounded_rectangle(inner, radius=inset, fill=BOARD_COLOUR, outline=WOOD_EDGE, width=5)
     elif fixture == DELIVERY:
-        pen.rectangle(inner, fill=WINDOW, outline=INK, width=4)
+        pen.rectangle(inner, fill=WINDOW, outline=FOREGROUND, width=4)
         across, middle = right - left, (top + bottom) / 2
         tip, tail = left + 0.28 * across, left + 0.72 * across
-        pen.line((tail, middle, tip, middle), fill=PAPER, width=8)
-        pen.polygon([(tip - 8, middle), (tip + 22, middle - 22), (tip + 22, middle + 22)], fill=PAPER)
+        pen.line((tail, middle, tip, middle), fill=BACKGROUND, width=8)
+        pen.polygon([(tip - 8, middle), (tip + 22, middle - 22), (tip + 22, middle + 22)], fill=BACKGROUND)
     else:
         assert fixture == COUNTER
 
@@ -182,7 +182,7 @@ def _draw_item(pen: ImageDraw.ImageDraw, middle: Spot, item: Item, radius: float
     if item.food != NOTHING:
         _draw_food(pen, middle, item.food, item.chops >= CHOPS, 0.8 * radius)
         return
-    _draw_disc(pen, middle, radius, CHINA, INK)
+    _draw_disc(pen, middle, radius, CHINA, FOREGROUND)
     _draw_disc(pen, middle, 0.78 * radius, CHINA, TILE)
     x, y = middle
     for place, food in enumerate(item.contents):
@@ -192,15 +192,15 @@ def _draw_item(pen: ImageDraw.ImageDraw, middle: Spot, item: Item, radius: float
 
 
 def _draw_food(pen: ImageDraw.ImageDraw, middle: Spot, food: int, is_chopped: bool, radius: float) -> None:
-    """A disc, or four pieces."""
+    """Draw a food as a disc, or as four pieces if it is chopped."""
     assert 0 <= food < len(FOODS)
     if not is_chopped:
-        _draw_disc(pen, middle, radius, FOOD_COLOURS[food], INK)
+        _draw_disc(pen, middle, radius, FOOD_COLOURS[food], FOREGROUND)
         return
     x, y = middle
     for right, down in ((-1, -1), (1, -1), (-1, 1), (1, 1)):
         piece = (x + 0.52 * radius * right, y + 0.52 * radius * down)
-        _draw_disc(pen, piece, 0.46 * radius, FOOD_COLOURS[food], INK)
+        _draw_disc(pen, piece, 0.46 * radius, FOOD_COLOURS[food], FOREGROUND)
 
 
 def _draw_disc(pen: ImageDraw.ImageDraw, middle: Spot, radius: float, fill: Colour, outline: Colour) -> None:

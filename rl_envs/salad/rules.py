@@ -1,8 +1,8 @@
-"""One primitive step of many kitchens at once: moves, bumps, chopping, plating, serving (TWOSOME's engine, Verco 5.1).
+"""Rules of a primitive step in many kitchens: moves, chopping, plating, serving (TWOSOME's engine, Verco 5.1).
 
-Agents act in their order. There is no facing: whoever walks into something that is no floor touches it, and what then
-happens follows from the place, the hand and what lies there, as `EFFECTS` says. This file must not know about sight,
-errands or text.
+Agents act in their order. There is no heading: a move into a cell that is not floor touches it. The effect follows from
+the kind of cell, the hand and the thing that lies there (`EFFECTS`). This file must not know about sight, macro actions
+or text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rl_envs.salad.symbols import BOARD, CHOPS, DELIVERY, NOTHING, NUM_FOODS, NU
 AGENTS = 2
 RESTORES = ("nearest", "cover")
 _EMPTY, _RAW, _CHOPPED, _PLATE = range(4)
-"""What is in a hand or lies somewhere."""
+"""Content of a hand or a cell."""
 _COUNTER_PLACE, _BOARD_PLACE, _DELIVERY_PLACE = range(3)
 _NONE, _TAKE, _CHOP, _PUT, _FILL, _SCOOP, _JOIN, _SERVE = range(8)
 """Effects: nothing; pick up; one chop; lay down; food into the plate that lies there; food from there onto the plate in
@@ -44,14 +44,14 @@ EFFECTS = _effects()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one step brought.
+    """The result of one step.
 
     Attributes:
-        chopped: [B] int64, foods of the recipe whose chopping was finished and pays.
+        chopped: [B] int64, foods of the recipe whose chopping was completed and pays.
         wrong: [B] int64, wrong deliveries.
         correct: [B] bool, the dish was served.
         lost: [B, N] bool, moves cancelled by the other agent.
-        touched: [B, N] bool, moves that were bumps.
+        touched: [B, N] bool, moves that touched something.
     """
 
     chopped: Array
@@ -62,7 +62,7 @@ class Outcome:
 
 
 class Rules:
-    """The rules of one kitchen, which change a state.
+    """The rules of one kitchen, applied to a state.
 
     `agent_cells` [B, N], `held` [B, N] (thing or NOTHING), `thing_cells` [B, 5] (held things are where the agent is,
     food on a plate where the plate is), `lying` [B, 49] (thing that can be touched in each cell, or NOTHING), `chops`
@@ -70,14 +70,14 @@ class Rules:
     """
 
     def __init__(self, kitchen: Kitchen, *, swap: bool, restore: str, rechop_pays: bool) -> None:
-        """Choose the rules.
+        """Select the rules.
 
         Args:
-            kitchen: where.
-            swap: agents that want each other's cells trade places; otherwise both lose their move.
-            restore: where things return to after a wrong delivery if their home is taken: `nearest` free counter, or
-                `cover` what lies there.
-            rechop_pays: a food that a wrong delivery made raw again pays again when chopped.
+            kitchen: the kitchen.
+            swap: agents that move into each other's cells swap; otherwise both lose their move.
+            restore: where things return after a wrong delivery if their home is taken: `nearest` free counter, or
+                `cover` the thing there.
+            rechop_pays: whether a food that a wrong delivery made raw again pays again when chopped.
         """
         self._kitchen, self._swap, self._covers, self._rechop_pays = kitchen, swap, restore == "cover", rechop_pays
         self._place = np.select(
@@ -85,11 +85,11 @@ class Rules:
         )
 
     def play(self, state: Arrays, moves: Array) -> Outcome:
-        """Play one step.
+        """Apply one step to the state.
 
         Args:
-            state: see the class; changed. `recipe` [B] are numbers of `RECIPES`.
-            moves: [B, N].
+            state: see the class; `recipe` [B] are indices into `RECIPES`.
+            moves: [B, N] int, primitive moves.
         """
         targets = self._kitchen.neighbours[moves, state["agent_cells"]]
         walks = self._kitchen.is_floor[targets] & (moves != STAY)
@@ -104,7 +104,7 @@ class Rules:
         return Outcome(chopped, wrong, correct, lost, touched)
 
     def _walk(self, cells: Array, targets: Array, walks: Array) -> Array:
-        """Move both agents; [B, N] bool, moves that were lost. A move onto an agent still to act waits for it."""
+        """Move both agents (the first may follow the second); returns the cancelled moves, [B, N] bool."""
         here, there = cells[:, 0], cells[:, 1]
         first, second = walks.T
         meets = targets[:, 0] == there
@@ -122,7 +122,7 @@ class Rules:
     def _touch(
         self, state: Arrays, agent: int, rows: Array, cells: Array, chopped: Array, wrong: Array, correct: Array
     ) -> None:
-        """Agents with this number touch the things in these cells of these worlds."""
+        """The agent with this number touches these cells in these worlds."""
         thing, hand = self._thing_in(state, rows, cells), state["held"][rows, agent]
         effect = EFFECTS[self._place[cells], _class_of(state, rows, hand), _class_of(state, rows, thing)]
         for kind in np.unique(effect[effect != _NONE]):
@@ -146,7 +146,7 @@ class Rules:
                 self._serve(state, agent, world, holds, wrong, correct)
 
     def _thing_in(self, state: Arrays, rows: Array, cells: Array) -> Array:
-        """Things that can be touched; of two plates on top of each other the first."""
+        """Things in these cells; of two plates on top of each other the first one."""
         thing = state["lying"][rows, cells]
         if self._covers:
             first_is_there = (thing > NUM_FOODS) & (state["thing_cells"][rows, NUM_FOODS] == cells)
@@ -178,7 +178,7 @@ class Rules:
         self._send_home(state, rows[~is_right], returns[~is_right])
 
     def _send_home(self, state: Arrays, rows: Array, returns: Array) -> None:
-        """Lay things ([K, 5] bool) where they were at the start: foods raw, plates empty."""
+        """Return things ([K, 5] bool) to their first cells, foods raw and plates empty."""
         for thing in range(NUM_THINGS):
             here = rows[returns[:, thing]]
             home = np.full(len(here), self._kitchen.homes[thing])
@@ -191,30 +191,15 @@ class Rules:
                 state["chops"][here, thing], state["in_plate"][here, thing] = 0, NOTHING
 
     def carry(self, state: Arrays) -> None:
-        """Held things are where the agents are, foods on plates where the plates are."""
+        """Move held things to the cells of their agents, and foods on plates to the cells of the plates."""
         world, agent = np.nonzero(state["held"] != NOTHING)
         state["thing_cells"][world, state["held"][world, agent]] = state["agent_cells"][world, agent]
         world, food = np.nonzero(state["in_plate"] != NOTHING)
         state["thing_cells"][world, food] = state["thing_cells"][world, NUM_FOODS + state["in_plate"][world, food]]
 
 
-def blank(num_worlds: int, kitchen: Kitchen) -> Arrays:
-    """State arrays of the rules at the start of an episode, except for `agent_cells`."""
-    lying = np.full(len(kitchen.fixtures), NOTHING)
-    lying[kitchen.homes[kitchen.has]] = np.flatnonzero(kitchen.has)
-    return {
-        "held": np.full((num_worlds, AGENTS), NOTHING),
-        "thing_cells": np.tile(kitchen.homes, (num_worlds, 1)),
-        "lying": np.tile(lying, (num_worlds, 1)),
-        "chops": np.zeros((num_worlds, NUM_FOODS), np.int64),
-        "in_plate": np.full((num_worlds, NUM_FOODS), NOTHING),
-        "has_paid": np.zeros((num_worlds, NUM_FOODS), bool),
-        "recipe": np.zeros(num_worlds, np.int64),
-    }
-
-
 def _class_of(state: Arrays, rows: Array, things: Array) -> Array:
-    """What kind of thing each is, any of the four."""
+    """Class of each thing: empty, raw, chopped or plate."""
     chops = state["chops"][rows, np.minimum(things, NUM_FOODS - 1)]
     of_food = np.where(chops >= CHOPS, _CHOPPED, _RAW)
     return np.where(things == NOTHING, _EMPTY, np.where(things >= NUM_FOODS, _PLATE, of_food))

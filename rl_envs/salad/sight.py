@@ -1,7 +1,7 @@
-"""What each agent sees, and where it believes the rest to be (Verco, section 5.1: a square around the agent).
+"""What each agent sees, and its beliefs about the rest (Verco, section 5.1: a square around the agent).
 
-An agent remembers where it last saw each thing. Where it sees that a thing is gone from there, it goes back to thinking
-of the thing's usual place, until it sees that it is not there either. This file must not know about rewards or text.
+An agent remembers the last cell in which it saw each thing. When it sees that the thing has gone, it believes that the
+thing is in its usual cell, until it sees that this cell is empty, too. This file must not know about rewards or text.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rl_envs.salad.symbols import CHOPS, NOTHING, NUM_FOODS
 
 @dataclass(frozen=True)
 class Belief:
-    """What agents take for true.
+    """Beliefs of agents.
 
     Attributes:
         at: [B, N] int64, own cell.
         hand: [B, N] int64, thing in hand or NOTHING.
-        cells: [B, N, 5] int64, where each thing should be.
-        is_chopped: [B, N, 3] bool.
-        in_plate: [B, N, 3] int64.
-        is_gone: [B, N, 5] bool, neither there nor seen elsewhere, or not in this kitchen at all.
+        cells: [B, N, 5] int64, believed cell of each thing.
+        is_chopped: [B, N, 3] bool, whether each food is chopped.
+        in_plate: [B, N, 3] int64, plate that each food is on, or NOTHING.
+        is_gone: [B, N, 5] bool, the thing is neither in its believed cell nor in sight, or not in this kitchen.
     """
 
     at: Array
@@ -37,8 +37,8 @@ class Belief:
     is_gone: Array
 
 
-def blank(num_worlds: int, kitchen: Kitchen) -> Arrays:
-    """State arrays: everything in its usual place."""
+def initial_beliefs(num_worlds: int, kitchen: Kitchen) -> Arrays:
+    """State arrays of the beliefs at the start of an episode: everything in its usual cell."""
     each = (num_worlds, AGENTS, NUM_FOODS)
     return {
         "believed_cells": np.tile(kitchen.homes, (num_worlds, AGENTS, 1)),
@@ -48,17 +48,17 @@ def blank(num_worlds: int, kitchen: Kitchen) -> Arrays:
 
 
 def visible_things(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> Array:
-    """[K, N, 5] bool, what each agent sees, its own load included."""
+    """Things that each agent sees, its own load included, [K, N, 5] bool."""
     at, cells = state["agent_cells"][rows], state["thing_cells"][rows]
     return kitchen.in_sight[at[:, :, None], cells[:, None]] & kitchen.has
 
 
 def look(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> None:
-    """Every agent of these worlds compares what it believes with what it sees."""
+    """Update the beliefs of every agent in these worlds with what it sees."""
     seen = visible_things(kitchen, state, rows)
     at, believed = state["agent_cells"][rows][:, :, None], state["believed_cells"][rows]
     is_lost = kitchen.in_sight[at, believed] & ~seen
-    # A food also is gone from where it was seen if it was on a plate that is now seen without it.
+    # A food has also gone if its plate is in sight without it.
     on_plate = state["believed_plate"][rows]
     plate_seen = np.take_along_axis(seen, NUM_FOODS + np.maximum(on_plate, 0), 2) & (on_plate != NOTHING)
     is_lost[..., :NUM_FOODS] |= plate_seen & ~seen[..., :NUM_FOODS]
@@ -73,7 +73,7 @@ def look(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> 
 
 
 def beliefs(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> Belief:
-    """What the agents of these worlds take for true after they looked."""
+    """Beliefs of the agents in these worlds, as of the last `look`."""
     at, cells = state["agent_cells"][rows], state["believed_cells"][rows]
     is_gone = kitchen.in_sight[at[:, :, None], cells] & ~visible_things(kitchen, state, rows)
     return Belief(

@@ -1,4 +1,4 @@
-"""Tasks by name: arguments of `salad-v0`. Every salad on every map, such as `lettuce_tomato_b`, and `secret_order`."""
+"""Named tasks as arguments of `salad-v0`: every salad on every map, such as `lettuce_tomato_b`, and `secret_order`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ TASKS: dict[str, dict[str, Any]] = {
         "max_episode_steps": 32,
     },
 }
-"""`secret_order` is the one that takes words: Bob makes one of three salads, and only Alice, who serves, knows which.
-Told at once they need 21 steps; who has to guess is right once in three times and has no time for a second dish."""
+"""`secret_order` needs communication: Bob makes one of three salads, and only Alice, who serves, knows which one. With
+an immediate message the team needs 21 steps. A guess is right in one of three cases, and there is no time for a second
+dish."""
 READ = ("tomato_a", "tomato_b", "lettuce_tomato_a", "lettuce_tomato_b", "secret_order")
-"""What is played for a small language model to read: the four of the papers' language agents, and that one."""
+"""Tasks whose play is the supervised data of a small language model: the four of the papers' agents, and that one."""

@@ -1,12 +1,12 @@
-"""A scripted teacher: from the true state of a kitchen to one message of each agent to the other, at most ten words.
+"""A scripted teacher: from the true state of a kitchen to a message of each agent to the other, at most ten words.
 
 The grammar, with MATE one of Alice and Bob, and FOOD tomato, lettuce or onion:
 
-    MESSAGE = MATE, please ERRAND. | MATE, please ERRAND, I ERRAND.
-    ERRAND  = wait | bring the FOOD | bring the bowl | chop the FOOD | serve the salad
+    MESSAGE = MATE, please SUBTASK. | MATE, please SUBTASK, I SUBTASK.
+    SUBTASK = wait | bring the FOOD | bring the bowl | chop the FOOD | serve the salad
 
-The first errand is what the mate should do now, the second what the speaker does (left out when that is waiting). This
-file must not know how messages are learnt or sent.
+The first subtask is for the mate, the second is the speaker's own (left out if it waits). This file must not know how
+messages are learned or sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import itertools
 import re
 
 from rl_envs.salad.cook import foods_of, knowledge, truth
-from rl_envs.salad.errands import BRINGING, CHOPPING, SERVING, WAIT, WAITING, Errand, errand_of, next_macro
+from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, WAITING, Subtask, next_macro, subtask_of
 from rl_envs.salad.symbols import AGENT_NAMES, FOODS, NUM_FOODS
 from rl_envs.salad.world import Salad
 
@@ -23,50 +23,50 @@ MAX_WORDS = 10
 _MESSAGE = re.compile(rf"({'|'.join(AGENT_NAMES)}), please ([a-z ]+)(?:, I [a-z ]+)?\.")
 
 
-def _words() -> dict[Errand, str]:
-    """Errand -> its words."""
-    words = {WAIT: WAITING, Errand(SERVING): "serve the salad", Errand(BRINGING, NUM_FOODS): "bring the bowl"}
+def _words() -> dict[Subtask, str]:
+    """Subtask -> its phrase in the grammar."""
+    words = {WAIT: WAITING, Subtask(SERVING): "serve the salad", Subtask(BRINGING, NUM_FOODS): "bring the bowl"}
     for kind, thing in itertools.product((BRINGING, CHOPPING), range(NUM_FOODS)):
-        words[Errand(kind, thing)] = f"{kind} the {FOODS[thing]}"
+        words[Subtask(kind, thing)] = f"{kind} the {FOODS[thing]}"
     return words
 
 
 WORDS = _words()
-_ERRANDS = {words: errand for errand, words in WORDS.items()}
+_SUBTASKS = {words: subtask for subtask, words in WORDS.items()}
 
 
-def errands(world: Salad) -> list[list[Errand]]:
-    """`[B][N]`, what every agent should do now, seen from above."""
+def subtasks(world: Salad) -> list[list[Subtask]]:
+    """`[B][N]`, next subtask of every agent, planned with the true state."""
     belief, available = truth(world)
     planned = []
     for row in range(world.num_worlds):
         wanted = foods_of(int(world.state["recipe"][row]))
         known = [knowledge(world, belief, available, row, agent, wanted) for agent in range(world.num_agents)]
-        planned.append([errand_of(next_macro(one), one) for one in known])
+        planned.append([subtask_of(next_macro(one), one) for one in known])
     return planned
 
 
 def messages(world: Salad) -> list[list[str]]:
-    """`[B][N]`, what every agent should tell the other now."""
-    return [[say(agent, team) for agent in range(world.num_agents)] for team in errands(world)]
+    """`[B][N]`, message of every agent to the other for the present state."""
+    return [[compose_message(agent, team) for agent in range(world.num_agents)] for team in subtasks(world)]
 
 
-def say(speaker: int, team: list[Errand]) -> str:
-    """The message of one agent when these are the errands of both."""
+def compose_message(speaker: int, team: list[Subtask]) -> str:
+    """The message of one agent, given the subtasks of both."""
     mate = 1 - speaker
     own = "" if team[speaker] == WAIT else f", I {WORDS[team[speaker]]}"
     return f"{AGENT_NAMES[mate]}, please {WORDS[team[mate]]}{own}."
 
 
-def hear(message: str, listener: int) -> Errand | None:
-    """The errand that a message asks a listener to do; None if it is not of the grammar or for somebody else."""
+def parse_message(message: str, listener: int) -> Subtask | None:
+    """The subtask that a message asks of the listener; None if it is not in the grammar or not for this listener."""
     found = _MESSAGE.fullmatch(message)
     if found is None or found[1] != AGENT_NAMES[listener]:
         return None
-    return _ERRANDS.get(found[2])
+    return _SUBTASKS.get(found[2])
 
 
 def all_messages() -> list[str]:
     """Every message of the grammar."""
     pairs = itertools.product(WORDS, WORDS)
-    return [say(speaker, [own, other]) for own, other in pairs for speaker in range(len(AGENT_NAMES))]
+    return [compose_message(speaker, [own, other]) for own, other in pairs for speaker in range(len(AGENT_NAMES))]

@@ -1,7 +1,7 @@
-"""What a situation is told as: numbers of sentences, and for each action the number of its phrase.
+"""The text observation: ids of the sentences that describe a situation, and of a phrase for each action.
 
-Only what an agent sees is told, and everything it sees (TWOSOME's order of slots, with the team mate before oneself).
-All is arithmetic on arrays; the strings are in `grammar.py`. This file must not know about rules or rewards.
+The sentences describe exactly what an agent sees, in TWOSOME's order of slots, with the team mate before the agent
+itself. Everything is arithmetic on arrays; the strings are in `grammar.py`. This file must not know rules or rewards.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from rl_envs.salad.sight import Belief, visible_things
 from rl_envs.salad.symbols import CELLS, CHOPS, NOTHING, NUM_FOODS, NUM_PLATES, NUM_THINGS, SIDE
 
 _SILENT = 0
-"""Number of the sentence that says nothing."""
+"""Id of the empty sentence."""
 _PLATES, _FOOD_BITS = np.arange(NUM_PLATES), 1 << np.arange(NUM_FOODS)
 _FIRST_LOAD = np.array([*range(1, 1 + NUM_FOODS), *(FIRST_BOWL + plate * NUM_CONTENTS for plate in range(NUM_PLATES))])
 _LOAD_STEP = np.array([NUM_FOODS] * NUM_FOODS + [1] * NUM_PLATES)
-"""The load that a thing is, in its first condition; and how far the next condition is from it."""
+"""Load number of each thing in its first condition, and the step to its next condition."""
 
 
-class Teller:
-    """Tells situations of one kitchen.
+class SituationDescriber:
+    """Describes situations of one kitchen in sentence and phrase ids.
 
     Attributes:
-        num_slots: S.
+        num_slots: S, number of sentences in a description.
     """
 
     def __init__(self, kitchen: Kitchen, grammar: Grammar) -> None:
@@ -44,14 +44,14 @@ class Teller:
         columns = np.arange(CELLS) % SIDE
         sides = np.select([columns < SIDE // 2, columns > SIDE // 2], [1, 2], len(ROOMS) - 1)
         self._room = sides if kitchen.shared else np.zeros(CELLS, np.int64)
-        # Kitchens lack things, so a thing's bit among the usual places is its number among those that are there.
+        # A kitchen may lack things, so a thing's bit is its index among the things of this kitchen.
         self._bit = 1 << np.arange(len(self._here))
         self._offset = np.full((2 * SIDE, 2 * SIDE), NOTHING)
         for number, (down, right) in enumerate(grammar.offsets):
             self._offset[down, right] = number
 
-    def tell(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Sentences for the agents of some worlds.
+    def describe(self, state: Arrays, knows: Array, rows: Array) -> Array:
+        """Describe the situation of every agent in some worlds.
 
         Args:
             state: of all worlds.
@@ -59,27 +59,27 @@ class Teller:
             rows: [K] worlds.
 
         Returns:
-            [K, N, S] int16, places in `Grammar.sentences`.
+            [K, N, S] int16, indices into `Grammar.sentences`.
         """
         first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
         condition = self._condition(state, rows)
         loads = np.concatenate([_FIRST_LOAD + _LOAD_STEP * condition, np.zeros((len(rows), 1), np.int64)], axis=1)
         hands = np.take_along_axis(loads, state["held"][rows], 1)
         on_boards = np.take_along_axis(loads, lying[:, self._boards], 1)
-        told = np.empty((*at.shape, self.num_slots), np.int16)
+        numbers = np.empty((*at.shape, self.num_slots), np.int16)
         things, boards = 2 + len(self._here), 2 + len(self._here) + len(self._boards)
-        told[..., 0] = first["kitchen"] + np.arange(AGENTS) * len(ROOMS) + self._room[at]
-        told[..., 1], told[..., 2:things] = self._things(state, rows, lying, condition)
+        numbers[..., 0] = first["kitchen"] + np.arange(AGENTS) * len(ROOMS) + self._room[at]
+        numbers[..., 1], numbers[..., 2:things] = self._things(state, rows, lying, condition)
         board_seen = self._kitchen.in_sight[at[..., None], self._boards]
-        told[..., things:boards] = np.where(board_seen, (self._first_of_board + on_boards)[:, None], _SILENT)
-        told[..., -3] = self._mate(at, hands)
-        told[..., -2] = first["self"] + self._grammar.landmark[at] * self._grammar.num_loads + hands
+        numbers[..., things:boards] = np.where(board_seen, (self._first_of_board + on_boards)[:, None], _SILENT)
+        numbers[..., -3] = self._mate(at, hands)
+        numbers[..., -2] = first["self"] + self._grammar.landmark[at] * self._grammar.num_loads + hands
         order = first["order"] + state["recipe"][rows][:, None]
-        told[..., -1] = np.where(knows, order, first["secret"] + np.arange(AGENTS))
-        return told
+        numbers[..., -1] = np.where(knows, order, first["secret"] + np.arange(AGENTS))
+        return numbers
 
     def _things(self, state: Arrays, rows: Array, lying: Array, condition: Array) -> tuple[Array, Array]:
-        """Sentences about all things in their usual places, [K, N], and about each one elsewhere, [K, N, things]."""
+        """Ids of the sentences about things in usual places, [K, N], and about each other thing, [K, N, things]."""
         here, cells = self._here, state["thing_cells"][rows][:, self._here]
         seen = visible_things(self._kitchen, state, rows)[..., here]
         lies = np.take_along_axis(lying, cells, 1) == here
@@ -91,7 +91,7 @@ class Teller:
         return usual, np.where(is_elsewhere[:, None] & seen, spots[:, None], _SILENT)
 
     def _condition(self, state: Arrays, rows: Array) -> Array:
-        """[K, 5] int64: of foods whether they are chopped, of bowls what is in them."""
+        """[K, 5] int64: for foods whether they are chopped, for bowls their contents."""
         condition = np.empty((len(rows), NUM_THINGS), np.int64)
         condition[:, :NUM_FOODS] = state["chops"][rows] >= CHOPS
         on_plate = state["in_plate"][rows][:, None] == _PLATES[:, None]
@@ -99,17 +99,17 @@ class Teller:
         return condition
 
     def phrases(self, macros: Array, state: Arrays, belief: Belief, actions: MacroActions, rows: Array) -> Array:
-        """The phrase of every action: it names what is in hand, and what is to be chopped or fetched.
+        """Ids of the actions' phrases, which name the thing in hand and the thing to chop or fetch.
 
         Args:
             macros: [A], the actions.
-            state: of all worlds.
-            belief: of the agents in the K worlds.
-            actions: knows which board is near.
+            state: state of all worlds.
+            belief: beliefs of the agents in the K worlds.
+            actions: macro actions of the kitchen, which know the nearest board.
             rows: [K] worlds.
 
         Returns:
-            [K, N, A] int16, places in `Grammar.phrases`.
+            [K, N, A] int16, indices into `Grammar.phrases`.
         """
         held = np.minimum(belief.hand, NUM_FOODS) + 1
         hand = np.repeat(held[..., None], macro.NUM_MACROS, axis=2)
@@ -128,5 +128,5 @@ class Teller:
         )
         is_seen, count = self._kitchen.in_sight[at, at[:, ::-1]], self._grammar.num_loads
         seen = 1 + self._offset[down, right] * count + loads[:, ::-1]
-        told = 1 + len(self._grammar.offsets) * count
-        return self._grammar.first["mate"] + np.arange(AGENTS) * told + np.where(is_seen, seen, 0)
+        per_agent = 1 + len(self._grammar.offsets) * count
+        return self._grammar.first["mate"] + np.arange(AGENTS) * per_agent + np.where(is_seen, seen, 0)

@@ -1,24 +1,24 @@
-"""The salad kitchen of Verco (section 5.1), after TWOSOME's two-agent Overcooked: Alice and Bob chop, plate and serve.
+"""The salad kitchen of Verco (section 5.1), based on TWOSOME's two-agent Overcooked: Alice and Bob chop, plate and serve.
 
-Agents see a square around themselves, act by macro actions that take several steps, and choose anew whenever their own
-one has ended. Everything seen is told in sentences as well, with a phrase for each action, for agents that read.
+An agent sees a square around itself. It acts by macro actions of several steps and chooses a new one when its own has
+ended. For language agents, sentences describe everything that it sees, and a phrase describes each action.
 
 | | |
 |---|---|
 | agents | `agent_0` (Alice), `agent_1` (Bob) |
-| actions | places in `action_names`. `short`: wait, get each thing, go to each board, deliver, chop, and with a middle counter (B, C, D) go there. `full`: single steps, too. `primitive`: right, down, left, up (walking into something touches it), stay. An action that is not available is one step of waiting |
-| observation `vector` | [30] uint8: row, column and chops of tomato, lettuce and onion; row and column of two plates, two boards, the delivery, oneself and the other agent; one number for each of the seven recipes. 0 for what is out of sight, missing or not known. `tables["vector_scale"]` has the largest values |
-| observation `legal` | [A] bool, actions that would do something as far as the agent knows; all with `mask="none"` |
-| observation `decides` | bool, chooses an action now |
-| observation `situation` | [S + A] int16, all that words can say: S = `num_sentences` places in `sentences` ("" says nothing), in the order in which they are told, then for each action a place in `phrases`, what it is called now. `narrator.Narrator` makes strings of it. Only with `text` |
+| actions | indices into `action_names`. `short`: wait, get each thing, go to each board, deliver, chop, and with a middle counter (B, C, D) go there. `full`: single steps, too. `primitive`: right, down, left, up (a move into something touches it), stay. An unavailable action is one step of waiting |
+| observation `vector` | [30] uint8: row, column and chops of tomato, lettuce and onion; row and column of two plates, two boards, the delivery, the agent itself and the other agent; one number for each of the seven recipes. 0 for things that are out of sight, missing or not known. `tables["vector_scale"]` has the largest values |
+| observation `legal` | [A] bool, actions that have an effect as far as the agent knows; all with `mask="none"` |
+| observation `decides` | [] bool, the agent chooses an action now |
+| observation `situation` | [S + A] int16, only with `text`: S = `num_sentences` indices into `sentences` ("" is empty), in reading order, then for each action an index into `phrases`. `narrator.Narrator` turns them into strings |
 | tables | `vector_scale` [30] float32 |
-| rewards | shared: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the dish, -0.1 for anything else delivered, `collision_reward` for each agent whose move the other one cancelled |
-| episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) |
-| arguments | `layout` (A one room, B two rooms, C two rooms with a doorway, D two rooms of which one has all but the delivery), `kitchen`, `recipes`, `actions`, `mask`, `order_known_by`, `sight`, `text`, `swap`, `collision_reward`, `restore_rule`, `rechop_pays`, `drawing`, `max_episode_steps` |
+| rewards | the same to both agents: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the ordered dish, -0.1 for any other delivery, `collision_reward` (-0.01) for each move that the other agent cancels |
+| episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) is reached |
+| arguments | `layout` (A: one room; B: two rooms; C: two rooms with a doorway; D: two rooms, one has everything but the delivery), `kitchen` (None: by recipes), `recipes` (tomato), `actions` (short), `mask` (real), `order_known_by` (all), `sight` (2), `text` (True), `swap` (False), `collision_reward` (-0.01), `restore_rule` (nearest), `rechop_pays` (False), `drawing` (None), `max_episode_steps` (200) |
 | recorded draws | none; the recipe of an episode is drawn when there are several |
-| state for `restore` | cells as row * 7 + column: `agent_cells` [N]; optional, by default as at the start: `held` [N] (thing or -1), `thing_cells` [5] (tomato, lettuce, onion, plates; -1 for what the kitchen lacks), `chops` [3], `in_plate` [3] (0, 1 or -1), `recipe` (place in `symbols.RECIPES`), `has_paid` [3], `lying` [49] (follows from the others unless things cover each other), `believed_cells` [N, 5], `believed_chopped` [N, 3], `believed_plate` [N, 3], `macro` [N], `decides` [N], `since_decision` [N], `episode_length` |
-| metrics | `success`, 1 for a served dish; `collisions`, moves lost; `wrong_dishes` |
-| history | v0: first version; with `swap`, `restore_rule="cover"`, `rechop_pays` and no `collision_reward` the rules replay the authors' engine without a mismatch |
+| state for `restore` | cells as row * 7 + column: `agent_cells` [N]; optional, by default as at the start of an episode: `held` [N] (thing or -1), `thing_cells` [5] (tomato, lettuce, onion, plates; -1 for things that the kitchen lacks), `chops` [3], `in_plate` [3] (0, 1 or -1), `recipe` (index into `symbols.RECIPES`), `has_paid` [3], `lying` [49] (follows from the others unless one thing covers another), `believed_cells` [N, 5], `believed_chopped` [N, 3], `believed_plate` [N, 3], `macro` [N], `decides` [N], `since_decision` [N], `episode_length` |
+| metrics | `success`, 1 for a served dish; `collisions`, cancelled moves; `wrong_dishes`, wrong deliveries |
+| version history | v0: first version; with `swap`, `restore_rule="cover"`, `rechop_pays` and no `collision_reward` the rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rl_envs.salad import observation, rules, sight
 from rl_envs.salad.grammar import NUM_HANDS, Grammar
 from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
 from rl_envs.salad.macro_actions import MacroActions
-from rl_envs.salad.restored import check_state, lying_things
+from rl_envs.salad.state import check_state, initial_state, lying_things
 from rl_envs.salad.symbols import (
     AGENT_NAMES,
     CHOP_REWARD,
@@ -49,17 +49,17 @@ from rl_envs.salad.symbols import (
     STEP_REWARD,
     WRONG_REWARD,
 )
-from rl_envs.salad.text import Teller
+from rl_envs.salad.text import SituationDescriber
 
 if TYPE_CHECKING:
     from rl_envs.salad.render import Scene
 
 ACTION_LISTS, MASKS = ("short", "full", "primitive"), ("real", "none")
-EVERYBODY = "all"
+ALL_AGENTS = "all"
 
 
 class Salad(World):
-    """B kitchens with two cooks; see the table above."""
+    """B kitchens with two cooks; the table above documents them."""
 
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
 
@@ -73,7 +73,7 @@ class Salad(World):
         recipes: Sequence[str] = ("tomato",),
         actions: str = "short",
         mask: str = "real",
-        order_known_by: str = EVERYBODY,
+        order_known_by: str = ALL_AGENTS,
         sight: int = 2,
         text: bool = True,
         swap: bool = False,
@@ -89,63 +89,68 @@ class Salad(World):
             num_worlds: B.
             first_world: number of the first world in the run.
             layout: map, A, B, C or D.
-            kitchen: `full` (three foods, two plates, two boards), `one_plate`, or `tomato` (one of each); by default
-                the one in which the papers' language agents make these salads.
-            recipes: salads of which one is ordered in each episode.
-            actions: `short`, macro actions of the language agents; `full`, single steps, too; `primitive`.
-            mask: `real`, or `none` to call all actions legal, as the authors do.
-            order_known_by: `all`, or the one agent that knows it, `Alice` or `Bob`: the other one has to be told.
-            sight: cells that are seen in each direction.
+            kitchen: `full` (three foods, two plates, two boards), `one_plate`, or `tomato` (one of each); None for the
+                one in which the papers' language agents make these salads.
+            recipes: salads, of which each episode orders one.
+            actions: `short`: macro actions of the language agents; `full`: single steps, too; `primitive`.
+            mask: `real`, or `none` to declare all actions legal, as the authors do.
+            order_known_by: `all`, or the one agent that knows the order, `Alice` or `Bob`.
+            sight: number of cells that an agent sees in each direction.
             text: observe `situation`.
-            swap: agents that want each other's cells trade places, instead of losing their moves.
-            collision_reward: for each agent that loses a move to the other.
-            restore_rule: things go home after a wrong delivery; if something lies there, to the `nearest` free counter
-                or on top of it (`cover`).
-            rechop_pays: chopping a food again after a wrong delivery pays again, which rewards going round in circles.
-            drawing: seven rows of a kitchen of one's own (`kitchen.Kitchen`), instead of `layout` and `kitchen`.
-            max_episode_steps: limit.
+            swap: agents that move into each other's cells swap, instead of losing their moves.
+            collision_reward: reward for each move that the other agent cancels.
+            restore_rule: after a wrong delivery things return to their first cell; if it is taken, to the `nearest`
+                free counter or on top of it (`cover`).
+            rechop_pays: chopping a food again after a wrong delivery pays again, which rewards repetition.
+            drawing: seven rows of a custom kitchen (`kitchen.Kitchen`), instead of `layout` and `kitchen`.
+            max_episode_steps: time limit in joint steps.
 
         Raises:
-            ValueError: an argument out of range, or a recipe that cannot be made here.
+            ValueError: an argument out of range, or a recipe that this kitchen cannot make.
         """
         _check(actions, mask, order_known_by, restore_rule, sight, max_episode_steps)
         rows = drawing_of(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
         self.kitchen: Kitchen = kitchen_of(rows, sight)
         check_recipes(recipes, self.kitchen)
         self.recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
-        self.knows = np.array([order_known_by in (EVERYBODY, name) for name in AGENT_NAMES])
+        self.knows = np.array([order_known_by in (ALL_AGENTS, name) for name in AGENT_NAMES])
         self._rules = rules.Rules(self.kitchen, swap=swap, restore=restore_rule, rechop_pays=rechop_pays)
+        self._is_masked, self._has_text, self._collision_reward = mask == "real", text, collision_reward
+        self.max_episode_steps, self.sight = max_episode_steps, sight
+        self.agents = tuple(f"agent_{number}" for number in range(rules.AGENTS))
+        self._prepare_actions(actions)
+        self._prepare_observations()
+        super().__init__(num_worlds, first_world)
+        self.tables = {"vector_scale": observation.SCALE.copy()}
+
+    def _prepare_actions(self, actions: str) -> None:
         self._is_primitive = actions == "primitive"
         self.macros = macro.macros_of(self.kitchen, steps=actions == "full")
         if self._is_primitive:
             self.macros = np.array([*range(macro.STEP, macro.NUM_MACROS), macro.WAIT])
         self._actions = MacroActions(self.kitchen)
-        self._viewer = observation.Viewer(self.kitchen)
-        self._grammar = Grammar(self.kitchen, self.macros.tolist(), sight)
-        self._teller = Teller(self.kitchen, self._grammar)
-        self.sentences, self.phrases = self._grammar.sentences, self._grammar.phrases
-        self.num_sentences = self._teller.num_slots
         self.action_names = MOVES if self._is_primitive else tuple(macro.NAMES[number] for number in self.macros)
-        self.agents = tuple(f"agent_{number}" for number in range(rules.AGENTS))
         self.action_spec = len(self.macros)
-        self.max_episode_steps = max_episode_steps
-        self.sight = sight
-        self._is_masked, self._is_told, self._collision_reward = mask == "real", text, collision_reward
+
+    def _prepare_observations(self) -> None:
+        self._observer = observation.Observer(self.kitchen)
+        grammar = Grammar(self.kitchen, self.macros.tolist(), self.sight)
+        self._describer = SituationDescriber(self.kitchen, grammar)
+        self.sentences, self.phrases = grammar.sentences, grammar.phrases
+        self.num_sentences = self._describer.num_slots
         self.observation_spec = self._specs()
-        super().__init__(num_worlds, first_world)
-        self.tables = {"vector_scale": observation.SCALE.copy()}
 
     def _specs(self) -> dict[str, ArraySpec]:
         count = len(self.macros)
         specs = {
             "vector": observation.SPEC,
-            "legal": ArraySpec((count,), "bool", 0, 1, "actions that would do something"),
-            "decides": ArraySpec((), "bool", 0, 1, "chooses an action now"),
+            "legal": ArraySpec((count,), "bool", 0, 1, "actions that have an effect"),
+            "decides": ArraySpec((), "bool", 0, 1, "the agent chooses an action now"),
         }
-        if self._is_told:
+        if self._has_text:
             last = max(len(self.sentences), len(self.phrases)) - 1
-            numbers = (self.num_sentences + count,)
-            specs["situation"] = ArraySpec(numbers, "int16", 0, last, "numbers of sentences, then of actions' phrases")
+            ids = (self.num_sentences + count,)
+            specs["situation"] = ArraySpec(ids, "int16", 0, last, "ids of sentences, then of phrases")
         return specs
 
     # ------------------------------------------------------------- one step
@@ -177,7 +182,7 @@ class Salad(World):
         return self._actions.moves(self.state["macro"], self.state["available"], belief)
 
     def _look(self, rows: Array | slice) -> sight.Belief:
-        """Agents look around and see what they could do next."""
+        """Update what agents believe and which actions are available; returns the beliefs."""
         state = self.state
         if self._is_primitive:
             targets = self.kitchen.neighbours.T[state["agent_cells"][rows]]
@@ -204,22 +209,22 @@ class Salad(World):
         available = state["available"][rows]
         legal = available if self._is_primitive else available[..., self.macros]
         observations = {
-            "vector": self._viewer.view(state, knows, rows),
+            "vector": self._observer.observe(state, knows, rows),
             "legal": legal if self._is_masked else np.ones_like(legal),
             "decides": state["decides"][rows],
         }
-        if self._is_told:
-            told = self._teller.tell(state, knows, rows)
-            observations["situation"] = np.concatenate([told, self._phrases(rows)], axis=2)
+        if self._has_text:
+            sentences = self._describer.describe(state, knows, rows)
+            observations["situation"] = np.concatenate([sentences, self._phrases(rows)], axis=2)
         return observations
 
     def _phrases(self, rows: Array) -> Array:
-        """[K, N, A] int16; those of primitive actions are always the same."""
+        """[K, N, A] int16; phrases of primitive actions never change."""
         if self._is_primitive:
             same = (np.arange(len(self.macros)) * NUM_HANDS).astype(np.int16)
             return np.tile(same, (len(rows), self.num_agents, 1))
         belief = sight.beliefs(self.kitchen, self.state, rows)
-        return self._teller.phrases(self.macros, self.state, belief, self._actions, rows)
+        return self._describer.phrases(self.macros, self.state, belief, self._actions, rows)
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {name: self.state[name][rows].astype(np.float64) for name in self.metric_names}
@@ -242,14 +247,14 @@ class Salad(World):
             "collisions": np.zeros(num_worlds, np.int64),
             "wrong_dishes": np.zeros(num_worlds, np.int64),
         }
-        kept = rules.blank(num_worlds, self.kitchen) | sight.blank(num_worlds, self.kitchen)
+        kept = initial_state(num_worlds, self.kitchen) | sight.initial_beliefs(num_worlds, self.kitchen)
         return super()._blank_state(num_worlds) | kept | own
 
     def _needed_state(self) -> set[str]:
         return {"agent_cells"}
 
     def _check_state(self, state: Arrays) -> None:
-        """A kitchen that cannot be is refused.
+        """Refuse an impossible state.
 
         Raises:
             ValueError: a number out of range, an agent off the floor, or a thing in two places.
@@ -264,23 +269,23 @@ class Salad(World):
             self.state["lying"] = lying_things(self.kitchen, self.state)
         self._look(rows)
 
-    # ------------------------------------------------------------- pictures
+    # ------------------------------------------------------------ rendering
 
     def render(self, index: int = 0) -> Array:
-        """Picture of world `index` with what each agent is about, [H, W, 3] uint8."""
-        from rl_envs.salad import render  # Pillow is needed for pictures alone
+        """Image of world `index` with each agent's macro action, [H, W, 3] uint8."""
+        from rl_envs.salad import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
 
     def scene(self, index: int = 0) -> Scene:
-        """What the picture of world `index` shows; with `messages` added it shows those, too."""
+        """The content of the image of world `index`; callers may add `messages`."""
         from rl_envs.salad import render
 
         return render.scene_of(self.kitchen, {name: value[index] for name, value in self.state.items()})
 
 
 def _at(lying: Array, cells: Array) -> Array:
-    """What lies in cells [K, N, M] of K worlds."""
+    """Things that lie in cells [K, N, M] of K worlds, same shape int64."""
     return lying[np.arange(len(lying))[:, None, None], cells]
 
 
@@ -288,7 +293,7 @@ def _check(actions: str, mask: str, known_by: str, restore_rule: str, sight: int
     for argument, given, known in (
         ("actions", actions, ACTION_LISTS),
         ("mask", mask, MASKS),
-        ("order_known_by", known_by, (EVERYBODY, *AGENT_NAMES)),
+        ("order_known_by", known_by, (ALL_AGENTS, *AGENT_NAMES)),
         ("restore_rule", restore_rule, rules.RESTORES),
     ):
         if given not in known:

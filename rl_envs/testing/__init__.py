@@ -1,8 +1,8 @@
-"""Does a world keep its word? Everything the contract promises and a learner relies on, checked by playing.
+"""Checks that a world keeps the contract of `rl_envs.core.world.World`: `check_world` and `check_registered`.
 
-Stricter than the checks of other libraries, which look at one step or merely warn: whole episodes with their final
-observations, other processes and runners, snapshots, ownership of the arrays, and refusals. Needs NumPy alone; what the
-views of other libraries must keep is checked in `rl_envs.testing.wrappers`. This file must not know any world.
+They are stricter than the checks of other libraries, which look at one step or only warn: they play whole episodes with
+their final observations, in other processes and runners, and check snapshots, ownership of arrays, and refusals. They
+need NumPy only. `rl_envs.testing.wrappers` checks the wrappers. This file must not know any world.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rl_envs.testing.recorder import WorldFactory, digest, play
 __all__ = ["check_registered", "check_world"]
 
 LONGEST_GAME = 600
-"""Env steps after which a check stops waiting for the time limit, unless told otherwise."""
+"""Default length of a check's game in env steps, if the time limit is longer."""
 
 
 def check_world(
@@ -30,15 +30,15 @@ def check_world(
     seed: int = 7,
     env_steps: int | None = None,
 ) -> None:
-    """Play worlds in many ways and hold them to the contract.
+    """Play worlds in many ways and check them against the contract.
 
     Args:
         make_world: builds worlds from `num_worlds` and `first_world`: a world's class, or a `functools.partial`.
         recipe: `("package.module:callable", keyword arguments)` with which a second process builds the same worlds;
             without it that comparison is left out.
         num_worlds: B, at least 2.
-        seed: of the games.
-        env_steps: length of each game; by default past the time limit, so that episodes end and new ones begin.
+        seed: seed of the games.
+        env_steps: length of each game; by default beyond the time limit, so that episodes end and new ones begin.
 
     Raises:
         AssertionError: one sentence about the first broken rule.
@@ -47,9 +47,9 @@ def check_world(
     contract.check_declaration(world)
     refusals.check_not_begun(world)
     env_steps = env_steps or min(world.max_episode_steps + 3, LONGEST_GAME)
-    _check_statements(world, seed, env_steps)
+    _check_contract(world, seed, env_steps)
     refusals.check_refusals(make_world(num_worlds), seed)
-    refusals.check_picture(make_world(num_worlds), seed)
+    refusals.check_render(make_world(num_worlds), seed)
     determinism.check_no_global_chance(make_world(num_worlds), seed, env_steps)
     world = make_world(num_worlds)
     record = determinism.whole_game(world, seed, env_steps)
@@ -72,7 +72,7 @@ def check_registered(world_id: str, *, env_steps: int | None = None, **arguments
     check_world(functools.partial(make, world_id, **arguments), recipe=recipe, env_steps=env_steps)
 
 
-def _check_statements(world: World, seed: int, env_steps: int) -> None:
+def _check_contract(world: World, seed: int, env_steps: int) -> None:
     observations = world.reset(seed)
     contract.check_observations(world, observations, world.num_worlds, "after reset")
-    play(world, env_steps, listeners=[contract.EpisodeBook(world, observations)])
+    play(world, env_steps, listeners=[contract.EpisodeCheck(world, observations)])

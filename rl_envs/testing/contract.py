@@ -1,6 +1,6 @@
-"""Rules about what a world says: names, types, bounds, ends of episodes, texts.
+"""The contract of a world's outputs: names, types, bounds, ends of episodes, texts.
 
-This file must not know how the world was built nor compare one game with another.
+This file must not know how the world was built and must not compare two games.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def check_declaration(world: World) -> None:
 
 
 def check_observations(world: World, observations: Arrays, num_rows: int, where: str) -> None:
-    """Every array is exactly as declared: keys, `[rows, N, *shape]`, type and bounds; texts lie in their tables.
+    """Every array is exactly as declared: keys, `[K, N, *shape]`, type and bounds; row numbers of texts are valid.
 
     Args:
-        world: who said it.
+        world: the world that returned them.
         observations: dict of `[K, N, ...]`.
         num_rows: K.
-        where: which observations these are, for the sentence.
+        where: description of these observations, for the error sentence.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -94,8 +94,8 @@ def _check_texts(world: World, key: str, rows: Array, lead: tuple[int, int], whe
     )
 
 
-class EpisodeBook:
-    """Keeps its own account of every episode and holds the world to it; call it after each step."""
+class EpisodeCheck:
+    """Keeps its own totals of every episode and compares the world with them; call it after each step."""
 
     def __init__(self, world: World, observations: Arrays) -> None:
         shape = (world.num_worlds, world.num_agents)

@@ -1,7 +1,7 @@
-"""Rules about what may not matter: other worlds, runners, processes, snapshots, what the caller does with the arrays.
+"""Determinism: a game depends only on its seed, not on other worlds, runners, processes, snapshots or the caller.
 
-Each check plays the same game twice under different circumstances and compares to the last bit. This file must not know
-what the world means by what it says.
+Each check plays the same game twice under different conditions and requires equality to the last bit. This file must
+not know the meaning of a world's outputs.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ Recipe = tuple[str, Mapping[str, Any]]
 
 
 def whole_game(world: World, seed: int, env_steps: int) -> Record:
-    """Reset and play."""
+    """Reset a world and play it for `env_steps`."""
     return begin(world, seed) + play(world, env_steps)
 
 
 def require_same(first: Record, second: Record, rule: str) -> None:
-    """Raise with the rule and the place where the two records part."""
+    """Raise AssertionError with the rule and the first difference between two records."""
     parted = difference(first, second)
     require(parted is None, f"{rule}: {parted}")
 
 
 def check_seed(make_world: WorldFactory, record: Record, seed: int) -> None:
-    """The seed fixes the whole game, whatever was played before."""
+    """The seed determines the whole game, independent of earlier games."""
     world = make_world(len(record[0][next(iter(record[0]))]))
     env_steps = len(record) - 1
     require_same(record, whole_game(world, seed, env_steps), "the same seed gave another game")
@@ -60,7 +60,7 @@ def check_seed(make_world: WorldFactory, record: Record, seed: int) -> None:
 
 
 def check_neighbours(make_world: WorldFactory, record: Record, seed: int) -> None:
-    """A world plays the same game alone, among others and on another runner."""
+    """A world plays the same game alone, in a batch and on another runner."""
     num_worlds = len(record[0][next(iter(record[0]))])
     env_steps = len(record) - 1
     for index in (0, num_worlds - 1):
@@ -78,10 +78,10 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
     """Another process with another hash seed plays the same game.
 
     Args:
-        recipe: how it builds the worlds.
-        name: digest of the record here.
+        recipe: callable and arguments with which it builds the worlds.
+        name: digest of the record of this process.
         num_worlds: B.
-        seed: of the game.
+        seed: seed of the game.
         env_steps: length of the game.
     """
     request = json.dumps([recipe[0], dict(recipe[1]), num_worlds, seed, env_steps])
@@ -91,7 +91,7 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
         "PYTHONHASHSEED": "4321" if here != "4321" else "1234",
     }
     answer = subprocess.run(
-        [sys.executable, "-m", "rl_envs.testing.elsewhere", request],
+        [sys.executable, "-m", "rl_envs.testing.other_process", request],
         env=environment,
         capture_output=True,
         text=True,
@@ -102,7 +102,7 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
 
 
 def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: int, after: int) -> None:
-    """A snapshot in the middle of an episode gives the same future in this world and in a fresh one; pickling too."""
+    """A snapshot and a pickle from the middle of an episode give the same future, in this world and in a fresh one."""
     begin(world, seed)
     play(world, before)
     snapshot = world.snapshot()
@@ -120,7 +120,7 @@ def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: in
 
 
 def check_ownership(world: World, record: Record, seed: int) -> None:
-    """What the world returns belongs to the caller: it is never the same memory twice, and spoiling it harms nobody."""
+    """Returned arrays belong to the caller: they never share memory, and writing into them does not change the game."""
     observations = world.reset(seed)
     first = {f"obs/{key}": value.copy() for key, value in with_texts(world, observations).items()}
     rows, before = [first], _spoil(observations)
@@ -139,7 +139,7 @@ def check_ownership(world: World, record: Record, seed: int) -> None:
 
 
 def check_undecided_actions(world: World, record: Record, seed: int) -> None:
-    """Actions of agents that do not decide, or are out of the game, change nothing, whatever number they are."""
+    """Actions of agents that do not decide, or are out of the game, are ignored."""
     if not set(RESERVED_KEYS) & set(world.observation_spec):
         return
 
@@ -154,14 +154,14 @@ def check_undecided_actions(world: World, record: Record, seed: int) -> None:
 
 
 def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
-    """Resetting and stepping draw nothing from the process's generators."""
+    """`reset` and `step` do not use the global random generators of `random` and NumPy."""
     with _forbidden_generators():
         begin(world, seed)
         play(world, env_steps)
 
 
 def _unless(decides: Array | None, actions: Array) -> Array:
-    """The actions, but wherever nobody decides another number, which need not be an action: -1 or the next one."""
+    """The actions, with another number (-1 or the next one) for every agent that does not decide."""
     return np.where(decides, actions, np.where(actions == 0, -1, actions + 1))  # type: ignore[arg-type]
 
 

@@ -1,8 +1,8 @@
-"""Playing a world and writing down everything it says, so that two games can be compared number for number.
+"""Record all outputs of a game, so that two games can be compared number for number.
 
-What is written is laid out `[B, ...]` throughout (also what the contract gives for ended worlds only), so that a record
-can be sliced to single worlds. Row numbers of texts are replaced by the texts: the numbers may depend on the order in
-which the texts turned up, the texts may not. This file must not know which rules are checked.
+Every recorded array is `[B, ...]`, also where the contract gives ended worlds only, so a record can be sliced to single
+worlds. Row numbers of texts are replaced by the texts, because the numbers may depend on the order in which texts first
+appear. This file must not know which rules are checked.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Listener: TypeAlias = Callable[[World, Actions, StepResult], None]
 
 
 class WorldFactory(Protocol):
-    """Whatever builds worlds: a world's class, or `functools.partial(make, world_id, ...)`."""
+    """A callable that builds worlds: a world's class, or `functools.partial(make, world_id, ...)`."""
 
     def __call__(self, num_worlds: int, first_world: int = 0) -> World:
         """Build `num_worlds` worlds of which the first has this number in the run."""
 
 
 def random_actions(world: World) -> Actions:
-    """Uniform actions drawn from the world's own chance: the same wherever and beside whomever the world is played.
+    """Uniform actions from the world's own chance, so they are the same on every runner and in every batch.
 
     Returns:
         [B, N] int64, or a dict of such arrays for factored actions.
@@ -43,7 +43,7 @@ def random_actions(world: World) -> Actions:
 
 
 def with_texts(world: World, observations: Arrays) -> Arrays:
-    """The same observations with the token rows in place of row numbers, `[B, N, *rows, L]` int32."""
+    """The same observations with tokens, `[B, N, *rows, L]` int32, instead of row numbers."""
     texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
     return observations | texts
 
@@ -54,13 +54,13 @@ def play(
     choose: Callable[[World], Actions] = random_actions,
     listeners: Sequence[Listener] = (),
 ) -> Record:
-    """Step a running world and write down what it says.
+    """Step a running world and record its outputs.
 
     Args:
         world: after `reset` or `restore`.
-        env_steps: how often to step it.
-        choose: the actions.
-        listeners: called after every step with the world, the actions and what `step` returned, before it is written.
+        env_steps: number of env steps.
+        choose: function that chooses the actions.
+        listeners: functions called after every step with the world, the actions and the result of `step`.
     """
     record = []
     for _ in range(env_steps):
@@ -73,7 +73,7 @@ def play(
 
 
 def flat(world: World, result: StepResult) -> Arrays:
-    """What one step returned as a dict of fresh `[B, ...]` arrays; entries of worlds that did not end are 0."""
+    """The result of one step as a dict of fresh `[B, ...]` arrays; entries of worlds that did not end are 0."""
     observations, reward, terminated, truncated, info = result
     row = {f"obs/{key}": value for key, value in with_texts(world, observations).items()}
     row |= {"reward": reward, "terminated": terminated, "truncated": truncated, "duration": info["duration"]}
@@ -86,18 +86,18 @@ def flat(world: World, result: StepResult) -> Arrays:
 
 
 def begin(world: World, seed: int) -> Record:
-    """Reset a world and write its first observations down."""
+    """Reset a world and record its first observations."""
     observations = with_texts(world, world.reset(seed))
     return [{f"obs/{key}": np.array(value) for key, value in observations.items()}]
 
 
 def part(record: Record, worlds: slice) -> Record:
-    """The record of some of the worlds, as if they had been played alone."""
+    """The record of some of the worlds."""
     return [{key: value[worlds] for key, value in row.items()} for row in record]
 
 
 def joined(first: Record, second: Record) -> Record:
-    """Records of two runners side by side."""
+    """The records of two runners as one record."""
     return [
         {key: _beside(a.get(key), b.get(key), a, b) for key in a.keys() | b.keys()}
         for a, b in zip(first, second, strict=True)
@@ -105,7 +105,7 @@ def joined(first: Record, second: Record) -> Record:
 
 
 def difference(first: Record, second: Record) -> str | None:
-    """Where two records part, in words; None where they are equal to the last bit."""
+    """Description of the first difference between two records; None if they are equal to the last bit."""
     if len(first) != len(second):
         return f"one has {len(first)} rows, the other {len(second)}"
     for env_step, (a, b) in enumerate(zip(first, second, strict=True)):
@@ -116,7 +116,7 @@ def difference(first: Record, second: Record) -> str | None:
 
 
 def digest(world: World, record: Record) -> str:
-    """A short name of the agents' order and a record's exact content, the same in every process."""
+    """Hash of the agents' order and the exact content of a record, equal in every process."""
     content = hashlib.sha256(" ".join(world.agents).encode())
     for row in record:
         for key in sorted(row):

@@ -1,6 +1,6 @@
-"""Rules about what a world must refuse, and that a refusal changes nothing; and about its pictures.
+"""Refusals: a world rejects wrong actions, draws and states and stays unchanged; and `render` changes nothing.
 
-This file must not compare one game with another.
+This file must not compare two games.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def check_refusals(world: World, seed: int) -> None:
     """Wrong actions, draws and states raise ValueError and leave the world as it was.
 
     Raises:
-        AssertionError: one sentence about what was accepted, or changed.
+        AssertionError: one sentence about what was accepted or changed.
     """
     begin(world, seed)
     world.step(random_actions(world))
-    _play_until_somebody_decides(world)
+    _play_until_an_agent_decides(world)
     before = world.snapshot()
     for fault, actions in _wrong_actions(world):
         require(
@@ -41,13 +41,13 @@ def check_refusals(world: World, seed: int) -> None:
             f"actions {fault} must be refused by ValueError",
         )
         _require_unchanged(world, before, f"refusing actions {fault}")
-    draw = {"a draw nobody makes": np.zeros(world.num_worlds)}
+    draw = {"an unknown draw": np.zeros(world.num_worlds)}
     require(
         _raises(ValueError, lambda: world.step(random_actions(world), chance=draw)),
         "an unknown recorded draw must be refused by ValueError",
     )
     _require_unchanged(world, before, "refusing an unknown recorded draw")
-    unknown = before | {"a state nobody has": np.zeros(world.num_worlds)}
+    unknown = before | {"an unknown state": np.zeros(world.num_worlds)}
     require(_raises(ValueError, lambda: world.restore(unknown)), "an unknown state must be refused by ValueError")
     _require_unchanged(world, before, "refusing an unknown state")
     for key, value in before.items():
@@ -60,8 +60,8 @@ def check_refusals(world: World, seed: int) -> None:
         _require_unchanged(world, before, f"refusing what {key!r} cannot hold")
 
 
-def check_picture(world: World, seed: int) -> None:
-    """Worlds that can be drawn give uint8 `[H, W, 3]` and do not change by it.
+def check_render(world: World, seed: int) -> None:
+    """A world that renders returns uint8 `[H, W, 3]` and does not change.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -71,12 +71,12 @@ def check_picture(world: World, seed: int) -> None:
     begin(world, seed)
     for index in range(world.num_worlds):
         before = world.snapshot()
-        picture = world.render(index)
+        frame = world.render(index)
         require(
-            picture.dtype == np.uint8 and picture.ndim == 3 and picture.shape[2] == 3 and picture.size,
-            f"a picture must be uint8 [H, W, 3], got {picture.dtype} {picture.shape}",
+            frame.dtype == np.uint8 and frame.ndim == 3 and frame.shape[2] == 3 and frame.size,
+            f"a frame must be uint8 [H, W, 3], got {frame.dtype} {frame.shape}",
         )
-        _require_unchanged(world, before, "drawing")
+        _require_unchanged(world, before, "rendering")
         world.step(random_actions(world))
 
 
@@ -90,7 +90,7 @@ def _wrong_actions(world: World) -> Iterator[tuple[str, Actions]]:
             yield fault, spoil(good)
     if isinstance(good, dict):
         yield "without one of their factors", {name: good[name] for name in list(good)[1:]}
-        yield "with a factor too many", good | {"a factor nobody has": next(iter(good.values()))}
+        yield "with a factor too many", good | {"an unknown factor": next(iter(good.values()))}
 
 
 def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:
@@ -104,7 +104,7 @@ def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:
     ]
 
 
-def _play_until_somebody_decides(world: World) -> None:
+def _play_until_an_agent_decides(world: World) -> None:
     for _ in range(world.max_episode_steps):
         decides = deciding(world.observe())
         if decides is None or decides.any():

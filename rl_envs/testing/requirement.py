@@ -1,4 +1,4 @@
-"""How a broken rule is told: one AssertionError, one sentence."""
+"""A broken rule is one AssertionError with one sentence."""
 
 from __future__ import annotations
 

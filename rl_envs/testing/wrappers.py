@@ -1,8 +1,8 @@
-"""Do a world's views keep the word of the libraries they serve, and ours?
+"""Checks of a world's wrappers for Gymnasium, PettingZoo and RLlib: `check_wrappers`.
 
-The libraries' own checks are run first; then what they let pass: whole episodes, exact key sets, agents in the world's
-order, spaces that contain the final observations, and refusal of steps after the end. Imports RLlib only when called.
-This file must not know any particular world.
+The libraries' own checks run first. Then come the rules that they do not check: whole episodes, exact key sets, agents
+in the world's order, spaces that contain the final observations, and refused steps after the end. RLlib is imported
+only when it is checked. This file must not know any particular world.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from pettingzoo.test.seed_test import parallel_seed_test
 from rl_envs.registry import make
 from rl_envs.testing.requirement import require
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
-from rl_envs.wrappers.pettingzoo import ParallelView
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 
 _ENV_STEPS = 1000
 
 
-def check_views(world_id: str, **arguments: Any) -> None:
-    """Run every library's own check and our stricter one on all views of a registered world.
+def check_wrappers(world_id: str, **arguments: Any) -> None:
+    """Run every library's own check and our stricter one on all wrappers of a registered world.
 
     Args:
         world_id: id in the registry.
-        arguments: of the world.
+        arguments: keyword arguments of the world.
 
     Raises:
         AssertionError: one sentence about the broken rule (or the library's own error).
     """
-    check_team_view(TeamEnv(world_id, **arguments))
-    check_vector_view(TeamVectorEnv(world_id, num_envs=3, **arguments))
-    check_parallel_view(ParallelView(world_id, **arguments), ParallelView(world_id, **arguments))
-    check_rllib_views(world_id, arguments)
+    check_team_env(TeamEnv(world_id, **arguments))
+    check_vector_env(TeamVectorEnv(world_id, num_envs=3, **arguments))
+    check_parallel_env(TeamParallelEnv(world_id, **arguments), TeamParallelEnv(world_id, **arguments))
+    check_rllib_envs(world_id, arguments)
 
 
-def check_team_view(env: TeamEnv) -> None:
-    """Gymnasium's check, then whole episodes of the team view.
+def check_team_env(env: TeamEnv) -> None:
+    """Gymnasium's check, then whole episodes of `TeamEnv`.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -48,7 +48,7 @@ def check_team_view(env: TeamEnv) -> None:
         warnings.filterwarnings("error", module="gymnasium")
         for harmless in ("alternative render modes", "maximum and minimum values are equal"):
             warnings.filterwarnings("ignore", message=f".*{harmless}.*")
-        check_env(env, skip_render_check=not env.game.can_draw)
+        check_env(env, skip_render_check=not env.single_world.can_render)
     env.action_space.seed(3)
     for seed in (3, None):
         observation, _ = env.reset(seed=seed)
@@ -62,8 +62,8 @@ def check_team_view(env: TeamEnv) -> None:
         _require_refused(lambda: env.step(env.action_space.sample()))
 
 
-def check_vector_view(env: TeamVectorEnv) -> None:
-    """Episodes of the batched view: spaces, masks and final observations as Gymnasium documents them.
+def check_vector_env(env: TeamVectorEnv) -> None:
+    """Episodes of `TeamVectorEnv`: spaces, masks and final observations as Gymnasium documents them.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -83,8 +83,8 @@ def check_vector_view(env: TeamVectorEnv) -> None:
                 require(env.single_observation_space.contains(final), "a final observation leaves its space")
 
 
-def check_parallel_view(env: ParallelView, twin: ParallelView) -> None:
-    """PettingZoo's checks, then whole episodes with exact key sets, and a twin that must do the same.
+def check_parallel_env(env: TeamParallelEnv, twin: TeamParallelEnv) -> None:
+    """PettingZoo's checks, then whole episodes with exact key sets, equal to those of a second environment.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -109,8 +109,8 @@ def check_parallel_view(env: ParallelView, twin: ParallelView) -> None:
         _require_refused(lambda: env.step({}))
 
 
-def check_rllib_views(world_id: str, arguments: dict[str, Any]) -> None:
-    """RLlib's check, then whole episodes with exact key sets and an `__all__` that is right.
+def check_rllib_envs(world_id: str, arguments: dict[str, Any]) -> None:
+    """RLlib's check, then whole episodes with exact key sets and a correct `__all__`.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -118,7 +118,7 @@ def check_rllib_views(world_id: str, arguments: dict[str, Any]) -> None:
     from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv, check_by_rllib
 
     config = {"world": world_id, "arguments": arguments}
-    require(TeamGymEnv(config).reset(seed=1), "the team view gives RLlib no observation")
+    require(TeamGymEnv(config).reset(seed=1), "TeamGymEnv gives RLlib no observation")
     env = TeamMultiAgentEnv(config)
     check_by_rllib(env)
     names = list(make(world_id, **arguments).agents)
@@ -134,7 +134,7 @@ def check_rllib_views(world_id: str, arguments: dict[str, Any]) -> None:
             over = [flag.pop("__all__") for flag in flags]
             _check_answers(live, (*answers[:2], *flags, answers[4]), env.observation_spaces, names)
             live = [name for name in live if not (flags[0][name] or flags[1][name])]
-            require(sum(over) == (not live), "`__all__` must be true in one dict exactly when nobody goes on")
+            require(sum(over) == (not live), "`__all__` must be true in one dict exactly when no agent is left")
         _require_refused(lambda: env.step({}))
 
 

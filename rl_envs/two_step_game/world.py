@@ -1,21 +1,21 @@
-"""The two-step game (QMIX, Rashid et al., ICML 2018, section 5): a safe reward, or a larger one that takes two.
+"""The two-step game (QMIX, Rashid et al., ICML 2018, section 5): a safe reward, or a larger one that needs both agents.
 
-In the first state the first agent alone decides where the game goes on, in state 2A or in state 2B. There both act
-together: 2A pays 7 whatever they do, 2B pays 0, 1, 1 or 8. Whoever believes that the team's value is a sum of the
-agents' values expects at most 6.5 in 2B and settles for 7; 8 is reached.
+In the first state the first agent alone chooses the second state, 2A or 2B. There both agents act: 2A always pays 7, 2B
+pays 0, 1, 1 or 8. A learner whose team value is a sum of the agents' values (VDN) expects at most 6.5 in 2B and chooses
+2A; a learner with a monotonic mixer (QMIX) reaches 8.
 
 | | |
 |---|---|
 | agents | `agent_0`, `agent_1` |
 | actions | 2: `a`, `b` |
 | observation `state` | [3] uint8, one-hot: the first state, 2A, 2B; the same for both agents |
-| rewards | the same to both agents. First step: 0. Second step in 2A: 7; in 2B by both agents' actions `a a` 0, `a b` 1, `b a` 1, `b b` 8 |
-| episode end | terminated after two steps, always; never truncated |
+| rewards | the same to both agents. First step: 0. Second step in 2A: 7; in 2B by both agents' actions: `a a` 0, `a b` 1, `b a` 1, `b b` 8 |
+| episode end | always terminated after two steps; never truncated |
 | arguments | none |
-| recorded draws | none, nothing is left to chance |
-| state for `restore` | `room` [] 0 the first state, 1 2A, 2 2B |
+| recorded draws | none: the game is deterministic |
+| state for `restore` | `room` [] int: 0 is the first state, 1 is 2A, 2 is 2B |
 | metrics | `outcome`, an agent's reward in the second step |
-| history | v0: first version |
+| version history | v0: first version |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from rl_envs.core.world import World
 
 FIRST, SAFE, RISKY = range(3)
 PAYOFFS = np.array([[[7.0, 7.0], [7.0, 7.0]], [[0.0, 1.0], [1.0, 8.0]]])
-"""[2, 2, 2], what the second step pays by place (2A, 2B) and both agents' actions."""
+"""[2, 2, 2] float64, reward of the second step by state (2A, 2B) and both agents' actions."""
 
 
 class TwoStepGame(World):
-    """B games; see the table above."""
+    """B games; the table above documents them."""
 
     agents = ("agent_0", "agent_1")
     action_spec = 2
@@ -52,10 +52,10 @@ class TwoStepGame(World):
         super().__init__(num_worlds, first_world)
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse a room that there is not.
+        """Refuse a state that does not exist.
 
         Raises:
-            ValueError: there is not.
+            ValueError: `room` is not 0, 1 or 2.
         """
         if not np.isin(state["room"], (FIRST, SAFE, RISKY)).all():
             raise ValueError(f"restore: room must be 0, 1 or 2, got {state['room']!r}")

@@ -1,1 +1,1 @@
-"""The same worlds through other libraries' doors. Import the module you need; nothing here is imported for you."""
+"""Worlds as Gymnasium, PettingZoo and RLlib environments. Import the module that you need; none is imported here."""

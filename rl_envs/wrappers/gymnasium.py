@@ -1,7 +1,6 @@
-"""Worlds as Gymnasium environments: the whole team is one player.
+"""Worlds as Gymnasium environments, in which one player controls the whole team.
 
-`TeamEnv` is one world with ordinary episodes, `TeamVectorEnv` all B worlds of a batch at once. This file must not know
-any particular world.
+`TeamEnv` wraps one world, `TeamVectorEnv` all B worlds of a batch. This file must not know any particular world.
 """
 
 from __future__ import annotations
@@ -16,41 +15,41 @@ from gymnasium.vector.utils import batch_space
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
-from rl_envs.wrappers.game import Game
+from rl_envs.wrappers.single_world import SingleWorld
 from rl_envs.wrappers.spaces import observation_space, team_action_space
 
 
 class TeamEnv(gymnasium.Env):
-    """One world in which one player moves all N agents.
+    """One world as a `gymnasium.Env` whose action is the joint action of all N agents.
 
-    Observations are dicts of `[N, ...]` arrays, actions `[N]` (or a dict of those), the reward the sum over the agents.
-    `info` holds `agent_rewards` [N] and `duration` [N], and at an episode's end `episode`. An episode that is over
-    refuses `step`; `reset()` without a seed goes on with the world's own chance.
+    Observations are dicts of `[N, ...]` arrays. An action is `[N]` int, or a dict of such arrays. The reward is the sum
+    over the agents. `info` holds `agent_rewards` [N] and `duration` [N], and at the end of an episode `episode`. After
+    the end `step` is refused. `reset()` without a seed continues the world's own chance.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012 (Gymnasium's form)
 
     def __init__(self, world: World | str, render_mode: str | None = None, **arguments: Any) -> None:
-        """Show a world.
+        """Wrap a world.
 
         Args:
-            world: a world with one game in it, or the id of a registered one.
-            render_mode: `rgb_array`, or none.
-            arguments: keyword arguments of a registered world.
+            world: a world of B = 1, or a registered id.
+            render_mode: `rgb_array` or None.
+            arguments: keyword arguments for a registered id.
 
         Raises:
-            ValueError: an unknown id, more than one world, or a render mode that is none.
+            ValueError: an unknown id, B above 1, or an unsupported render mode.
         """
-        self.game = Game(world, arguments)
-        self.render_mode = _checked_mode(render_mode, self.game.can_draw)
-        self.world = self.game.world
+        self.single_world = SingleWorld(world, arguments)
+        self.render_mode = _checked_mode(render_mode, self.single_world.can_render)
+        self.world = self.single_world.world
         self.observation_space = observation_space(self.world, (self.world.num_agents,))
         self.action_space = team_action_space(self.world.action_spec, self.world.num_agents)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
-        """Begin an episode; `options` are not used."""
+        """Begin an episode; `options` are ignored."""
         super().reset(seed=seed)
-        return self.game.begin(seed), {}
+        return self.single_world.reset(seed), {}
 
     def step(self, action: Actions) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
         """One env step of the whole team.
@@ -59,15 +58,15 @@ class TeamEnv(gymnasium.Env):
             RuntimeError: the episode is over.
             ValueError: actions of the wrong shape, type or range.
         """
-        turn = self.game.play(action)
+        turn = self.single_world.step(action)
         info: dict[str, Any] = {"agent_rewards": turn.reward, "duration": turn.duration}
         if turn.is_last:
             info["episode"] = turn.episode
         return turn.observations, float(turn.reward.sum()), turn.terminated, turn.truncated, info
 
     def render(self) -> Array | None:  # type: ignore[override]
-        """[H, W, 3] uint8 in mode `rgb_array`, else None."""
-        return self.game.picture() if self.render_mode == "rgb_array" else None
+        """Image [H, W, 3] uint8 in mode `rgb_array`, else None."""
+        return self.single_world.render() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
         """Close the world."""
@@ -75,11 +74,11 @@ class TeamEnv(gymnasium.Env):
 
 
 class TeamVectorEnv(VectorEnv):
-    """B worlds at once, natively: an ended world begins its next episode in the same step (`AutoresetMode.SAME_STEP`).
+    """B worlds as a `gymnasium.vector.VectorEnv`; an ended world is reset in the same step (`AutoresetMode.SAME_STEP`).
 
-    Observations are dicts of `[B, N, ...]` arrays, rewards [B] sums over the agents. `info` holds `agent_rewards`
-    [B, N] and `duration` [B, N]; where worlds ended also `final_obs` ([B] objects, a dict of `[N, ...]` or None) and
-    `final_info` (`episode`: name -> [B, ...]), each with Gymnasium's mask of the worlds that it speaks of beside it
+    Observations are dicts of `[B, N, ...]` arrays; rewards [B] are sums over the agents. `info` holds `agent_rewards`
+    [B, N] and `duration` [B, N]. In a step in which worlds ended it also holds `final_obs` ([B] objects: a dict of
+    `[N, ...]`, or None) and `final_info` (`episode`: name -> [B, ...]). Each entry has Gymnasium's mask [B] beside it,
     under the same name with a leading underscore.
     """
 
@@ -92,16 +91,16 @@ class TeamVectorEnv(VectorEnv):
     def __init__(
         self, world: World | str, num_envs: int | None = None, render_mode: str | None = None, **arguments: Any
     ) -> None:
-        """Show a batch of worlds.
+        """Wrap a batch of worlds.
 
         Args:
-            world: ready worlds, or the id of a registered one.
-            num_envs: B, of a registered one.
-            render_mode: `rgb_array`, or none.
-            arguments: keyword arguments of a registered one.
+            world: a batch of worlds, or a registered id.
+            num_envs: B, for a registered id.
+            render_mode: `rgb_array` or None.
+            arguments: keyword arguments for a registered id.
 
         Raises:
-            ValueError: an unknown id, or arguments for worlds that are already built.
+            ValueError: an unknown id, arguments for worlds that are already built, or an unsupported render mode.
         """
         if isinstance(world, str):
             world = make(world, num_worlds=num_envs or 1, **arguments)
@@ -120,7 +119,7 @@ class TeamVectorEnv(VectorEnv):
         """Begin an episode in every world, or in those of `options["reset_mask"]` ([B] bool).
 
         Raises:
-            ValueError: a list of seeds; one seed fixes all worlds of a batch.
+            ValueError: a list of seeds was given; one seed fixes all worlds of a batch.
         """
         if isinstance(seed, (list, tuple)):
             raise ValueError("one seed fixes all the worlds of a batch; give a single number")
@@ -141,14 +140,14 @@ class TeamVectorEnv(VectorEnv):
         """
         observations, reward, terminated, truncated, info = self.world.step(actions)
         everywhere = np.ones(self.num_envs, bool)
-        told: dict[str, Any] = {"agent_rewards": reward, "_agent_rewards": everywhere}
-        told |= {"duration": info["duration"], "_duration": everywhere.copy()}
+        infos: dict[str, Any] = {"agent_rewards": reward, "_agent_rewards": everywhere}
+        infos |= {"duration": info["duration"], "_duration": everywhere.copy()}
         if info["done_worlds"].size:
-            told |= self._final(info["done_worlds"], self._with_texts(info["final_obs"]), info["episode"])
-        return self._with_texts(observations), reward.sum(1), terminated, truncated, told
+            infos |= self._final(info["done_worlds"], self._with_texts(info["final_obs"]), info["episode"])
+        return self._with_texts(observations), reward.sum(1), terminated, truncated, infos
 
     def render(self) -> tuple[Array, ...] | None:  # type: ignore[override]
-        """One [H, W, 3] uint8 a world in mode `rgb_array`, else None."""
+        """One image [H, W, 3] uint8 per world in mode `rgb_array`, else None."""
         if self.render_mode is None:
             return None
         return tuple(self.world.render(index) for index in range(self.num_envs))
@@ -176,9 +175,9 @@ class TeamVectorEnv(VectorEnv):
         return {"final_obs": final, "_final_obs": mask, "final_info": final_info, "_final_info": mask.copy()}
 
 
-def _checked_mode(render_mode: str | None, can_draw: bool) -> str | None:
+def _checked_mode(render_mode: str | None, can_render: bool) -> str | None:
     if render_mode not in (None, "rgb_array"):
         raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
-    if render_mode and not can_draw:
-        raise ValueError("this world has no picture; leave render_mode out")
+    if render_mode and not can_render:
+        raise ValueError("this world does not render; leave render_mode out")
     return render_mode

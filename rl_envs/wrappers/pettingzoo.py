@@ -10,36 +10,36 @@ from pettingzoo import ParallelEnv
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
-from rl_envs.wrappers.game import Game
 from rl_envs.wrappers.roster import Roster
+from rl_envs.wrappers.single_world import SingleWorld
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 
-class ParallelView(ParallelEnv):
-    """One world whose agents act at the same time, named and ordered as the world has them.
+class TeamParallelEnv(ParallelEnv):
+    """One world as a `pettingzoo.ParallelEnv`; agents keep the names and the order of the world.
 
-    An agent that is out of the game terminates and leaves `agents`; an episode that is over refuses `step`. Agents that
-    do not decide at this moment stay in `agents`: their observation says so (`decides`), and their action is ignored
-    and may be left out.
+    An agent that is out of the game terminates and leaves `agents`. After the end of an episode `step` is refused.
+    Agents that do not decide at this moment stay in `agents`: `decides` of their observation is false, and their action
+    is ignored and may be left out.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4, "is_parallelizable": True}  # noqa: RUF012
 
     def __init__(self, world: World | str, render_mode: str | None = None, **arguments: Any) -> None:
-        """Show a world.
+        """Wrap a world.
 
         Args:
-            world: a world with one game in it, or the id of a registered one.
-            render_mode: `rgb_array`, or none.
-            arguments: keyword arguments of a registered world.
+            world: a world of B = 1, or a registered id.
+            render_mode: `rgb_array` or None.
+            arguments: keyword arguments for a registered id.
 
         Raises:
-            ValueError: an unknown id, more than one world, or a render mode that is none.
+            ValueError: an unknown id, B above 1, or an unsupported render mode.
         """
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
         self.render_mode = render_mode
-        self._roster = Roster(Game(world, arguments))
+        self._roster = Roster(SingleWorld(world, arguments))
         self.world = self._roster.world
         self.metadata = {**type(self).metadata, "name": type(self.world).__name__}
         self.possible_agents = list(self.world.agents)
@@ -60,31 +60,31 @@ class ParallelView(ParallelEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Arrays], dict[str, dict[str, Any]]]:
-        """Begin an episode; without a seed the next one of the world's own chance. `options` are not used."""
-        observations = self._roster.begin(seed)
+        """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored."""
+        observations = self._roster.reset(seed)
         self.agents = list(self._roster.live)
         return observations, {name: {} for name in self.agents}
 
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """One env step; the answers are for the agents that were in the game before it.
+        """One env step; every returned dict has the agents that were in the game before it.
 
         Raises:
             RuntimeError: the episode is over.
-            ValueError: an action too many, too few, or out of range.
+            ValueError: an action is missing, unexpected or out of range.
         """
-        turn = self._roster.play(actions)
+        turn = self._roster.step(actions)
         self.agents = list(self._roster.live)
         return turn.observations, turn.rewards, turn.terminated, turn.truncated, turn.infos
 
     def state(self) -> Array:
-        """What all agents together see, flattened, [state] float32."""
-        return np.concatenate([np.ravel(value).astype(np.float32) for value in self._roster.last.values()])
+        """Observations of all agents, flattened into one vector, float32."""
+        return np.concatenate([np.ravel(value).astype(np.float32) for value in self._roster.observations.values()])
 
     def render(self) -> Array | None:
-        """[H, W, 3] uint8 in mode `rgb_array`, else None."""
-        return self._roster.game.picture() if self.render_mode == "rgb_array" else None
+        """Image [H, W, 3] uint8 in mode `rgb_array`, else None."""
+        return self._roster.single_world.render() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
         """Close the world."""

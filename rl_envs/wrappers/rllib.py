@@ -1,9 +1,9 @@
-"""Worlds in stock RLlib, by a config dict `{"world": id, "arguments": {...}}`.
+"""Worlds as environments of stock RLlib, from a config dict `{"world": id, "arguments": {...}}`.
 
-`TeamGymEnv` is for team modules (one player moves all agents), `TeamMultiAgentEnv` for one policy an agent. The latter
-is our own rather than RLlib's wrapper of PettingZoo, whose agent order depends on the hash seed, whose `__all__` is
-never true when some agents terminate and others truncate, and whose `render` raises. The only file here that imports
-Ray; it must not know any particular world.
+`TeamGymEnv` is for team modules (one player controls all agents), `TeamMultiAgentEnv` for one policy per agent. We do
+not use RLlib's wrapper of PettingZoo: its agent order depends on the hash seed, its `__all__` is never true when some
+agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray. It
+must not know any particular world.
 """
 
 from __future__ import annotations
@@ -15,72 +15,73 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.wrappers.game import Game
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.roster import Roster
+from rl_envs.wrappers.single_world import SingleWorld
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 
 class TeamGymEnv(TeamEnv):
-    """`TeamEnv` made from RLlib's config."""
+    """`TeamEnv`, built from RLlib's config."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Make the world that the config names.
+        """Build the world that the config names.
 
         Args:
-            config: `world` (id, or a ready world), and optionally `arguments` and `render_mode`.
+            config: `world` (a world or a registered id), optionally `arguments` and `render_mode`.
 
         Raises:
-            ValueError: no world is named.
+            ValueError: the config names no world.
         """
         super().__init__(_named(config), render_mode=config.get("render_mode"), **dict(config.get("arguments") or {}))
 
 
 class TeamMultiAgentEnv(MultiAgentEnv):
-    """One world with a policy an agent.
+    """One world as an RLlib `MultiAgentEnv`, for one policy per agent.
 
-    `agents` is the whole team at all times, in the world's order; who is in the game shows in whom observations come
-    for. When all end at once, `__all__` is true in one of the two dicts, however differently the agents ended.
+    `agents` is always the whole team, in the world's order; observations come for the agents that are in the game. At
+    the end of an episode `__all__` is true in exactly one of the two dicts, also if some agents terminate and others
+    truncate.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012 (Gymnasium's form)
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Make the world that the config names.
+        """Build the world that the config names.
 
         Args:
-            config: `world` (id, or a ready world), and optionally `arguments` and `render_mode`.
+            config: `world` (a world or a registered id), optionally `arguments` and `render_mode`.
 
         Raises:
-            ValueError: no world is named.
+            ValueError: the config names no world.
         """
-        self._roster = Roster(Game(_named(config), dict(config.get("arguments") or {})))
+        self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {})))
         self.world = self._roster.world
         self.agents = list(self.world.agents)
         self.possible_agents = list(self.world.agents)
         super().__init__()
-        self.render_mode = config.get("render_mode", "rgb_array" if self._roster.game.can_draw else None)
+        self.render_mode = config.get("render_mode", "rgb_array" if self._roster.single_world.can_render else None)
         self.observation_spaces = {name: observation_space(self.world) for name in self.agents}
         self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.agents}
 
     def reset(  # type: ignore[override]
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Arrays], dict[str, dict[str, Any]]]:
-        """Begin an episode; without a seed the next one of the world's own chance. `options` are not used."""
+        """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored."""
         super().reset(seed=seed, options=options)
-        observations = self._roster.begin(seed)
+        observations = self._roster.reset(seed)
         return observations, {name: {} for name in observations}
 
     def step(  # type: ignore[override]
         self, action_dict: dict[str, Any]
     ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """One env step; the answers are for the agents that were in the game before it.
+        """One env step; every returned dict has the agents that were in the game before it.
 
         Raises:
             RuntimeError: the episode is over.
-            ValueError: an action too many, too few, or out of range.
+            ValueError: an action is missing, unexpected or out of range.
         """
-        turn = self._roster.play(action_dict)
+        turn = self._roster.step(action_dict)
         ended = not self._roster.live
         was_stopped = any(turn.truncated.values())
         terminated = {**turn.terminated, "__all__": ended and not was_stopped}
@@ -88,8 +89,8 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         return turn.observations, turn.rewards, terminated, truncated, turn.infos
 
     def render(self) -> Array | None:  # type: ignore[override]
-        """[H, W, 3] uint8 of the present state; None where the world has no picture."""
-        return self._roster.game.picture() if self.render_mode == "rgb_array" else None
+        """Image of the present state, [H, W, 3] uint8; None where the world does not render."""
+        return self._roster.single_world.render() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
         """Close the world."""
@@ -97,10 +98,10 @@ class TeamMultiAgentEnv(MultiAgentEnv):
 
 
 def check_by_rllib(env: MultiAgentEnv) -> None:
-    """RLlib's own check of an environment; it plays one env step.
+    """RLlib's own check of an environment, which plays one env step.
 
     Raises:
-        ValueError: RLlib's sentence about what is wrong.
+        ValueError: RLlib's description of the fault.
     """
     check_multiagent_environments(env)
 

@@ -1,6 +1,6 @@
-"""Who is in the game: the bookkeeping that every multi-agent library asks for, done once.
+"""The agents in the game: the bookkeeping by agent name that PettingZoo and RLlib both ask for.
 
-Agents are always listed in the world's order. This file must not import any library that the views serve.
+Agents are always listed in the world's order. This file must not import Gymnasium, PettingZoo or RLlib.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 
 from rl_envs.core.spec import Actions, Arrays
 from rl_envs.core.world import World
-from rl_envs.wrappers.game import Game
+from rl_envs.wrappers.single_world import SingleWorld
 
 
 @dataclass(frozen=True)
-class AgentTurn:
-    """What one env step brought to the agents that were in the game before it, each a dict by agent in order.
+class AgentSteps:
+    """The result of one env step, as dicts by name of the agents that were in the game before it, in order.
 
     Attributes:
         observations: name -> dict of `[...]` arrays.
         rewards: name -> float.
-        terminated: the game is over, or this agent has left it.
-        truncated: the game was merely stopped while this agent was in it.
-        infos: name -> `duration`, and at the episode's end `episode`.
+        terminated: name -> whether the game is over or this agent left it.
+        truncated: name -> whether the time limit stopped the game while this agent was in it.
+        infos: name -> `duration`, and at the end of the episode `episode`.
     """
 
     observations: dict[str, Arrays]
@@ -36,71 +36,70 @@ class AgentTurn:
 
 
 class Roster:
-    """A game played by named agents, who leave when they are out of it.
+    """A single world that is stepped by agent name; agents leave when they are out of the game.
 
     Attributes:
-        game: the one world.
+        single_world: the wrapped world.
         live: names of the agents in the game, in the world's order.
-        last: the present observations of the whole team, dict of `[N, ...]`.
+        observations: present observations of the whole team, dict of `[N, ...]`.
     """
 
-    def __init__(self, game: Game) -> None:
-        self.game = game
+    def __init__(self, single_world: SingleWorld) -> None:
+        self.single_world = single_world
         self.live: tuple[str, ...] = ()
-        self.last: Arrays = {}
+        self.observations: Arrays = {}
 
     @property
     def world(self) -> World:
-        """The world."""
-        return self.game.world
+        """The wrapped world."""
+        return self.single_world.world
 
-    def begin(self, seed: int | None) -> dict[str, Arrays]:
-        """Start an episode: the observations of every agent in it."""
-        self.last = self.game.begin(seed)
+    def reset(self, seed: int | None) -> dict[str, Arrays]:
+        """Start an episode; returns name -> observation of every agent in it."""
+        self.observations = self.single_world.reset(seed)
         alive = self._alive()
         self.live = tuple(name for name, lives in zip(self.world.agents, alive, strict=True) if lives)
-        return {name: self.seen_by(name) for name in self.live}
+        return {name: self.observation_of(name) for name in self.live}
 
-    def play(self, actions: Mapping[str, Any]) -> AgentTurn:
+    def step(self, actions: Mapping[str, Any]) -> AgentSteps:
         """One env step.
 
         Args:
-            actions: name -> action, for every agent that decides now; agents in the game that do not decide may be
-                left out.
+            actions: name -> action of every agent that decides now; live agents that do not decide may be left out.
 
         Raises:
             RuntimeError: the episode is over.
-            ValueError: an action too many or too few.
+            ValueError: an action is missing or unexpected.
         """
-        if self.game.is_over or not self.live:
+        if self.single_world.is_over or not self.live:
             raise RuntimeError("this episode is over (or none has begun): call reset before step")
         before = self.live
-        turn = self.game.play(self._joint(actions))
-        self.last = turn.observations
+        turn = self.single_world.step(self._joint(actions))
+        self.observations = turn.observations
         alive = dict(zip(self.world.agents, self._alive(), strict=True))
         gone = {name: turn.terminated or not alive[name] for name in before}
         stopped = {name: turn.truncated and not gone[name] for name in before}
         self.live = tuple(name for name in before if not (gone[name] or stopped[name]))
         index = {name: i for i, name in enumerate(self.world.agents)}
-        return AgentTurn(
-            {name: self.seen_by(name) for name in before},
+        return AgentSteps(
+            {name: self.observation_of(name) for name in before},
             {name: float(turn.reward[index[name]]) for name in before},
             gone,
             stopped,
             {name: self._info(index[name], turn.duration, turn.episode) for name in before},
         )
 
-    def seen_by(self, name: str) -> Arrays:
-        """One agent's observation, dict of fresh arrays."""
+    def observation_of(self, name: str) -> Arrays:
+        """Observation of one agent, dict of fresh arrays."""
         index = self.world.agents.index(name)
-        return {key: np.array(value[index]) for key, value in self.last.items()}
+        return {key: np.array(value[index]) for key, value in self.observations.items()}
 
     def _alive(self) -> list[bool]:
-        alive = self.last.get("alive", np.ones(self.world.num_agents, bool))
+        alive = self.observations.get("alive", np.ones(self.world.num_agents, bool))
         return [bool(lives) for lives in alive]
 
     def _joint(self, actions: Mapping[str, Any]) -> Actions:
-        decides = self.last.get("decides", np.ones(self.world.num_agents, bool))
+        decides = self.observations.get("decides", np.ones(self.world.num_agents, bool))
         needed = {name for name, must in zip(self.world.agents, decides, strict=True) if must and name in self.live}
         missing, unknown = sorted(needed - set(actions)), sorted(set(actions) - set(self.live))
         if missing or unknown:

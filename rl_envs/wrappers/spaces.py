@@ -1,8 +1,8 @@
-"""Specs as Gymnasium spaces, with exactly the worlds' types, shapes and bounds.
+"""Gymnasium spaces with exactly the types, shapes and bounds that a world declares.
 
-Ids stay integer boxes rather than discrete spaces, so that an observation is the world's own array and no library turns
-it into something else behind the user's back. Composed text is shown as the token rows themselves, since an outsider
-has no table to look row numbers up in.
+Ids are integer boxes and not discrete spaces, so that an observation is the world's own array and no library converts
+it (to one-hot vectors, for example). Composed text is given as tokens, because users of other libraries do not have the
+text table that row numbers point into.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rl_envs.core.world import World
 
 
 def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> spaces.Box:
-    """Space of one observation key.
+    """The space of one observation key.
 
     Args:
-        spec: what the key holds; a text becomes its tokens, `[*rows, L]` int32.
-        lead: axes in front of one agent's shape, as (N,) for a team.
+        spec: declaration of the key; a text becomes its tokens, `[*rows, L]` int32.
+        lead: axes before one agent's shape, for example (N,) for a team.
     """
     if isinstance(spec, TextSpec):
         return spaces.Box(0, spec.vocabulary - 1, (*lead, *spec.rows, spec.length), np.int32)
@@ -32,20 +32,20 @@ def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> space
 
 
 def observation_space(world: World, lead: tuple[int, ...] = ()) -> spaces.Dict:
-    """Space of one agent's observation; with `lead=(N,)` of the whole team's."""
+    """The space of one agent's observation; with `lead=(N,)`, of the whole team's."""
     declared: Mapping[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
     return spaces.Dict({key: array_space(spec, lead) for key, spec in declared.items()})
 
 
 def agent_action_space(spec: ActionSpec) -> spaces.Space:
-    """One agent's actions: Discrete, or a Dict of Discrete where the action is factored."""
+    """The space of one agent's action: Discrete, or a Dict of Discrete where the action is factored."""
     if isinstance(spec, dict):
         return spaces.Dict({name: spaces.Discrete(size) for name, size in spec.items()})
     return spaces.Discrete(spec)
 
 
 def team_action_space(spec: ActionSpec, num_agents: int) -> spaces.Space:
-    """All N agents' actions: MultiDiscrete [N], or a Dict of those where the action is factored."""
+    """The space of a joint action: MultiDiscrete [N], or a Dict of those where the action is factored."""
     if isinstance(spec, dict):
         return spaces.Dict({name: spaces.MultiDiscrete([size] * num_agents) for name, size in spec.items()})
     return spaces.MultiDiscrete([spec] * num_agents)

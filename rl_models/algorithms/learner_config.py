@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
 from rl_models.algorithms.actor_critic import Regressed
 from rl_models.algorithms.impala import Impala, LossReduction
 from rl_models.algorithms.objective import Objective
-from rl_models.algorithms.optimiser import OptimiserConfig
+from rl_models.algorithms.optimiser import OptimiserConfig, UnitInterval
 from rl_models.algorithms.ppo import Ppo
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.schedule import Schedule
@@ -25,27 +27,27 @@ class ActorCriticConfig(OptimiserConfig):
     """Algorithm that trains: ppo, or impala, which corrects its advantages by V-trace."""
     is_joint: bool = True
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
-    gamma: float = 0.99
+    gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1."""
-    gae_lambda: float = 0.95
+    gae_lambda: UnitInterval = 0.95
     """Lambda of generalised advantage estimation, from 0 to 1 (PPO)."""
-    clip_range: float = 0.2
+    clip_range: PositiveFloat = 0.2
     """How far a probability ratio may move from 1 before it is clipped, above 0 (PPO)."""
-    num_epochs: int = 2
+    num_epochs: PositiveInt = 2
     """Number of passes over each batch (PPO)."""
-    num_minibatches: int = 4
+    num_minibatches: PositiveInt = 4
     """Number of minibatches, and so of optimiser steps, in a pass (PPO)."""
-    gradient_accumulation_steps: int = 1
+    gradient_accumulation_steps: PositiveInt = 1
     """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
     by_decisions: bool = False
     """Whether minibatches are of steps at which an agent decides, instead of whole fragments (PPO)."""
-    target_kl: float = 0.0
+    target_kl: NonNegativeFloat = 0.0
     """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
     normalize_advantages: bool = True
     """Whether advantages are standardised over the batch (PPO)."""
-    value_coef: float = 0.25
+    value_coef: NonNegativeFloat = 0.25
     """Weight of the squared value error in the loss, at least 0."""
-    value_clip_range: float = 0.0
+    value_clip_range: NonNegativeFloat = 0.0
     """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
     regressed: Regressed = "all"
     """Steps at which values are learned: all, or decisions, those at which an agent decides."""
@@ -57,13 +59,13 @@ class ActorCriticConfig(OptimiserConfig):
 class LearnerConfig(ActorCriticConfig):
     """How all methods of an experiment learn."""
 
-    learning_rate: float = 1e-3
+    learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start, above 0."""
-    entropy_coef: float = 0.01
+    entropy_coef: NonNegativeFloat = 0.01
     """Weight of the entropy bonus at the start, at least 0."""
-    final_entropy_coef: float | None = None
+    final_entropy_coef: NonNegativeFloat | None = None
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
-    entropy_env_steps: int = 0
+    entropy_env_steps: NonNegativeInt = 0
     """Number of env steps in which the entropy bonus falls; 0 takes the whole budget."""
 
     def entropy_schedule(self, budget_env_steps: int) -> Schedule:

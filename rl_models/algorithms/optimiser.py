@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 
 from rl_models.schedule import Progress, Schedule
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 OptimiserName = Literal["adam", "rmsprop"]
 GradClipBy = Literal["norm", "largest"]
 _RMSPROP_ALPHA = 0.99
+UnitInterval = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +35,15 @@ class OptimiserConfig:
 
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99."""
-    optimiser_epsilon: float = 1e-5
+    optimiser_epsilon: PositiveFloat = 1e-5
     """Constant above 0 that the optimiser adds to its denominators."""
     amsgrad: bool = False
     """Whether Adam divides by the largest second moment so far (AMSGrad)."""
-    max_grad_norm: float = 1.0
+    max_grad_norm: NonNegativeFloat = 1.0
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
     grad_clip_by: GradClipBy = "norm"
     """What max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
-    final_learning_rate_share: float = 0.1
+    final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
 
 

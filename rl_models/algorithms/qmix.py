@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
+from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import RllibAlgorithm
-from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName
+from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import WHOLE, Batch, Share, decides
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
@@ -34,17 +35,17 @@ class QmixLearnerConfig(OptimiserConfig):
 
     optimiser: OptimiserName = "rmsprop"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
-    max_grad_norm: float = 10.0
+    max_grad_norm: NonNegativeFloat = 10.0
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
-    final_learning_rate_share: float = 1.0
+    final_learning_rate_share: UnitInterval = 1.0
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: float = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
-    exploration_env_steps: int = 50_000
+    exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
-    exploration_final_epsilon: float = 0.05
+    exploration_final_epsilon: UnitInterval = 0.05
     """Probability of a random action after that, from 0 to 1; QMIX's paper has 0.05."""
-    buffer_size: int = 5000
+    buffer_size: PositiveInt = 5000
     """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
     batch_size: int = 32
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""

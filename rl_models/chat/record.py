@@ -10,18 +10,16 @@ answers.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome, Transport, outcome_from_json
+from rl_models.file_lock import hold_open_file
 
 _LONG_TEXT = 500
 
@@ -152,7 +150,7 @@ def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
 
 def _whole_lines(path: Path) -> bytes:
     """What a file holds once half a line at its end is gone; whoever is writing one has ended before."""
-    with path.open("r+b", buffering=0) as file, _locked(file):
+    with path.open("r+b", buffering=0) as file, hold_open_file(file):
         return os.pread(file.fileno(), _cut_half_a_line(file), 0)
 
 
@@ -171,20 +169,11 @@ def _until_last_end(raw: bytes) -> bytes:
 
 def _append_line(file: IO[bytes], line: bytes) -> None:
     """Add a whole line to an unbuffered file, or nothing: a full disk takes part of a line and then fails."""
-    with _locked(file):
+    with hold_open_file(file):
         size = _cut_half_a_line(file)
         if file.write(line) != len(line):
             file.truncate(size)
             raise OSError(f"the record {file.name} takes no more: free its disk")
-
-
-@contextlib.contextmanager
-def _locked(file: IO[bytes]) -> Iterator[None]:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import torch
+from pydantic import Field, PositiveFloat, PositiveInt
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
@@ -27,13 +28,13 @@ Pair: TypeAlias = tuple[str, str]
 class DistillationSettings:
     """How the message adapter learns."""
 
-    epochs: int = 3
+    epochs: PositiveInt = 3
     """Passes over all pairs so far, a round."""
-    batch: int = 16
-    learning_rate: float = 2e-3
+    batch: PositiveInt = 16
+    learning_rate: PositiveFloat = 2e-3
     """For small models; billions of parameters want a tenth of it."""
     clip: float = 1.0
-    held_out: float = 0.1
+    held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
     """Share of the prompts that are never learned from."""
     seed: int = 0
 

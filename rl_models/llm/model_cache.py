@@ -7,16 +7,16 @@ for whoever trains it, and what one left that was killed is cleared away by the 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
+import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from rl_models.file_lock import hold_lock
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.llm.small_model import Pair, write_small_model
@@ -51,9 +51,10 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
     place = folder / f"small-{_digest(pairs, settings)}"
     if place.is_dir():
         return place
+    wait = f"another process trains the small language model: waiting until it is in {place}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder / f".{place.name}.lock"):
+        with hold_lock(folder / f".{place.name}.lock", math.inf, lambda: print(wait, flush=True)):
             if not place.is_dir():
                 print(f"the small language model is trained once, for some minutes; it is kept in {place}", flush=True)
                 _write(place, pairs, settings)
@@ -98,14 +99,6 @@ def _write(place: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> 
         part.rename(place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Within it nobody else holds this lock; it is let go when a process dies."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _digest(pairs: Sequence[Pair], settings: SmallModelSettings) -> str:

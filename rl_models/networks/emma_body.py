@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_matrices_
@@ -41,11 +42,11 @@ class EmmaSizes:
 class EmmaConfig:
     """Widths and options. The defaults are the paper's, but for what its text leaves open."""
 
-    features: int = 256
+    features: PositiveInt = 256
     """d of keys, values and symbols."""
-    maps: int = 64
+    maps: PositiveInt = 64
     """Output channels of the convolution, whose kernel is 2 x 2."""
-    hidden: int = 128
+    hidden: PositiveInt = 128
     """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
     """Divide what is read by the number of sentences, as the released code does; it makes stages of different scale."""

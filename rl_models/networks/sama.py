@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.attention import padding_of
@@ -32,11 +33,11 @@ from rl_models.text.encoder import SentenceEncoder
 class SamaNetworkConfig:
     """Widths; the paper gives EMMA's without the grid's."""
 
-    features: int = 32
+    features: PositiveInt = 32
     """d of symbols, keys and values."""
-    convolutions: tuple[int, ...] = (32, 32)
+    convolutions: tuple[PositiveInt, ...] = (32, 32)
     """Channels; all kernels are 3 x 3, and the last one has no padding."""
-    hidden: int = 64
+    hidden: PositiveInt = 64
     """Width of both hidden layers of policy and value."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
@@ -25,15 +26,15 @@ from rl_models.policy import Features, State
 class TboneConfig:
     """Widths of TBONE; the defaults are the paper's for SYNC."""
 
-    cell_features: int = 8
+    cell_features: PositiveInt = 8
     """Embedding of a grid cell."""
-    convolutions: tuple[int, int, int, int] = (32, 64, 128, 256)
+    convolutions: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
     """Channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance sizes."""
-    agent_features: int = 8
+    agent_features: PositiveInt = 8
     """Vector that tells the agents apart."""
-    hidden: int = 512
+    hidden: PositiveInt = 512
     """Width of belief and LSTM."""
-    message_features: int = 16
+    message_features: PositiveInt = 16
     """Width of a message."""
     communicates: bool = True
     """False: agents hear themselves in place of the others (the paper's no-communication baseline)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pydantic import PositiveInt
 from torch import nn
 
 from rl_models.layers.bidirectional import Cell
@@ -85,10 +86,10 @@ class SilgConfig:
     With RTFM's texts and the 30,522 word pieces of its release it has 4,890,514 parameters, none unused.
     """
 
-    hidden: int = 200
-    word_features: int = 100
-    channels: tuple[int, ...] = CHANNELS
-    features: int = 400
+    hidden: PositiveInt = 200
+    word_features: PositiveInt = 100
+    channels: tuple[PositiveInt, ...] = CHANNELS
+    features: PositiveInt = 400
     activation: Activation = "tanh"
 
 

@@ -14,9 +14,10 @@ from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy, 
 from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
 from rl_models.heads.central_head import CentralHead
 from rl_models.policy import TeamPolicy
+from rl_models.rllib.private_ray import PrivateDistribution
 
 
-class TeamDistribution(TorchDistribution):
+class TeamDistribution(PrivateDistribution, TorchDistribution):
     """Joint policy of N agents over A actions; subclasses know a family's flat inputs and fix its sizes."""
 
     num_agents: int
@@ -46,9 +47,6 @@ class TeamDistribution(TorchDistribution):
     def required_input_dim(space: Any, **kwargs: Any) -> int:
         """Not derivable from a space: the number of inputs is the model's choice."""
         raise NotImplementedError("a joint policy's inputs are sized by its model")
-
-    def _get_torch_distribution(self, *args: Any, **kwargs: Any) -> None:
-        return None
 
     def sample(self, *, sample_shape: Any = None, **kwargs: Any) -> Tensor:
         """Joint actions [..., N] from torch's own generator."""

@@ -21,6 +21,7 @@ from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
 from rl_models.fragment import Array, Fragment
 from rl_models.rllib.module import TeamModule
+from rl_models.rllib.private_ray import PrivateEnvRunner
 from rl_models.training.collector import Collector
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ SAMPLING = "sampling"
 """Metrics of playing: `sampling/env_steps` and `sampling/seconds`, summed over runners."""
 
 
-class FragmentEnvRunner(SingleAgentEnvRunner):
+class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     """Plays B worlds natively and returns one fragment of B x T steps a call."""
 
     module: TeamModule
@@ -58,7 +59,7 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
             close=self.world.close,
         )
         self.num_envs = worlds
-        self._needs_initial_reset = True
+        self.needs_reset = True
 
     def make_module(self) -> None:
         """Build the team, and the collector that plays with it."""
@@ -70,14 +71,14 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
         needs_values = self.config.learner_config_dict["objective"].needs_values
         self.collector = Collector(self.world, self.module.policy, length, needs_values)
 
-    def _sample(self, **arguments: Any) -> list[Any]:
+    def sample_fragments(self, force_reset: bool) -> list[Any]:
         """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
-        self.collector.version = self._weights_seq_no
-        if self._needs_initial_reset or arguments.get("force_reset"):
+        self.collector.version = self.weights_number
+        if self.needs_reset or force_reset:
             # Only an actor is restarted, and Ray refuses to answer a driver that asks.
             restarts = _restarts_offset() if self.worker_index else 0
             self.collector.reset(int(self.config.seed or 0) + self._seed_offset + restarts)
-            self._needs_initial_reset = False
+            self.needs_reset = False
         begins = time.perf_counter()
         fragment = self._collect()
         self.metrics.log_value((SAMPLING, "seconds"), time.perf_counter() - begins, reduce="sum")
@@ -104,13 +105,13 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
             self.make_env()
             self.collector.world = self.world
             self.collector.reset(int(self.config.seed or 0) + self.num_env_steps_sampled_lifetime + 1)
-            self._needs_initial_reset = False
+            self.needs_reset = False
             return self.collector.collect()
 
     def _log(self, fragment: Fragment, episodes: dict[str, Array]) -> None:
         """Log once a fragment: RLlib's metrics cost far more than a step."""
         count = len(episodes["length"]) if episodes else 0
-        self._increase_sampled_metrics(fragment.env_steps(), count)
+        self.count_samples(fragment.env_steps(), count)
         self.num_env_steps_sampled_lifetime += fragment.env_steps()
         self.metrics.log_value((EPISODE, "count"), count, reduce="sum")
         for name, values in episodes.items():
@@ -131,14 +132,14 @@ class FragmentEnvRunner(SingleAgentEnvRunner):
 
     def snapshot(self) -> dict[str, Array]:
         """Worlds and recurrent state, for checkpoints; empty before the first sample."""
-        return {} if self.env is None or self._needs_initial_reset else self.collector.snapshot()
+        return {} if self.env is None or self.needs_reset else self.collector.snapshot()
 
     def restore_snapshot(self, snapshot: dict[str, Array], seed_offset: int = 0) -> None:
         """Continue exactly where `snapshot` was taken; with an empty one begin episodes that no earlier run played."""
         self._seed_offset = seed_offset
         if snapshot:
             self.collector.restore(snapshot)
-            self._needs_initial_reset = False
+            self.needs_reset = False
 
 
 def _restarts_offset() -> int:

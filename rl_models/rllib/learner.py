@@ -3,7 +3,7 @@
 PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread. Stock losses are not called: the
 stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor are gradients averaged by torch's
 `DistributedDataParallel`, which waits for ever where one learner has a backward pass more than another, and which gives
-a learner with three worlds the weight of one with four: `training/learners.py` sums them, weighed by what they hold.
+a learner with three worlds the weight of one with four: `algorithms/learners.py` sums them, weighed by what they hold.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.policy import TeamPolicy
+from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.rllib.rendezvous import keep_to_nodes_address
 from rl_models.schedule import Progress
 from rl_models.training import loop
@@ -35,7 +36,7 @@ POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queu
 _LOOKS_AFTER_SECONDS = 1.0
 
 
-class TeamLearner(TorchLearner):
+class TeamLearner(PrivateLearner, TorchLearner):
     """What PPO's and IMPALA's team learners share."""
 
     core: loop.Learner
@@ -67,34 +68,34 @@ class TeamLearner(TorchLearner):
         self.register_optimizer(
             module_id=module_id,
             optimizer=self.core.optimiser,
-            params=self.get_parameters(self._module[module_id]),
+            params=self.get_parameters(self.module[module_id]),
             lr_or_lr_schedule=max(rate, 1e-12),
         )
 
-    def _make_modules_ddp_if_necessary(self) -> None:
+    def begin_alike(self) -> None:
         """Begin with the first learner's weights; the core sums gradients itself."""
         if self.distributed:
             for value in self._policy.state_dict().values():
                 torch.distributed.broadcast(value, src=0)
 
-    def _create_iterator_if_necessary(self, *, training_data: Any, **kwargs: Any) -> Iterator[MultiAgentBatch]:
+    def whole_update(self, batch: MultiAgentBatch) -> Iterator[MultiAgentBatch]:
         """Yield the batch once: the core makes epochs and minibatches of it."""
         begins = time.perf_counter()
         # RLlib's update of what is yielded runs before the generator goes on.
-        yield self._make_batch_if_necessary(training_data)
+        yield batch
         self._log_load(begins)
 
-    def _update(self, batch: Any, **kwargs: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    def learn(self, batch: Any) -> dict[str, Any]:
         """The core's update."""
-        on_device = {key: value.to(self._device) for key, value in batch[DEFAULT_MODULE_ID].items()}
+        on_device = {key: value.to(self.device) for key, value in batch[DEFAULT_MODULE_ID].items()}
         with self._updating:
             statistics = self.core.learn(on_device)
         if versions := on_device["versions"].tolist():
-            lag = self._weights_seq_no - 1 - sum(versions) / len(versions)
+            lag = self.weights_number - 1 - sum(versions) / len(versions)
             self.metrics.log_value(POLICY_LAG, lag, window=1)
         for name, value in statistics.items():
             self.metrics.log_value((DEFAULT_MODULE_ID, STATISTICS, *name.split("/")), value, window=1)
-        return None, {DEFAULT_MODULE_ID: statistics.get("loss/total", 0.0)}, {}
+        return {DEFAULT_MODULE_ID: statistics.get("loss/total", 0.0)}
 
     def _log_load(self, begins: float) -> None:
         """How much of the time since the last update went into this one, and how many batches wait meanwhile."""
@@ -133,7 +134,7 @@ class TeamLearner(TorchLearner):
             self.core.replay.load(tensors.get("replay", {}))
         self.core.progress = Progress(**vars(progress))  # a copy: the caller's must not move with every update
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
-        self._weights_seq_no += 1
+        self.count_weights()
 
     @property
     def progress(self) -> Progress:
@@ -151,21 +152,21 @@ class TeamPpoLearner(TeamLearner, PPOTorchLearner):
     """PPO over fragments."""
 
 
-class TeamImpalaLearner(TeamLearner, IMPALATorchLearner):
+class TeamImpalaLearner(PrivateImpalaLearner, TeamLearner, IMPALATorchLearner):
     """IMPALA over fragments with our V-trace."""
 
     def build(self) -> None:
         """Build as RLlib does, then watch the threads that it started."""
         super().build()
-        self._learner_thread._update_method = _update_or_say_why
-        threads = [self._learner_thread, *getattr(self, "_gpu_loader_threads", [])]
-        self._agg_event = self.updates_done = _UpdatesDone(threads)
+        self.replace_update(_update_or_say_why)
+        self.updates_done = _UpdatesDone(self.threads)
+        self.replace_updates_done(self.updates_done)
 
     def before_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients follow our own progress."""
 
     def _queue_length(self) -> int:
-        return int(self._learner_thread_in_queue.qsize())
+        return self.waiting_batches
 
 
 class _UpdatesDone(threading.Event):

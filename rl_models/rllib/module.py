@@ -17,9 +17,10 @@ from torch import Tensor
 from rl_models.networks.speech import narrated
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.distribution import TeamDistribution, team_distribution
+from rl_models.rllib.private_ray import PrivateModule
 
 
-class TeamModule(TorchRLModule, ValueFunctionAPI):
+class TeamModule(PrivateModule, TorchRLModule, ValueFunctionAPI):
     """A `TeamPolicy` as an RLModule; `model_config["build_policy"]()` builds it."""
 
     policy: TeamPolicy
@@ -32,7 +33,7 @@ class TeamModule(TorchRLModule, ValueFunctionAPI):
         """State of one team before an episode, name -> [...]; empty without memory."""
         return {name: value[0].cpu().numpy() for name, value in self.policy.initial_state(1).items()}
 
-    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    def forward_columns(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Stock columns of a stock batch."""
         return self._stock(batch, self._stock_output(batch))
 

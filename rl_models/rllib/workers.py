@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
@@ -19,17 +21,17 @@ class Workers:
     fragments, and waits until there is one for each learner.
     """
 
-    runners: int = 0
+    runners: NonNegativeInt = 0
     """Env runner processes; 0: the trial's own process samples."""
-    worlds_per_runner: int = 64
+    worlds_per_runner: PositiveInt = 64
     """Worlds that one runner steps at once."""
-    fragment_length: int = 20
+    fragment_length: PositiveInt = 20
     """Env steps of a fragment, T."""
-    learners: int = 0
+    learners: NonNegativeInt = 0
     """Learner processes; 0: the trial's own process learns."""
-    aggregators: int = field(default=0, metadata={"came_later": True})
+    aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True})
     """IMPALA: processes of each learner that join fragments into its batches; 0: it does so itself."""
-    gpus_per_learner: float = 0.0
+    gpus_per_learner: NonNegativeFloat = 0.0
     """GPUs of a learner, also of the trial's own process where that learns."""
 
     @property

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import NonNegativeInt, PositiveInt
+
 from rl_models.text.encoder import SentenceEncoder
 from rl_models.text.frozen import frozen_encoder
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, folder_of
@@ -21,9 +23,9 @@ class TextEncoderConfig:
     name: str = WORDS
     """`words`: learned word vectors; a folder or a Hugging Face hub id: a frozen encoder; `auto`: BERT if it is on this
     machine, else `words`."""
-    word_features: int = 64
+    word_features: PositiveInt = 64
     """Of a learned word vector."""
-    padded_to: int = 0
+    padded_to: NonNegativeInt = 0
     """Tokens of every sentence of a frozen encoder, padding read as words; the released code has 36. 0: words alone."""
     folder: str = ""
     """Of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""

@@ -1,4 +1,4 @@
-"""The benchmarks: parts are found, lines are well formed, overhead is what it says. No time is asserted."""
+"""The benchmarks: parts are found, lines are well formed, overhead is loop over bare. No time is asserted."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ import benchmarks
 from benchmarks import __main__ as command
 from benchmarks.harness import clock
 from benchmarks.harness.clock import Stopwatches, median_ratio
-from benchmarks.harness.figures import Figure, load_parts, part_names, ratios_first, write_lines
+from benchmarks.harness.measurements import Measurement, load_parts, part_names, ratios_first, write_lines
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.matrix_game.world import MatrixGame
@@ -27,11 +27,12 @@ from rl_models.training.loop import Learner
 def package(tmp_path, monkeypatch):
     """A package of two parts, a private module and a folder."""
     folder = tmp_path / "some_benchmarks"
-    (folder / "common").mkdir(parents=True)
-    (folder / "common" / "__init__.py").touch()
-    source = "from benchmarks.harness.figures import Figure\ndef measure():\n    yield Figure('{0}.us', 2.0, 'us')\n"
+    (folder / "harness").mkdir(parents=True)
+    (folder / "harness" / "__init__.py").touch()
+    header = "from benchmarks.harness.measurements import Measurement\n"
+    source = header + "def measure():\n    yield Measurement('{0}.us', 2.0, 'us')\n"
     for name in ("furnmove", "rtfm", "_private"):
-        text = source.format(name) + f"    yield Figure('{name}.overhead', 1.25, 'ratio')\n"
+        text = source.format(name) + f"    yield Measurement('{name}.overhead', 1.25, 'ratio')\n"
         (folder / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     module = ModuleType("some_benchmarks")
@@ -50,7 +51,7 @@ def game():
 def test_every_file_of_the_package_is_a_part(package):
     assert part_names(package) == ["furnmove", "rtfm"]
     assert "furnmove" in part_names(benchmarks)
-    assert "common" not in part_names(benchmarks)
+    assert "harness" not in part_names(benchmarks)
 
 
 def test_the_command_writes_well_formed_lines_ratios_first(package, tmp_path, monkeypatch, capsys):
@@ -73,8 +74,13 @@ def test_only_some_parts_and_a_plain_sentence_for_an_unknown_one(package, tmp_pa
 
 
 def test_figures_keep_their_order_within_a_unit(tmp_path):
-    figures = [Figure("a", 1.0, "us"), Figure("b", 2.0, "ratio"), Figure("c", 3.0, "us"), Figure("d", 4.0, "ratio")]
-    write_lines(ratios_first(figures), tmp_path / "lines")
+    measurements = [
+        Measurement("a", 1.0, "us"),
+        Measurement("b", 2.0, "ratio"),
+        Measurement("c", 3.0, "us"),
+        Measurement("d", 4.0, "ratio"),
+    ]
+    write_lines(ratios_first(measurements), tmp_path / "lines")
     assert [json.loads(line)["name"] for line in (tmp_path / "lines").read_text().splitlines()] == list("bdac")
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks import _messenger_loop, endi
+from benchmarks import endi
+from benchmarks.harness import messenger_loop
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from tests.rl_models.networks.small_endi import READING
@@ -24,17 +25,17 @@ NARROW = {
 def narrow(monkeypatch):
     for name, value in NARROW.items():
         monkeypatch.setattr(endi, name, value)
-    monkeypatch.setattr(_messenger_loop, "TOKEN_FEATURES", 4)
+    monkeypatch.setattr(messenger_loop, "TOKEN_FEATURES", 4)
 
 
 def test_loops_are_measured_with_private_networks_with_a_shared_one_and_in_rtfm(narrow):
-    figures = {figure.name: figure.value for figure in endi.measure()}
+    measurements = {measurement.name: measurement.value for measurement in endi.measure()}
     for part in ("messenger_loop", "messenger_loop_shared", "rtfm_loop"):
-        for figure in ("agent_steps_per_cpu_second", "sampling_agent_steps_per_cpu_second", "overhead"):
-            assert figures[f"endi.{part}.{figure}"] > 0
+        for measurement in ("agent_steps_per_cpu_second", "sampling_agent_steps_per_cpu_second", "overhead"):
+            assert measurements[f"endi.{part}.{measurement}"] > 0
 
 
-def test_bare_passes_go_through_the_heads_that_foretell_others(narrow, monkeypatch):
+def test_bare_passes_include_the_heads_that_predict_others(narrow, monkeypatch):
     """Otherwise part of the network's arithmetic would count as overhead."""
     reached = []
 

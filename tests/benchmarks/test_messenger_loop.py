@@ -2,14 +2,14 @@
 
 import torch
 
-from benchmarks import _messenger_loop as loop
+from benchmarks.harness import messenger_loop as loop
 from rl_envs.messenger.world import Messenger
 from rl_models.networks.emma_body import EmmaConfig
 
 
-def test_made_up_encodings_have_a_vector_for_each_word_and_two_marks():
+def test_random_encodings_have_a_vector_for_each_word_and_two_marks():
     world = Messenger(1, max_sentences_per_cell=1)
-    table = loop.made_up_encodings(world)
+    table = loop.random_encodings(world)
     states, lengths = table(torch.arange(5))
     words = [len(world.sentences[number].replace(",", " ,").replace(".", " .").split()) for number in range(5)]
     assert lengths.tolist() == [count + 2 for count in words]
@@ -21,7 +21,7 @@ def test_a_loop_is_measured_for_every_stage_and_with_the_grounding_loss(monkeypa
     for name, value in (("WORLDS", 4), ("LENGTH", 2), ("TURNS", 1), ("SENTENCES_PER_CELL", 1), ("TOKEN_FEATURES", 4)):
         monkeypatch.setattr(loop, name, value)
     monkeypatch.setattr(loop, "RELEASED", EmmaConfig(features=4, maps=2, hidden=2))
-    figures = {figure.name: figure.value for figure in loop.measure_loops()}
+    measurements = {measurement.name: measurement.value for measurement in loop.measure_loops()}
     for part in ("loop_stage1", "loop_stage2", "loop_stage3", "loop_stage1_grounded"):
-        assert figures[f"messenger.{part}.agent_steps_per_cpu_second"] > 0
-        assert figures[f"messenger.{part}.overhead"] > 0
+        assert measurements[f"messenger.{part}.agent_steps_per_cpu_second"] > 0
+        assert measurements[f"messenger.{part}.overhead"] > 0

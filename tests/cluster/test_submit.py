@@ -179,6 +179,17 @@ def test_every_job_has_one_thread_an_operation_and_one_hash_seed():
     assert not any(package.startswith("ray==") for package in packages), "Ray cannot replace itself in a job"
 
 
+def test_an_experiment_from_outside_the_checkout_goes_along_with_its_whole_package(tmp_path, monkeypatch):
+    (tmp_path / "our_games" / "inner").mkdir(parents=True)
+    (tmp_path / "our_games" / "__init__.py").touch()
+    (tmp_path / "one_file.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for module in ("cluster", "tune_experiments.furnmove_sync", "examples.corridor_experiment"):
+        assert "py_modules" not in runtime_environment({}, False, module), "the checkout is the working directory"
+    assert runtime_environment({}, False, "our_games.inner.game")["py_modules"] == [str(tmp_path / "our_games")]
+    assert runtime_environment({}, False, "one_file")["py_modules"] == [str(tmp_path / "one_file.py")]
+
+
 def test_a_job_refuses_a_cluster_of_other_versions(capsys, monkeypatch):
     pins = {"torch": "2.13.0", "numpy": "2.4.0", "ray": "2.60.0"}
     assert entry.differences(pins, {"torch": "2.13.0+cpu", "numpy": "2.4.0", "ray": "2.60.0"}) == []

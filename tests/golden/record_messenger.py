@@ -18,7 +18,7 @@ from tests.golden.messenger_replay import events, touched
 RECORDINGS = Path(__file__).parent / "recordings" / "messenger"
 SPLITS = {"train_mc": "train_multi_comb", "train_sc": "train_single_comb", "val": "val", "test": "test"}
 POLICIES, EPISODES_EACH, RANDOM_SHARE = 6, 3, 0.1
-ERRANDS = {1: ((), (1, 2), (2, 2), (0, 0), (1, 0), (1, 1)), 2: ((), (1, 3), (3, 3), (1, 0), (0, 3), (1, 1))}
+ROUTES = {1: ((), (1, 2), (2, 2), (0, 0), (1, 0), (1, 1)), 2: ((), (1, 3), (3, 3), (1, 0), (0, 3), (1, 1))}
 """By number of agents and policy: where it goes first, and once it has the message; policy 0 is random."""
 ROLES = {
     3: ("enemy", "message", "goal"),
@@ -30,14 +30,14 @@ EPISODES_COUNTED = 2_000
 
 
 def actions(world, policy, random):
-    """By errand, each agent to an object of its own where there are two; now and then at random."""
+    """By route, each agent to an object of its own where there are two; now and then at random."""
     wishes = random.integers(NUM_ACTIONS, size=(world.num_worlds, world.num_agents))
     state, agents = world.state, world.num_agents
     for row in range(world.num_worlds):
         if policy[row] == 0:
             continue
         for agent in range(agents):
-            goal = ERRANDS[agents][policy[row]][int(state["has_message"][row, agent])]
+            goal = ROUTES[agents][policy[row]][int(state["has_message"][row, agent])]
             goal += agent * (agents == 2 and goal > 0)
             apart = state["entity_places"][row, goal] - state["avatar_places"][row, agent]
             if random.random() > RANDOM_SHARE:

@@ -20,7 +20,7 @@ RECORDINGS = Path(__file__).parent / "recordings" / "rtfm"
 NAMES = NAME_SETS["paper"]
 POLICIES, EPISODES_EACH = 6, 8
 SHORT_LIMIT, RANDOM_SHARE = 8, 0.08
-ERRANDS = ((), (0,), (1,), (0, 1), (1, 0), ())
+ROUTES = ((), (0,), (1,), (0, 1), (1, 0), ())
 """By policy: the items that it fetches in turn before it walks into the target; policy 0 is random."""
 STATISTICS = ("simple_dyna_6", "rps_6")
 EPISODES_COUNTED = 20_000
@@ -58,12 +58,12 @@ class Recorder:
         return {name: np.stack([step[name] for steps in self.steps for step in steps]) for name in self.steps[0][0]}
 
     def actions(self, legal):
-        """By errand: fetch the items in turn, then walk into the target; now and then at random."""
+        """By route: fetch the items in turn, then walk into the target; now and then at random."""
         state, rows = self.world.state, np.arange(self.world.num_worlds)
         random = np.where(legal, self.random.random(legal.shape), -1).argmax(1)
         goals = state["monster_cells"][:, 0].copy()
         for row, policy in enumerate(self.policy):
-            items = [(self.right[row] + item) % state["item_cells"].shape[1] for item in ERRANDS[policy]]
+            items = [(self.right[row] + item) % state["item_cells"].shape[1] for item in ROUTES[policy]]
             left = [cell for cell in state["item_cells"][row, items] if cell]
             goals[row] = left[0] if left else goals[row]
         targets = self.world._grid.target[state["agent_cells"][:, 0]]

@@ -10,8 +10,8 @@ import pytest
 
 from rl_envs.messenger.games import LISTS, games_by_rule
 from rl_envs.messenger.movements import Walk, single_variants
+from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
 from rl_envs.messenger.symbols import FIRST_ENTITY, STAY, STEPS, SYMBOLS, WITH_MESSAGE, WITHOUT_MESSAGE
-from rl_envs.messenger.world import SINGLE_PACE, TEAM_PACE
 from tests.golden.cases import own_or_golden
 from tests.golden.messenger_replay import Replay, events, touched
 
@@ -93,7 +93,10 @@ def test_starts_and_games_are_those_that_we_could_draw(path):
     lists = dict(zip(("train_mc", "train_sc", "val", "test"), LISTS, strict=True))
     for split, game in zip(data["splits"][data["ep_split"]], data["ep_game"] - FIRST_ENTITY, strict=True):
         assert tuple(game.tolist()) in numbers[lists[split]]
-    known = {str(places.tolist()) for places in np.concatenate([world._entity_starts, world._avatar_starts], axis=1)}
+    known = {
+        str(places.tolist())
+        for places in np.concatenate([world._stage.entity_starts, world._stage.avatar_starts], axis=1)
+    }
     entities, avatars = replay.places(data["ep_npc0"]), replay.of_agents(replay.places(data["ep_avatar0"]))
     assert {str(places.tolist()) for places in np.concatenate([entities, avatars], axis=1)} <= known
     if replay.stage == 1 or (replay.is_team and replay.stage == 2):

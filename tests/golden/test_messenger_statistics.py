@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 from rl_envs.messenger.movements import DRAWS, Walk
+from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
 from rl_envs.messenger.symbols import UNKNOWN
-from rl_envs.messenger.world import SINGLE_PACE, TEAM_PACE
 from tests.golden.cases import files_of
 from tests.golden.messenger_play import first_episodes, setting
 

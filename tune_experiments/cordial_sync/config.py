@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.methods import FAMILIES, MethodName
+from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.experiment.checks import (
-    check_above,
-    check_actor_critic,
-    check_at_least,
-    check_between,
+    check_ranges,
     check_some,
-    check_workers,
 )
 from tune_experiments.experiment.errors import UserError
 
@@ -32,11 +31,11 @@ _MOST_AGENTS = 4
 class FamilySettings:
     """How the methods of one family learn."""
 
-    learning_rate: float
+    learning_rate: PositiveFloat
     """At the start; it falls linearly to `learner.final_learning_rate_share` of this."""
-    entropy_coef: float = 0.003
+    entropy_coef: NonNegativeFloat = 0.003
     """Bonus on the sum of the agents' entropies, in methods without CORDIAL."""
-    last_convolution: int = 0
+    last_convolution: NonNegativeInt = 0
     """Width of the last convolution; 0: the network's. The paper widens it to balance parameters."""
 
 
@@ -46,13 +45,13 @@ class CordialSettings:
 
     form: CordialForm = "code"
     """`code`: navigation and joint actions count half each; `paper`: every coordinated joint action counts alike."""
-    start: float = 1.0
+    start: NonNegativeFloat = 1.0
     """Beta at the start."""
-    floor: float = 0.02
+    floor: NonNegativeFloat = 0.02
     """Beta after the decline."""
-    decline: float = 0.3
+    decline: UnitInterval = 0.3
     """When beta reaches its floor, as a share of the budget."""
-    decline_episodes: int = 0
+    decline_episodes: NonNegativeInt = 0
     """The same in finished training episodes, as the paper counts; 0: use the share."""
 
 
@@ -62,13 +61,13 @@ class Config:
 
     methods: tuple[MethodName, ...]
     """Rows of the table."""
-    num_agents: int = 2
+    num_agents: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 2
     """Who carry the television."""
     room_size: Literal["laptop", "full"] = "laptop"
     """Rooms of 9-12 cells a side, or as large as AI2-THOR's living rooms."""
     train_rooms: str = "train_stream"
     """A named split, a stream of generated rooms, a room's name or a room file."""
-    max_episode_steps: int = 100
+    max_episode_steps: PositiveInt = 100
     """Env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
     """Value what follows the limit; the authors do not."""
@@ -88,19 +87,19 @@ class Config:
     """For all methods."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
-    budget_env_steps: int = 100_000
+    budget_env_steps: PositiveInt = 100_000
     """Joint steps of training."""
-    validate_every_env_steps: int = 10_000
+    validate_every_env_steps: PositiveInt = 10_000
     """How often the team plays in validation rooms: points of the dashed curves."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Splits, streams, rooms or room files; the paper has five rooms."""
-    valid_starts_per_room: int = 20
+    valid_starts_per_room: PositiveInt = 20
     """Fixed starts in each validation room."""
-    checkpoint_every_env_steps: int = 10_000
+    checkpoint_every_env_steps: PositiveInt = 10_000
     """At most this much is lost when something dies."""
     test_rooms: tuple[str, ...] = ("test",)
     """Where the table's numbers come from; never trained or selected on."""
-    test_starts_per_room: int = 200
+    test_starts_per_room: PositiveInt = 200
     """Fixed starts in each test room, the same for every method and seed."""
     test_starts: str = ""
     """A file of starts (docs/start_format.md) to test from, in its own rooms, instead of those that the rule gives."""
@@ -108,18 +107,7 @@ class Config:
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods", "valid_rooms", "test_rooms")
-        check_at_least(1, self, "max_episode_steps", "budget_env_steps", "validate_every_env_steps")
-        check_at_least(1, self, "checkpoint_every_env_steps", "valid_starts_per_room", "test_starts_per_room")
-        check_workers(self)
-        check_between(1, _MOST_AGENTS, self, "num_agents")
-        check_at_least(1, self, "network.convolutions", "network.hidden", "network.message_features")
-        check_at_least(1, self, "network.cell_features", "network.agent_features")
-        check_actor_critic(self)
-        check_at_least(0, self, "cordial.start", "cordial.floor", "cordial.decline_episodes")
-        check_between(0, 1, self, "cordial.decline")
-        for family in FAMILIES:
-            check_above(0, self, f"{family}.learning_rate")
-            check_at_least(0, self, f"{family}.entropy_coef", f"{family}.last_convolution")
+        check_ranges(self)
         if not self.network.communicates:
             raise UserError("--network.no-communicates has no meaning here: choose the method no_communication")
         self._keep_files()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from rl_envs.core.render import PAPER, caption_strip
+from rl_envs.core.render import BACKGROUND, caption_strip
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.render import draw, legend_strip
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
@@ -89,5 +89,5 @@ def _ending(last: int, metrics: Mapping[str, float]) -> str:
 
 def _beside(panels: Sequence[np.ndarray]) -> np.ndarray:
     """Panels of one size in a row, with gaps."""
-    gap = np.full((panels[0].shape[0], _GAP, 3), PAPER, np.uint8)
+    gap = np.full((panels[0].shape[0], _GAP, 3), BACKGROUND, np.uint8)
     return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=1)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
+from pydantic import PositiveInt
+
 from rl_models.networks.txt2pi import SilgConfig
-from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
-from tune_experiments.experiment.checks import check_at_least
+from tune_experiments.endi.division import DivisionSettings, check_stack
 from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
 
 RowName: TypeAlias = Literal[
@@ -48,13 +49,13 @@ class EndiMessengerConfig(MessengerRunConfig):
     """For all rows."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """For all rows that divide."""
-    first_stage_env_steps: int = 300_000
+    first_stage_env_steps: PositiveInt = 300_000
     """Env steps of training in the first of the stages."""
-    first_stage_validate_every_env_steps: int = 20_000
+    first_stage_validate_every_env_steps: PositiveInt = 20_000
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
-    first_stage_checkpoint_every_env_steps: int = 60_000
+    first_stage_checkpoint_every_env_steps: PositiveInt = 60_000
     """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
-    goal_features: int = 64
+    goal_features: PositiveInt = 64
     """Channels of the grounded goal; the paper has no number."""
     silg: SilgConfig = field(
         default_factory=lambda: SilgConfig(hidden=32, word_features=32, channels=(16, 16), features=64)
@@ -66,6 +67,4 @@ class EndiMessengerConfig(MessengerRunConfig):
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        check_at_least(1, self, "goal_features", "silg.hidden", "silg.word_features", "silg.features")
         check_stack(self, "silg.channels")
-        check_division(self)

@@ -1,27 +1,44 @@
 """Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
 
-A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf` are never
-in range. This file must not know about any experiment.
+A range that always holds stands beside its field, as `games: PositiveInt = 256`, and
+`check_ranges` refuses what is outside. A field is named by its dotted path, as on the command line, and the sentence
+names the flag. `nan` and `inf` are never in range. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import typing
 from typing import Any
 
+from pydantic import ValidationError
+
+from rl_models.algorithms.optimiser import UnitInterval
+from tune_experiments.experiment.config_json import describe_range, reader_of
 from tune_experiments.experiment.config_path import flag_of, value_at
 from tune_experiments.experiment.errors import UserError
 
-__all__ = [
-    "check_above",
-    "check_actor_critic",
-    "check_at_least",
-    "check_between",
-    "check_learner",
-    "check_optimiser",
-    "check_some",
-    "check_workers",
-]
+__all__ = ["UnitInterval", "check_at_least", "check_ranges", "check_some"]
+
+_OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
+"""Pydantic's names for errors of range."""
+
+
+def check_ranges(config: Any, path: str = "") -> None:
+    """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below."""
+    plain, ranged = typing.get_type_hints(type(config)), typing.get_type_hints(type(config), include_extras=True)
+    for field in dataclasses.fields(config):
+        value, hint = getattr(config, field.name), ranged[field.name]
+        if dataclasses.is_dataclass(value):
+            check_ranges(value, f"{path}{field.name}.")
+        elif hint != plain[field.name]:
+            try:
+                reader_of(hint).validate_python(value)
+            except ValidationError as error:
+                # A value of another type is told where it is read: from the command line or from JSON.
+                for one in error.errors(include_url=False):
+                    _require(one["type"] not in _OUTSIDE, f"{path}{field.name}", describe_range(hint), one["input"])
 
 
 def check_at_least(least: float, config: Any, *paths: str) -> None:
@@ -30,52 +47,11 @@ def check_at_least(least: float, config: Any, *paths: str) -> None:
         _require(least <= value < math.inf, path, f"at least {least}", value)
 
 
-def check_above(limit: float, config: Any, *paths: str) -> None:
-    """Refuse fields (or entries of tuples) that are not larger than `limit`."""
-    for path, value in _numbers(config, paths):
-        _require(limit < value < math.inf, path, f"larger than {limit}", value)
-
-
-def check_between(least: float, most: float, config: Any, *paths: str) -> None:
-    """Refuse fields (or entries of tuples) outside `least .. most`."""
-    for path, value in _numbers(config, paths):
-        _require(least <= value <= most, path, f"between {least} and {most}", value)
-
-
 def check_some(config: Any, *paths: str) -> None:
     """Refuse empty tuples and repeated entries."""
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
-
-
-def check_workers(config: Any) -> None:
-    """Refuse `config.workers` that could not sample or learn."""
-    check_at_least(1, config, "workers.worlds_per_runner", "workers.fragment_length")
-    check_at_least(0, config, "workers.runners", "workers.learners", "workers.aggregators", "workers.gpus_per_learner")
-
-
-def check_optimiser(config: Any, group: str) -> None:
-    """Refuse an `OptimiserConfig` that no optimiser can have; `group` is its path."""
-    check_above(0, config, f"{group}.optimiser_epsilon")
-    check_at_least(0, config, f"{group}.max_grad_norm")
-    check_between(0, 1, config, f"{group}.final_learning_rate_share")
-
-
-def check_actor_critic(config: Any) -> None:
-    """Refuse numbers of the `ActorCriticConfig` under `config.learner` that no algorithm can have."""
-    check_optimiser(config, "learner")
-    check_between(0, 1, config, "learner.gamma", "learner.gae_lambda")
-    check_above(0, config, "learner.clip_range")
-    check_at_least(1, config, "learner.num_epochs", "learner.num_minibatches", "learner.gradient_accumulation_steps")
-    check_at_least(0, config, "learner.target_kl", "learner.value_coef", "learner.value_clip_range")
-
-
-def check_learner(config: Any) -> None:
-    """The same of the `LearnerConfig` under `config.learner`."""
-    check_actor_critic(config)
-    check_above(0, config, "learner.learning_rate")
-    check_at_least(0, config, "learner.entropy_coef", "learner.final_entropy_coef", "learner.entropy_env_steps")
 
 
 def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:

@@ -1,25 +1,34 @@
 """Configurations as JSON: nested frozen dataclasses out, the same ones back, every value checked against its type.
 
-Handled types: int, float, str, bool, None, Literal, tuples, `dict[str, ...]`, unions of these, and dataclasses.
-Never pickle: a configuration can be read from a stranger's folder. This file must not know about any experiment.
+Pydantic reads the values, strictly. The dataclasses around them are read here: all their fields have defaults, and yet
+a field that is missing in a file is an error, unless it came later than the file. Never pickle: a configuration can be
+read from a stranger's folder. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
+import json
 import math
+import reprlib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["config_from_json", "config_to_json", "describe_type", "first_differences"]
+__all__ = ["config_from_json", "config_to_json", "describe_range", "describe_type", "first_differences", "reader_of"]
 
 Config = TypeVar("Config")
-_NOT_FINITE = ("nan", "inf", "-inf")
+_BOUNDS = {"ge": "at least", "gt": "larger than", "le": "at most", "lt": "less than"}
+_SHORT = reprlib.Repr()
+"""Writes what a stranger's file holds, however long and deep."""
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
 def config_to_json(config: Any) -> dict[str, Any]:
@@ -43,8 +52,8 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
         UserError: a missing, unknown or ill-typed field, by its dotted path.
     """
     if not isinstance(data, Mapping):
-        raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {data!r}")
-    hints = typing.get_type_hints(cls)
+        raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {_SHORT.repr(data)}")
+    hints = typing.get_type_hints(cls, include_extras=True)
     names = [field.name for field in dataclasses.fields(typing.cast(Any, cls)) if field.init]
     later = {field.name for field in dataclasses.fields(typing.cast(Any, cls)) if _came_later(field)}
     unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - later)
@@ -71,7 +80,7 @@ def describe_type(hint: Any) -> str:
     """A type in words for an error: `one of smoke, laptop`, `a whole number`, `a number or None`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
-        return describe_type(arguments[0])
+        return ", ".join(filter(None, (describe_type(arguments[0]), describe_range(hint))))
     if origin is Literal:
         return f"one of {', '.join(str(value) for value in arguments)}"
     if origin in (Union, types.UnionType):
@@ -82,8 +91,29 @@ def describe_type(hint: Any) -> str:
         return f"{len(arguments)} values ({', '.join(describe_type(argument) for argument in arguments)})"
     if origin is dict:
         return f"names with values, each {describe_type(arguments[1])}"
-    words = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "None"}
+    words = {
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        bool: "true or false",
+        type(None): "None",
+        Path: "a path",
+    }
     return words.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def describe_range(hint: Any) -> str:
+    """The range that a type is annotated with, e.g. `between 0 and 1`; empty if there is none."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is not typing.Annotated:
+        return " or ".join(dict.fromkeys(filter(None, map(describe_range, arguments))))
+    limits = [limit for one in arguments[1:] for limit in getattr(one, "metadata", [one])]
+    bounds = {name: getattr(limit, name) for limit in limits for name in _BOUNDS if hasattr(limit, name)}
+    if arguments[0] is int and "gt" in bounds:
+        bounds = {"ge": bounds.pop("gt") + 1} | bounds
+    if {"ge", "le"} <= bounds.keys():
+        return f"between {bounds['ge']} and {bounds['le']}"
+    return " and ".join(f"{_BOUNDS[name]} {bound}" for name, bound in bounds.items())
 
 
 def _to_json(value: Any) -> Any:
@@ -93,6 +123,8 @@ def _to_json(value: Any) -> Any:
         return {key: _to_json(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):
         return [_to_json(inner) for inner in value]
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON has no name for it
     if value is None or isinstance(value, bool | int | float | str):
@@ -102,52 +134,41 @@ def _to_json(value: Any) -> Any:
 
 def _from_json(hint: Any, value: Any, where: str) -> Any:
     """`value` as `hint`, exactly: 1 is a float where one is due, and True is no int."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Annotated:
-        return _from_json(arguments[0], value, where)
-    if origin in (Union, types.UnionType):
-        return _from_union(hint, value, where)
     if dataclasses.is_dataclass(hint):
         return config_from_json(typing.cast(type, hint), value, where)
-    if origin is Literal:
-        fits = any(type(value) is type(choice) and value == choice for choice in arguments)
-    elif origin is tuple and isinstance(value, list):
-        return _tuple_from_json(hint, value, where)
-    elif origin is dict and isinstance(value, Mapping):
-        return {key: _from_json(arguments[1], inner, f"{where}.{key}") for key, inner in value.items()}
-    elif hint is float:
-        fits = (isinstance(value, int | float) and not isinstance(value, bool)) or value in _NOT_FINITE
-        with contextlib.suppress(OverflowError):  # a whole number that no float can hold stays what it is
-            value = float(value) if fits else value
-        fits = isinstance(value, float)
-    else:
-        fits = type(value) is hint or hint is Any
-    if not fits:
-        raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
-    return value
+    refused: list[Any] = []
+    # Strictly, no number is written as a word. If not, our words for what is not finite are; they must come back alike.
+    for is_strict in (True, False):
+        try:
+            text = json.dumps(value)
+            found = reader_of(hint, is_strict).validate_json(text)
+            if is_strict or json.dumps(_to_json(found)) == text:
+                return found
+        except ValidationError as error:
+            refused += error.errors(include_url=False)
+        except RecursionError:
+            break
+    raise UserError(_sentence(hint, value, refused[0]["loc"] if refused else (), where))
 
 
-def _from_union(hint: Any, value: Any, where: str) -> Any:
-    """The first alternative that takes the value as it is, else the first that takes it at all."""
-    for wanted_exactly in (True, False):
-        for alternative in typing.get_args(hint):
-            if wanted_exactly and type(value) is not alternative:
-                continue
-            try:
-                return _from_json(alternative, value, where)
-            except UserError:
-                continue
-    raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
+@functools.cache
+def reader_of(hint: Any, is_strict: bool = True) -> TypeAdapter[Any]:
+    """What pydantic reads and checks a value of this type with; one that is strict takes finite numbers alone."""
+    return TypeAdapter(hint, config=ConfigDict(strict=is_strict, allow_inf_nan=not is_strict))
 
 
-def _tuple_from_json(hint: Any, value: list[Any], where: str) -> tuple[Any, ...]:
-    arguments = typing.get_args(hint)
-    each = [arguments[0]] * len(value) if len(arguments) == 2 and arguments[1] is Ellipsis else list(arguments)
-    if len(each) != len(value):
-        raise UserError(f"{where} must be {describe_type(hint)}, not {value!r}")
-    return tuple(
-        _from_json(inner, item, f"{where}[{i}]") for i, (inner, item) in enumerate(zip(each, value, strict=True))
-    )
+def _sentence(hint: Any, value: Any, place: Sequence[int | str], where: str) -> str:
+    """What would be right where the value is wrong: in itself, or in an entry of a tuple or a dict."""
+    for step in place:
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if origin is tuple and isinstance(step, int) and step < len(value):
+            where, hint = f"{where}[{step}]", arguments[0 if arguments[-1] is Ellipsis else step]
+        elif origin is dict:
+            where, hint = f"{where}.{step}", arguments[1]
+        else:
+            break
+        value = value[step]
+    return f"{where} must be {describe_type(hint)}, not {_SHORT.repr(value)}"
 
 
 def _differences(old: Any, new: Any, path: str) -> list[tuple[str, str, str]]:

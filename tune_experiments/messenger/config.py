@@ -11,14 +11,17 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from pydantic import PositiveFloat, PositiveInt
+
 from rl_envs import make
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_learner, check_some, check_workers
+from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -33,9 +36,9 @@ _ByStage: TypeAlias = tuple[float, float, float]
 class MessengerLearnerConfig(LearnerConfig):
     """How all rows learn. A triple holds one number for each of MESSENGER's stages."""
 
-    final_learning_rate_share: float = 0.05
+    final_learning_rate_share: UnitInterval = 0.05
     """Share of the learning rate, from 0 to 1, to which it falls in a stage's budget; the release has 1."""
-    optimiser_epsilon: float = 1e-8
+    optimiser_epsilon: PositiveFloat = 1e-8
     """Constant above 0 that the optimiser adds to its denominators."""
     gamma: _ByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
     """Discounts of an env step, from 0 to 1, by stage, as in the release."""
@@ -50,7 +53,7 @@ class MessengerLearnerConfig(LearnerConfig):
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
     value_coef: float = 0.5
     """Weight of the squared value error in the loss, at least 0."""
-    grounding_weight: float = 1.0
+    grounding_weight: PositiveFloat = 1.0
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""
 
     def at_stage(self, stage: int) -> LearnerConfig:
@@ -75,9 +78,9 @@ class MessengerRunConfig:
     """`own` sentences; a folder with a corpus; or `published`, the one in the folder that MESSENGER_TEXT_DIR names."""
     repair_quotes: bool = False
     """Give mis-decoded quotation marks of a folder's texts back as ASCII ones."""
-    max_sentences_per_cell: int | None = None
+    max_sentences_per_cell: PositiveInt | None = None
     """At most so many sentences about an entity in a role with a movement, for encoders that take long."""
-    frames: int = 3
+    frames: PositiveInt = 3
     """Moments that are seen."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
@@ -89,21 +92,21 @@ class MessengerRunConfig:
     """For all rows."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
-    first_stage_env_steps: int = 100_000
+    first_stage_env_steps: PositiveInt = 100_000
     """Env steps of training in the first of the stages."""
-    budget_env_steps: int = 1_000_000
+    budget_env_steps: PositiveInt = 1_000_000
     """Env steps of training in each later stage."""
-    first_stage_validate_every_env_steps: int = 6_667
+    first_stage_validate_every_env_steps: PositiveInt = 6_667
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
-    validate_every_env_steps: int = 66_667
+    validate_every_env_steps: PositiveInt = 66_667
     """Number of env steps between validations in each later stage."""
-    valid_episodes: int = 500
+    valid_episodes: PositiveInt = 500
     """Of each, on games and sentences of the validation split."""
-    first_stage_checkpoint_every_env_steps: int = 20_000
+    first_stage_checkpoint_every_env_steps: PositiveInt = 20_000
     """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
-    checkpoint_every_env_steps: int = 200_000
+    checkpoint_every_env_steps: PositiveInt = 200_000
     """Number of env steps between checkpoints in each later stage."""
-    test_episodes: int = 1000
+    test_episodes: PositiveInt = 1000
     """In each column of the table."""
 
     def __post_init__(self) -> None:
@@ -111,18 +114,7 @@ class MessengerRunConfig:
         check_some(self, "methods", "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
-        check_at_least(
-            1, self, "first_stage_env_steps", "budget_env_steps", "frames", "valid_episodes", "test_episodes"
-        )
-        check_at_least(1, self, "validate_every_env_steps", "first_stage_validate_every_env_steps")
-        check_at_least(1, self, "checkpoint_every_env_steps", "first_stage_checkpoint_every_env_steps")
-        check_workers(self)
-        check_at_least(1, self, "network.features", "network.maps", "network.hidden", "encoder.word_features")
-        check_at_least(0, self, "encoder.padded_to")
-        check_learner(self)
-        check_above(0, self, "learner.grounding_weight")
-        if self.max_sentences_per_cell is not None:
-            check_at_least(1, self, "max_sentences_per_cell")
+        check_ranges(self)
         self._keep_folders()
 
     def _keep_folders(self) -> None:

@@ -6,13 +6,14 @@ The caption says which. This file must not know an experiment; the paper's numbe
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import rich.box
+import rich.console
 import rich.table
+from rich.text import Text
 
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.results.intervals import Interval, interval_over_seeds
@@ -23,7 +24,9 @@ __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
 
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
-_LABEL_WIDTH = 11
+_PAPER = ", paper"
+_GAP = 2
+"""Between two columns of a terminal's table."""
 
 # method -> metric -> the number that the paper prints; every cell is optional.
 PaperNumbers = Mapping[str, Mapping[str, float]]
@@ -56,30 +59,41 @@ class PaperTable:
         lines += [f"| {label} | {' | '.join(_cell(number, ' ') for number in cells)} |" for label, cells in self.rows]
         return "\n".join([*lines, "", self.caption, ""])
 
-    def for_terminal(self) -> rich.table.Table:
-        """The table for a terminal; print it with `rich.print`."""
-        table = rich.table.Table(
-            title=self.title,
-            caption=self.caption,
-            box=rich.box.SIMPLE_HEAD,
-            pad_edge=False,
-            padding=(0, 1, 0, 0),
-            caption_justify="left",
-            title_justify="left",
-        )
-        table.add_column("method", no_wrap=True)
-        # Rich shrinks all columns alike and cuts a long word then, unless its column may not wrap; such a column
-        # breaks its intervals by itself, to leave the others room.
-        is_long = [max(map(len, metric.split("_"))) > len("distance") for metric in self.metrics]
-        for metric, keeps_whole in zip(self.metrics, is_long, strict=True):
-            heading = metric.replace("_", "\n" if keeps_whole else " ")
-            table.add_column(heading, justify="right", no_wrap=keeps_whole)
-        comma = [",\n" if keeps_whole else ", " for keeps_whole in is_long]
-        for label, numbers in self.rows:
-            style = "dim" if label.endswith(", paper") else None
-            cells = [_cell(number, "\n", between) for number, between in zip(numbers, comma, strict=True)]
-            table.add_row(_in_lines(label), *cells, style=style)
-        return table
+    def for_terminal(self, width: int) -> rich.console.Group:
+        """The table for a terminal of `width` columns; print it with `crop=False`.
+
+        No name and no interval is ever split. Metrics that do not fit side by side follow in further blocks, and a
+        terminal too narrow for one method's name and one metric gets longer lines.
+        """
+        blocks = min((self._blocks(width, separator) for separator in (" ", "\n")), key=len)
+        spaced = [piece for block in blocks for piece in (block, "")]
+        return rich.console.Group(Text(self.title, "italic"), *spaced, Text(self.caption, "dim"), "")
+
+    def _blocks(self, width: int, separator: str) -> list[rich.table.Table]:
+        """The fewest tables that fit, with `separator` between a number and its interval."""
+        cells = [[_cell(number, separator) for number in numbers] for _, numbers in self.rows]
+        widths = [_width(column) + _GAP for column in zip(self.metrics, *cells, strict=True)]
+        room = width - max(widths)
+        labels = [label if len(label) <= room else _folded(label) for label, _ in self.rows]
+        label_width = _width(["method", *labels])
+        tables = []
+        for chosen in _fitting(widths, width - label_width):
+            table = rich.table.Table(
+                box=rich.box.SIMPLE_HEAD,
+                show_edge=False,
+                pad_edge=False,
+                padding=(0, 1, 0, 0),
+                width=label_width + sum(widths[i] for i in chosen),
+            )
+            table.add_column("method", no_wrap=True)
+            for i in chosen:
+                table.add_column(self.metrics[i], justify="right", no_wrap=True)
+            for (name, _), label, row in zip(self.rows, labels, cells, strict=True):
+                is_paper, numbers = name.endswith(_PAPER), [row[i] for i in chosen]
+                if any(numbers) or not is_paper:
+                    table.add_row(Text(label), *map(Text, numbers), style="dim" if is_paper else None)
+            tables.append(table)
+        return tables
 
 
 def make_table(
@@ -111,7 +125,7 @@ def make_table(
         printed = (paper or {}).get(lines[0].method, {})
         if any(metric in printed for metric in metrics):
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
-            rows.append((f"{label}, paper", cells))
+            rows.append((f"{label}{_PAPER}", cells))
     return PaperTable(table, tuple(metrics), tuple(rows), _caption(_by_row(mine)))
 
 
@@ -170,15 +184,32 @@ def _kind(lines: Sequence[Result]) -> str:
     return f"over {many} (bootstrap)" + (f", {episodes:,} episodes a seed" if episodes else "")
 
 
-def _in_lines(label: str) -> str:
-    """A method's name in short lines, so that in 80 columns the numbers beside it stay whole."""
-    return "\n".join(textwrap.wrap(label.replace("_", "_ "), _LABEL_WIDTH, break_long_words=False)).replace("_ ", "_")
+def _folded(label: str) -> str:
+    """One name a line."""
+    return label.replace(" · ", "\n· ").replace(_PAPER, ",\npaper")
 
 
-def _cell(number: Interval | None, separator: str, comma: str = ", ") -> str:
+def _width(texts: Iterable[str]) -> int:
+    return max(len(line) for text in texts for line in text.split("\n"))
+
+
+def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in groups that fit into the room, at least one a group."""
+    groups: list[list[int]] = []
+    left = 0
+    for i, width in enumerate(widths):
+        if not groups or width > left:
+            groups.append([])
+            left = room
+        groups[-1].append(i)
+        left -= width
+    return groups
+
+
+def _cell(number: Interval | None, separator: str) -> str:
     if number is None:
         return ""
     value, low, high = number
     digits = 1 if abs(value) >= 10 else 3
     text = f"{value:.{digits}f}"
-    return text if low is None or high is None else f"{text}{separator}[{low:.{digits}f}{comma}{high:.{digits}f}]"
+    return text if low is None or high is None else f"{text}{separator}[{low:.{digits}f}, {high:.{digits}f}]"

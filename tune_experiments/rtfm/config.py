@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.checks import (
-    check_above,
-    check_at_least,
-    check_between,
-    check_learner,
+    check_ranges,
     check_some,
-    check_workers,
 )
 from tune_experiments.experiment.errors import UserError
 
@@ -65,7 +64,7 @@ RowName: TypeAlias = Literal[
 class RtfmTask:
     """Which RTFM; the paper's full game has `group`, `dyna` and `nl`."""
 
-    size: int = 6
+    size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room, walls included."""
     group: bool = False
     """Three monsters a team and two modifiers an element."""
@@ -79,7 +78,7 @@ class RtfmTask:
     """Without it the document need not be read."""
     resample_text: Literal["episode", "step"] = "episode"
     """How often texts are written anew (with `nl`); the released code does at every step."""
-    max_episode_steps: int = 80
+    max_episode_steps: PositiveInt = 80
     """Env steps until the game is lost; the paper has 1000."""
 
     @property
@@ -92,11 +91,11 @@ class RtfmTask:
 class LettersTask:
     """Which rock-paper-scissors."""
 
-    size: int = 6
+    size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room, walls included; the paper has 10."""
     setting: Literal["permutation", "ten_letters", "new_edge", "new_edge_and_nodes"] = "ten_letters"
     """What evaluation asks for; `ten_letters` is ours, because small readers cannot generalise from five letters."""
-    max_episode_steps: int = 80
+    max_episode_steps: PositiveInt = 80
     """Env steps until the game is lost; the paper has 1000."""
 
     @property
@@ -119,17 +118,17 @@ class NetworkSettings:
 
     form: Literal["code", "paper"] = "code"
     """What txt2pi and its baselines are where the paper's text and the released code differ."""
-    word_features: int = 16
+    word_features: PositiveInt = 16
     """Of a word's embedding."""
-    document_hidden: int = 32
+    document_hidden: PositiveInt = 32
     """States of the document in one direction; of all texts in `cnn`."""
-    goal_hidden: int = 32
+    goal_hidden: PositiveInt = 32
     """States with which txt2pi's goal looks at the document; the paper's text says 10, the released code has 100."""
-    inventory_hidden: int = 10
+    inventory_hidden: PositiveInt = 10
     """States of the inventory, and of the goal in `film`."""
-    channels: tuple[int, ...] = (16, 16)
+    channels: tuple[PositiveInt, ...] = (16, 16)
     """Of the layers over the grid."""
-    features: int = 64
+    features: PositiveInt = 64
     """Of what the heads see."""
     first_summary: FirstSummary | None = None
     """What txt2pi's first look at the document is guided by; as in the form if not given."""
@@ -177,35 +176,28 @@ class RunConfig:
     """For all methods."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
-    budget_env_steps: int = 2_000_000
+    budget_env_steps: PositiveInt = 2_000_000
     """Env steps of training."""
-    validate_every_env_steps: int = 200_000
+    validate_every_env_steps: PositiveInt = 200_000
     """How often the team plays greedily on training and on unseen assignments."""
-    valid_episodes: int = 200
+    valid_episodes: PositiveInt = 200
     """Of each."""
-    checkpoint_every_env_steps: int = 100_000
+    checkpoint_every_env_steps: PositiveInt = 100_000
     """At most this much is lost when something dies."""
-    test_sizes: tuple[int, ...] = (6,)
+    test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (6,)
     """Rooms in which unseen assignments are tested."""
-    test_episodes: int = 1000
+    test_episodes: Annotated[int, Field(ge=2)] = 1000
     """In each column of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods", "test_sizes")
-        check_at_least(1, self, "budget_env_steps", "validate_every_env_steps", "checkpoint_every_env_steps")
-        check_at_least(1, self, "valid_episodes", "task.max_episode_steps")
         # Shuffled documents are other episodes' documents.
-        check_at_least(2, self, "test_episodes")
-        check_workers(self)
-        check_at_least(1, self, "network.word_features", "network.document_hidden", "network.goal_hidden")
-        check_at_least(1, self, "network.inventory_hidden", "network.channels", "network.features")
-        check_between(MIN_SIZE, MAX_SIZE, self, "task.size", "test_sizes")
+        check_ranges(self)
         try:
             check_channels(self.network.channels)
         except ValueError as error:
             raise UserError(f"--network.channels: {error}") from error
-        check_learner(self)
 
 
 @dataclass(frozen=True)
@@ -230,20 +222,18 @@ class LettersConfig(RunConfig):
     """For all methods; looks and features as in the paper's text, with which txt2pi reads sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """For all methods."""
-    budget_env_steps: int = 500_000
+    budget_env_steps: PositiveInt = 500_000
     """Env steps of training."""
-    validate_every_env_steps: int = 100_000
+    validate_every_env_steps: PositiveInt = 100_000
     """How often the team plays greedily on training and on unseen games."""
-    transfer_env_steps: int = 500_000
+    transfer_env_steps: PositiveInt = 500_000
     """Of training on unseen games, in the rows that do."""
-    attention_weight: float = 0.3
+    attention_weight: PositiveFloat = 0.3
     """Of the auxiliary loss in the row `txt2pi_supervised_attention`; no other row has one, nor has the paper."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        check_at_least(1, self, "transfer_env_steps")
-        check_above(0, self, "attention_weight")
 
 
 @dataclass(frozen=True)
@@ -254,16 +244,13 @@ class CurriculumConfig(RunConfig):
     """Rows of the table."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
     """The full game; `budget_env_steps` is that of each stage but the first."""
-    first_stage_env_steps: int = 2_000_000
+    first_stage_env_steps: PositiveInt = 2_000_000
     """Budget of a row's first stage, which begins with random weights."""
-    last_learning_rate: float = 2e-3
+    last_learning_rate: PositiveFloat = 2e-3
     """At the start of the full game, where there are stages before it."""
-    promote_at: float = 0.0
+    promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, twice in a row, that ends a stage; 0: budgets alone do."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        check_at_least(1, self, "first_stage_env_steps")
-        check_above(0, self, "last_learning_rate")
-        check_between(0, 1, self, "promote_at")

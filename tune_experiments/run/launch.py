@@ -221,7 +221,7 @@ def show_results(
     tables = experiment.tables(results)
     write_tables(out / "table.md", tables)
     for table in tables:
-        console.print(table.for_terminal())
+        console.print(table.for_terminal(console.width), crop=False)
     for path in experiment.figures(out, trial_folders(experiment, config, out)):
         console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
     where = f"fetch {uri}/trials and name that folder, " if uri else ""

@@ -5,25 +5,24 @@ Updates are plain dicts, the rows of a trial's log. This file must not know who 
 
 from __future__ import annotations
 
+import functools
 import math
 import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
-from rich.console import Console, RenderableType
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
+import rich.progress
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, Task
+from rich.table import Column, Table
+from rich.text import Text
 
 from tune_experiments.run.trial_log import SPEED
 
 __all__ = ["Progress"]
 
 SECONDS_BETWEEN_PLAIN_LINES = 10.0
-# The speed shown is that of so many updates, so that it follows a run that slows down.
-SPEED_WINDOW = 20
 COLUMNS = {"return": "episode/return", "success": "episode/success"}
 
 
@@ -43,111 +42,123 @@ class Progress:
         console: Console | None = None,
     ) -> None:
         self._columns = dict(columns)
-        self._lines = {name: _Line(name, max(1, budget)) for name, budget in budgets.items()}
         self._console = console or Console()
-        self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=2, transient=False)
+        self._live = _Live(
+            _Words("trial", lambda task: task.description, "left"),
+            BarColumn(bar_width=16),
+            _Words("env steps", _steps),
+            _Words("speed", _speed_text),
+            *(_Words(heading, functools.partial(_number, key), wraps=True) for heading, key in columns.items()),
+            _Words("left", _end, "left"),
+            console=self._console,
+            refresh_per_second=2,
+            speed_estimate_period=600,
+            get_time=time.monotonic,
+            disable=not self._console.is_terminal,
+        )
+        for name, budget in budgets.items():
+            self._live.add_task(name, total=max(1, budget), latest={}, ended="", printed_at=-math.inf)
+        self._tasks = {task.description: task for task in self._live.tasks}
 
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
         """Take a row with `env_steps` and, when known, `SPEED` and the columns' keys.
 
         A row may correct `budget_env_steps`, and have something `said` in a sentence.
         """
-        line = self._lines[trial]
-        line.take(row, time.monotonic())
+        task = self._tasks[trial]
+        # A number that this row lacks (no episode ended) keeps its last value.
+        latest = task.fields["latest"] | {key: value for key, value in row.items() if value is not None}
+        self._live.update(
+            task.id, completed=int(latest.get("env_steps", 0)), total=latest.get("budget_env_steps"), latest=latest
+        )
         if "said" in row:
-            self._console.print(f"{trial}: {row['said']}", soft_wrap=True, highlight=False, markup=False)
+            self._print(f"{trial}: {row['said']}")
         now = time.monotonic()
-        if not self._console.is_terminal and now - line.printed_at >= SECONDS_BETWEEN_PLAIN_LINES:
-            line.printed_at = now
-            self._print(line)
+        if not self._console.is_terminal and now - task.fields["printed_at"] >= SECONDS_BETWEEN_PLAIN_LINES:
+            self._live.update(task.id, printed_at=now)
+            self._print(self._line(task))
 
     def finish(self, trial: str, how: str) -> None:
         """Say how a trial ended, e.g. "done" or "failed: ..."."""
-        line = self._lines[trial]
-        line.ended = how
+        task = self._tasks[trial]
+        self._live.update(task.id, ended=how)
         if not self._console.is_terminal:
-            self._print(line)
+            self._print(self._line(task))
 
     def __enter__(self) -> Progress:
-        if self._console.is_terminal:
-            self._live.start()
+        self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
+        self._live.stop()
 
-    def _print(self, line: _Line) -> None:
-        numbers = "  ".join(f"{heading} {line.number(key)}" for heading, key in self._columns.items())
-        text = f"{line.name}  {line.steps()}  {line.speed_text()}  {numbers}  {line.end()}"
+    def _line(self, task: Task) -> str:
+        numbers = (f"{heading} {_number(key, task)}" for heading, key in self._columns.items())
+        return "  ".join([task.description, _steps(task), _speed_text(task), *numbers, _end(task)])
+
+    def _print(self, line: str) -> None:
         # soft_wrap: a log file is no terminal of 80 columns.
-        self._console.print(text, soft_wrap=True, highlight=False, markup=False)
+        self._console.print(line, soft_wrap=True, highlight=False, markup=False)
 
-    def _table(self) -> RenderableType:
-        table = Table(box=None, pad_edge=False)
-        table.add_column("trial", no_wrap=True)
-        table.add_column("")
-        for heading in ("env steps", "speed", *self._columns):
-            table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("left")
-        for line in self._lines.values():
-            bar = ProgressBar(total=line.budget, completed=min(line.env_steps, line.budget), width=16)
-            numbers = [line.number(key) for key in self._columns.values()]
-            table.add_row(line.name, bar, line.steps(), line.speed_text(), *numbers, line.end())
+
+class _Live(rich.progress.Progress):
+    """A table with headings."""
+
+    def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
+        table = super().make_tasks_table(tasks)
+        table.show_header = True
         return table
 
 
-class _Line:
-    """What is known of one trial."""
+class _Words(ProgressColumn):
+    """A column of words; one that wraps gives way, with the bar, where the terminal is narrow."""
 
-    def __init__(self, name: str, budget: int) -> None:
-        self.name, self.budget = name, budget
-        self.env_steps = 0
-        self.ended = ""
-        self.printed_at = -math.inf
-        self._latest: dict[str, Any] = {}
-        self._window: deque[tuple[float, int]] = deque(maxlen=SPEED_WINDOW)
+    def __init__(
+        self,
+        heading: str,
+        words: Callable[[Task], str],
+        justify: Literal["left", "right"] = "right",
+        wraps: bool = False,
+    ) -> None:
+        super().__init__(Column(heading, justify=justify, no_wrap=not wraps, min_width=6 if wraps else None))
+        self._words = words
 
-    def take(self, row: Mapping[str, Any], now: float) -> None:
-        # A number that this row lacks (no episode ended) keeps its last value.
-        self._latest.update({key: value for key, value in row.items() if value is not None})
-        self.env_steps = int(self._latest.get("env_steps", 0))
-        self.budget = int(self._latest.get("budget_env_steps", self.budget))
-        self._window.append((now, self.env_steps))
+    def render(self, task: Task) -> Text:
+        return Text(self._words(task))
 
-    def speed(self) -> float | None:
-        """Env steps per second: the trial's own figure, else from the times at which updates came."""
-        if SPEED in self._latest:
-            return float(self._latest[SPEED])
-        if len(self._window) < 2 or self._window[-1][0] <= self._window[0][0]:
-            return None
-        (first_time, first_steps), (last_time, last_steps) = self._window[0], self._window[-1]
-        return (last_steps - first_steps) / (last_time - first_time)
 
-    def steps(self) -> str:
-        return f"{self.env_steps:,}/{self.budget:,} ({min(1.0, self.env_steps / self.budget):.0%})"
+def _steps(task: Task) -> str:
+    return f"{task.completed:,}/{task.total:,} ({min(1.0, task.percentage / 100):.0%})"
 
-    def speed_text(self) -> str:
-        speed = self.speed()
-        return "-/s" if speed is None else f"{speed:,.0f}/s"
 
-    def number(self, key: str) -> str:
-        value = self._latest.get(key)
-        if isinstance(value, str):
-            return value
-        return "-" if value is None else f"{float(value):.3g}"
+def _speed(task: Task) -> float | None:
+    """Env steps per second: the trial's own figure, else from the times at which updates came."""
+    return task.fields["latest"].get(SPEED, task.speed)
 
-    def end(self) -> str:
-        """How it ended, or the time that is left."""
-        if self.ended:
-            return self.ended
-        speed = self.speed()
-        if not self._latest:
-            return "waiting"
-        if not speed or speed <= 0:
-            return "ETA -"
-        seconds = round(max(0, self.budget - self.env_steps) / speed)
-        hours, minutes = seconds // 3600, seconds % 3600 // 60
-        return f"ETA {hours}:{minutes:02}:{seconds % 60:02}" if hours else f"ETA {minutes}:{seconds % 60:02}"
+
+def _speed_text(task: Task) -> str:
+    speed = _speed(task)
+    return "-/s" if speed is None else f"{speed:,.0f}/s"
+
+
+def _number(key: str, task: Task) -> str:
+    value = task.fields["latest"].get(key)
+    if isinstance(value, str):
+        return value
+    return "-" if value is None else f"{float(value):.3g}"
+
+
+def _end(task: Task) -> str:
+    """How it ended, or the time that is left."""
+    if task.fields["ended"]:
+        return str(task.fields["ended"])
+    if not task.fields["latest"]:
+        return "waiting"
+    speed = _speed(task)
+    if not speed or speed <= 0:
+        return "ETA -"
+    seconds = round(max(0, task.remaining or 0) / speed)
+    hours, minutes = seconds // 3600, seconds % 3600 // 60
+    return f"ETA {hours}:{minutes:02}:{seconds % 60:02}" if hours else f"ETA {minutes}:{seconds % 60:02}"

@@ -9,17 +9,17 @@ This file must not know what an experiment trains, and it is free of Ray.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rl_models.file_lock import hold_lock
 from tune_experiments.experiment.config_json import first_differences
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.run.files import read_json, write_json
@@ -47,7 +47,7 @@ class RunFolder:
     path: Path
     continued: bool
     run_id: str
-    _lock: int | None = field(repr=False)
+    _lock: ExitStack = field(repr=False)
 
     @classmethod
     def open(cls, out: Path, config_json: Mapping[str, Any], experiment: str, seeds: Sequence[int] = ()) -> RunFolder:
@@ -65,24 +65,17 @@ class RunFolder:
         out = Path(out)
         try:
             out.mkdir(parents=True, exist_ok=True)
-            had_lock = (out / LOCK_FILE).exists()
-            lock = _take_lock(out)
+            with ExitStack() as stack:
+                _take_lock(out, stack)
+                continued = _claim(out, config_json, experiment)
+                run_id = _add_session(out, experiment, seeds)
+                for name in ("trials", "plots", "videos"):
+                    (out / name).mkdir(exist_ok=True)
+                return cls(out, continued, run_id, stack.pop_all())
         except OSError as error:
-            raise _refusal(out, error) from error
-        try:
-            continued = _claim(out, config_json, experiment)
-            run_id = _add_session(out, experiment, seeds)
-            for name in ("trials", "plots", "videos"):
-                (out / name).mkdir(exist_ok=True)
-        except OSError as error:
-            os.close(lock)
-            raise _refusal(out, error) from error
-        except UserError:
-            if not had_lock:
-                (out / LOCK_FILE).unlink(missing_ok=True)  # a folder of others stays as it was
-            os.close(lock)
-            raise
-        return cls(out, continued, run_id, lock)
+            raise UserError(
+                f"{out} cannot be written ({error.strerror or error}); give --out a folder that you may write to"
+            ) from error
 
     @property
     def results(self) -> Path:
@@ -107,9 +100,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Give the lock back. The system does it too when the process dies, however it dies."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.close()
 
     def __enter__(self) -> RunFolder:
         return self
@@ -216,24 +207,17 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> str:
     return run_id
 
 
-def _take_lock(out: Path) -> int:
-    """An exclusive lock that the system takes back when its owner dies."""
-    descriptor = os.open(out / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+def _take_lock(out: Path, stack: ExitStack) -> None:
+    """Hold the folder's lock until the stack closes; a folder of others that is refused stays as it was."""
+    lock = out / LOCK_FILE
+    is_new = not lock.exists()
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
-        os.close(descriptor)
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise
+        stack.enter_context(hold_lock(lock))
+    except TimeoutError:
+        owner = lock.read_text(errors="replace").strip()[:20] or "unknown"
         raise UserError(
             f"{out} is in use by process {owner}; wait for it, end it, or give --out another folder"
         ) from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor
-
-
-def _refusal(out: Path, error: OSError) -> UserError:
-    said = error.strerror or str(error)
-    return UserError(f"{out} cannot be written ({said}); give --out a folder that you may write to")
+    lock.write_text(f"{os.getpid()}\n")
+    if is_new:
+        stack.push(lambda kind, error, trace: lock.unlink() if kind is UserError else None)

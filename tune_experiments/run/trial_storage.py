@@ -7,16 +7,15 @@ file must not know what a trial writes.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import platform
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint_files import CheckpointError
 
 __all__ = ["await_folder", "only_writer", "patient_storage"]
@@ -41,7 +40,7 @@ def patient_storage(
         FileNotFoundError: no such folder on this machine.
     """
     await_folder(folder, say, patience_seconds)
-    with only_writer(folder):
+    with only_writer(folder, say):
         try:
             yield
         except (OSError, CheckpointError) as error:
@@ -71,32 +70,25 @@ def await_folder(
 
 
 @contextmanager
-def only_writer(folder: Path, patience_seconds: float = 300.0) -> Iterator[None]:
+def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: float = 300.0) -> Iterator[None]:
     """Keep others from writing to the folder: a trial that lost its cluster may live on for a while.
+
+    Args:
+        folder: of the trial.
+        say: gets a sentence when there is somebody to wait for.
+        patience_seconds: after so long the trial fails.
 
     Raises:
         TimeoutError: somebody else keeps it.
     """
-    descriptor = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        deadline = time.monotonic() + patience_seconds
-        while not _is_mine(descriptor):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"another process still writes to {folder}; end it, or wait until it has ended")
-            time.sleep(_LOOKS_AFTER_SECONDS)
+    other = f"another process still writes to {folder}"
+    wait = f"{other}: waiting until it ends, for {patience_seconds / 60:.0f} minutes"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold_lock(folder / _LOCK_FILE, patience_seconds, lambda: say(wait)))
+        except TimeoutError:
+            raise TimeoutError(f"{other}; end it, or wait until it has ended") from None
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _is_mine(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks cannot be asked
-        return True
-    return True
 
 
 def _refusal(folder: Path) -> str | None:

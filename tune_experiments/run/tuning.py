@@ -50,10 +50,7 @@ def request_for(
 
 
 def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
-    """A trial's plan for whoever counts its costs: by its own configuration, which a search may vary.
-
-    Nothing is trained with it, so it needs nothing of the trial's folder, where `prepare` has not been yet.
-    """
+    """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
     config = read_configuration(experiment, request["config"])
     return experiment.plan(config, request["method"], request["seed"], None)
 
@@ -129,12 +126,7 @@ def run_trials(
     Returns:
         trial name -> what went wrong, for those that failed.
     """
-    # Our own progress lines replace Tune's tables; its files (JSON, CSV, events) would repeat ours.
-    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
-    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
-    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
-    # A death that is mended is a sentence of ours, not a traceback; the last one is told at the end.
-    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
+    _keep_tune_quiet()
     from ray import tune
 
     from tune_experiments.run.tune_display import display, stop_on_failure
@@ -164,9 +156,17 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    if watch is not None and watch.failure is not None:
-        raise watch.failure
     return {result.config["request"]["name"]: _reason(result.error) for result in results if result.error}
+
+
+def _keep_tune_quiet() -> None:
+    """Before Tune is imported: it says nothing of its own, and works where it was started."""
+    # Our own progress lines replace Tune's tables; its files (JSON, CSV, events) would repeat ours.
+    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
+    # A death that is mended is a sentence of ours, not a traceback; the last one is told at the end.
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
 
 
 def _folder_name(trial: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.symbols import RECIPES
-from rl_envs.salad.teacher import hear, messages
+from rl_envs.salad.teacher import messages, parse_message
 from rl_envs.salad.world import Salad
 from rl_models.llm.network import LanguageNetwork
 from rl_models.policy import TeamPolicy
@@ -150,4 +150,4 @@ def _deaf(world: Salad) -> Act:
 
 def _hearing(world: Salad) -> Act:
     cooks = ScriptedCooks(world)
-    return lambda obs: cooks.act([[hear(team[1], 0), hear(team[0], 1)] for team in messages(world)])
+    return lambda obs: cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in messages(world)])

@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from rl_envs.salad.corpus import Teacher, listen
+from rl_envs.salad.corpus import Teacher, collect_corpus
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.tasks import READ
 from rl_envs.salad.teacher import messages
@@ -36,7 +36,7 @@ def corpus(settings: CorpusSettings) -> tuple[Pair, ...]:
     pairs: list[Pair] = []
     for task in READ:
         world = make_kitchens(task, settings.worlds, FIRST_WORLD_OF_LESSONS)
-        pairs += listen(
+        pairs += collect_corpus(
             world,
             settings.env_steps,
             seed=_CORPUS_SEED,
@@ -58,7 +58,7 @@ def lesson(config: VercoConfig, seed: int, number: int, teacher: Teacher | None 
     """
     settings = config.lessons
     world = _world_of(config, number)
-    heard = listen(world, settings.env_steps, seed=seed, error=settings.error, teacher=teacher)
+    heard = collect_corpus(world, settings.env_steps, seed=seed, error=settings.error, teacher=teacher)
     return list(heard.messages)
 
 

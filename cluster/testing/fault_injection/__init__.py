@@ -1,1 +1,1 @@
-"""Fault drills: each breaks one thing while a cluster on this machine trains, and reports what that has cost."""
+"""Fault injection: each fault breaks one thing while a cluster on this machine trains, and reports what that cost."""

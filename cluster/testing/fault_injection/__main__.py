@@ -1,4 +1,4 @@
-"""Break one thing after another, and report what was lost.
+"""Inject one fault after another, and report what was lost.
 
 `make drills`, or `python -m cluster.testing.fault_injection [NAME ...] [--write FILE]`.
 """
@@ -10,32 +10,35 @@ import sys
 import time
 from pathlib import Path
 
-from cluster.testing.fault_injection import inside, jobs
+from cluster.testing.fault_injection import faults
 from cluster.testing.fault_injection.report import Finding, as_table
 from cluster.testing.local_cluster import ROOT, LocalCluster
 from cluster.testing.processes import marked
 
-DRILLS = {**jobs.DRILLS, **inside.DRILLS}
-
 
 def main() -> int:
-    """Run the drills that were named, or all; 0 if every run ended whole and lost no more than it may."""
+    """Inject the named faults, or all; 0 if every run ended whole."""
     parser = argparse.ArgumentParser(prog="python -m cluster.testing.fault_injection", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(DRILLS)}")
-    parser.add_argument("--write", type=Path, help="a Markdown file for the report")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"faults to inject, all by default; choices: {', '.join(faults.FAULTS)}",
+    )
+    parser.add_argument("--write", type=Path, help="Markdown file to write the report to")
     words = parser.parse_args()
-    unknown = [name for name in words.names if name not in DRILLS]
+    unknown = [name for name in words.names if name not in faults.FAULTS]
     if unknown:
-        parser.error(f"no drill is called {unknown[0]}; there are {', '.join(DRILLS)}")
+        parser.error(f"no fault is called {unknown[0]}; choose from {', '.join(faults.FAULTS)}")
     findings: list[Finding] = []
-    variables = {"CONCORD_FRAGMENT_SECONDS": str(inside.FRAGMENT_SECONDS), "PYTHONPATH": str(ROOT)}
+    variables = {"CONCORD_FRAGMENT_SECONDS": str(faults.FRAGMENT_SECONDS), "PYTHONPATH": str(ROOT)}
     with LocalCluster(workers=2, cpus_per_worker=3, environment=variables) as cluster:
         print(f"a head and {cluster.workers} worker nodes are up", flush=True)
-        for name in words.names or DRILLS:
+        for name in words.names or faults.FAULTS:
             begun = time.monotonic()
             findings.append(_run(name, cluster))
             print(f"[{time.monotonic() - begun:4.0f} s] {findings[-1]}", flush=True)
-    table = as_table(findings, jobs.INTERVAL)
+    table = as_table(findings, faults.INTERVAL)
     print(f"\n{table}\n{len(marked(cluster.name))} processes left", flush=True)
     if words.write is not None:
         words.write.write_text(_page(table))
@@ -44,15 +47,15 @@ def main() -> int:
 
 def _run(name: str, cluster: LocalCluster) -> Finding:
     try:
-        return DRILLS[name](cluster)
+        return faults.FAULTS[name](cluster)
     except (RuntimeError, TimeoutError) as error:
         print(error, flush=True)
-        jobs.end_all(cluster)  # what it was about must not be in the next one's way
+        faults.end_all(cluster)  # a job that still runs would hold the CPUs of the next fault
         return Finding(name.replace("_", " "), 0, float("nan"), str(error).splitlines()[0], False)
 
 
 def _page(table: str) -> str:
-    return f"# Fault drills\n\nOne run of `make drills`: a head and two worker nodes on one machine.\n\n{table}"
+    return f"# Fault injection\n\nOne run of `make drills`: a head and two worker nodes on one machine.\n\n{table}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""FurnMove's smoke run with a fault built in, for drills on what goes wrong inside a process.
+"""FurnMove's smoke run with a fault inside a process.
 
     python -m cluster.testing.fault_injection.faulty world_raises|world_hangs|nan_gradient FOLDER
 
@@ -31,12 +31,12 @@ CONFIG = dataclasses.replace(
 )
 AT_STEP = 60
 AT_UPDATE = 47
-"""The last of the eight updates of an iteration, of which the log shows the last."""
-FAULTS = ("world_raises", "world_hangs", "nan_gradient")
+"""The last of the eight updates of an iteration; the log shows only the last one."""
+BUILT_IN_FAULTS = ("world_raises", "world_hangs", "nan_gradient")
 
 
 class FaultyWorld:
-    """A world that fails once: who comes to step `AT_STEP` and finds no mark in the folder leaves one, and fails."""
+    """A world that fails once: at step `AT_STEP`, if its folder has no mark, it writes the mark and fails."""
 
     def __init__(self, world: Any, fault: str, folder: Path) -> None:
         self._world, self._fault, self._mark, self._steps = world, fault, folder / "fault_happened", 0
@@ -45,7 +45,7 @@ class FaultyWorld:
         return getattr(self._world, name)
 
     def step(self, *arguments: Any, **named: Any) -> Any:
-        """Step, or fail."""
+        """Step the world; raise or hang at step `AT_STEP`."""
         self._steps += 1
         if self._steps == AT_STEP and not self._mark.exists():
             self._mark.touch()
@@ -59,16 +59,16 @@ class NanOnce:
     """An extra loss whose gradient is not a number in one update."""
 
     def __call__(self, output: Any, batch: Any, progress: Any) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """Zero, but once."""
+        """Zero, except NaN at update `AT_UPDATE`."""
         factor = float("nan") if progress.updates == AT_UPDATE else 0.0
         return output.values.sum() * factor, {}
 
     def to(self, device: Any) -> None:
-        """No tables."""
+        """Nothing to move: this loss has no tables."""
 
 
 def make_world(plan: TrialPlan, fault: str, folder: Path, num_worlds: int, first_world: int) -> FaultyWorld:
-    """The plan's world with the fault in it."""
+    """The world of the plan, with the fault inside."""
     return FaultyWorld(plan.make_world(num_worlds=num_worlds, first_world=first_world), fault, folder)
 
 
@@ -97,7 +97,7 @@ class FaultyFurnmove(furnmove_sync.FurnmoveSync):
 
 
 def main(fault: str, folder: Path) -> None:
-    """Train to the end."""
+    """Train one trial to its end in the folder."""
     import ray
 
     ray.init(log_to_driver=False, logging_level="ERROR")
@@ -105,6 +105,6 @@ def main(fault: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in FAULTS:
-        sys.exit(f"write python -m cluster.testing.fault_injection.faulty {'|'.join(FAULTS)} FOLDER")
+    if len(sys.argv) != 3 or sys.argv[1] not in BUILT_IN_FAULTS:
+        sys.exit(f"write python -m cluster.testing.fault_injection.faulty {'|'.join(BUILT_IN_FAULTS)} FOLDER")
     main(sys.argv[1], Path(sys.argv[2]))

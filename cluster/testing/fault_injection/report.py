@@ -1,4 +1,4 @@
-"""What a drill found out."""
+"""The report on an injected fault."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["Finding", "as_table"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One drill.
+    """What one fault cost.
 
     Attributes:
         fault: what was broken.
-        lost_env_steps: training that had to be done again.
-        seconds: until training was beyond the point where it was broken.
+        lost_env_steps: env steps that were trained again.
+        seconds: time until training was past the point of the fault.
         seen: what the user sees.
-        is_whole: whether the run ended with results, no row missing or double.
+        is_whole: whether the run ended with results and its log has no missing and no double row.
     """
 
     fault: str
@@ -28,7 +28,7 @@ class Finding:
 
 
 def as_table(findings: Sequence[Finding], interval: int) -> str:
-    """All drills in Markdown."""
+    """All findings in Markdown; `interval` is the env steps between two checkpoints."""
     lost = f"env steps lost (a checkpoint every {interval:,})"
     lines = [
         f"| fault | {lost} | seconds until beyond it | the user sees | ended whole |",

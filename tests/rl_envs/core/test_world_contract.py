@@ -1,4 +1,4 @@
-"""What the base class promises to whoever steps, records or restores a world, shown on a toy that uses all of it."""
+"""The contract of the base class for stepping, recording and restoring, on a toy world that uses all of it."""
 
 import numpy as np
 import pytest
@@ -50,11 +50,11 @@ def test_a_world_without_a_game_refuses_to_go_on():
             act()
 
 
-def test_a_world_without_a_picture_says_so():
+def test_a_world_that_does_not_render_says_so():
     class Blind(Errands):
         render = World.render
 
-    with pytest.raises(NotImplementedError, match="Blind has no picture"):
+    with pytest.raises(NotImplementedError, match="Blind does not render"):
         Blind().render()
 
 

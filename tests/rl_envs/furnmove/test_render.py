@@ -1,4 +1,4 @@
-"""Pictures of FurnMove show what they are given."""
+"""Images of FurnMove show what they are given."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ROOM = room_from_drawing("plain", ["." * 12 for _ in range(10)] + ["oooo....XXXX
 SCENE = {"agent_cells": [[3, 1], [6, 8]], "agent_headings": [1, 0], "tv": [4, 5, 0], "stand": [8, 9, 1]}
 
 
-def picture(**changes):
+def frame_of(**changes):
     settings = SCENE | {"room": ROOM, "has_legend": False, "cell_pixels": CELL} | changes
     return draw(settings.pop("room"), **settings)
 
@@ -28,13 +28,13 @@ def has(pixels, colour):
     return bool((abs(pixels - np.array(colour)).max(-1) <= 6).any())
 
 
-def test_a_picture_is_an_rgb_array_of_the_documented_size():
-    image = picture()
+def test_an_image_is_an_rgb_array_of_the_documented_size():
+    image = frame_of()
     assert image.dtype == np.uint8 and image.shape == ((11 + 1) * CELL, (12 + 1) * CELL, 3)
 
 
 def test_caption_and_legend_are_strips_above_and_below():
-    plain, captioned, explained = picture(), picture(caption="Pass, MoveAhead"), picture(has_legend=True)
+    plain, captioned, explained = frame_of(), frame_of(caption="Pass, MoveAhead"), frame_of(has_legend=True)
     strip = captioned.shape[0] - plain.shape[0]
     np.testing.assert_array_equal(captioned[strip:], plain)
     np.testing.assert_array_equal(explained[: plain.shape[0]], plain)
@@ -43,17 +43,17 @@ def test_caption_and_legend_are_strips_above_and_below():
 
 @pytest.mark.parametrize(("kind", "cell"), [(FREE, (0, 0)), (LOW, (10, 1)), (TALL, (10, 11))])
 def test_each_kind_of_cell_has_its_colour(kind, cell):
-    assert has(patch(picture(), *cell), CELL_COLOURS[kind])
+    assert has(patch(frame_of(), *cell), CELL_COLOURS[kind])
 
 
 def test_walls_surround_the_room():
-    image = picture()
+    image = frame_of()
     border = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
     assert (border == CELL_COLOURS[WALL]).all()
 
 
 def test_every_agent_is_drawn_in_its_own_colour_at_its_cell():
-    image = picture(agent_cells=[[3, 1], [6, 8], [1, 5]], agent_headings=[1, 0, 2])
+    image = frame_of(agent_cells=[[3, 1], [6, 8], [1, 5]], agent_headings=[1, 0, 2])
     for number, cell in enumerate([(3, 1), (6, 8), (1, 5)]):
         assert has(patch(image, *cell), AGENT_COLOURS[number])
     assert not has(patch(image, 0, 0), AGENT_COLOURS[0])
@@ -61,34 +61,34 @@ def test_every_agent_is_drawn_in_its_own_colour_at_its_cell():
 
 @pytest.mark.parametrize("heading", range(4))
 def test_an_arrow_turns_clockwise_with_its_heading(heading):
-    north = patch(picture(agent_headings=[0, 0]), 3, 1)
-    turned = patch(picture(agent_headings=[heading, 0]), 3, 1)
+    north = patch(frame_of(agent_headings=[0, 0]), 3, 1)
+    turned = patch(frame_of(agent_headings=[heading, 0]), 3, 1)
     assert abs(np.rot90(north, -heading) - turned)[4:-4, 4:-4].mean() < 12
     assert heading == 0 or abs(north - turned).mean() > 5
 
 
 @pytest.mark.parametrize("rotation", range(4))
 def test_the_television_covers_its_13_cells(rotation):
-    image = picture(tv=[4, 5, rotation], stand=[8, 9, 0], agent_cells=np.zeros((0, 2)), agent_headings=[])
+    image = frame_of(tv=[4, 5, rotation], stand=[8, 9, 0], agent_cells=np.zeros((0, 2)), agent_headings=[])
     dark = [(row, column) for row in range(10) for column in range(12) if np.median(patch(image, row, column)) < 100]
     assert dark == sorted((4 + row, 5 + column) for row, column in TV_BODY[rotation].tolist())
 
 
 def test_goal_and_way_are_drawn():
-    image = picture(path=[[1, 10], [2, 10], [3, 10], [4, 10]])
+    image = frame_of(path=[[1, 10], [2, 10], [3, 10], [4, 10]])
     assert has(patch(image, 8, 9), GOAL) and not has(patch(image, 1, 1), GOAL)
-    assert has(patch(image, 4, 10), PATH) and not has(patch(picture(), 4, 10), PATH)
+    assert has(patch(image, 4, 10), PATH) and not has(patch(frame_of(), 4, 10), PATH)
 
 
 def test_the_way_darkens_with_time():
     way = [[row, 11] for row in range(9)]
-    corners = [picture(path=way)[CELL * (row + 1), CELL * 12].sum(dtype=int) for row in range(1, 8)]
+    corners = [frame_of(path=way)[CELL * (row + 1), CELL * 12].sum(dtype=int) for row in range(1, 8)]
     assert (np.diff(corners) < 0).all()
 
 
 @pytest.mark.parametrize("way", [[0, 1, 2, 3], [3, 2, 1, 0]])
 def test_arrow_heads_on_the_way_point_where_the_television_went(way):
-    image = picture(path=[[row, 11] for row in way])
+    image = frame_of(path=[[row, 11] for row in way])
     around = np.concatenate([patch(image, 1, 11)[CELL // 2 :], patch(image, 2, 11)[: CELL // 2]])
     width = (abs(around - CELL_COLOURS[FREE]).max(-1) > 40).sum(1)[6:-6]
     north, south = width[: len(width) // 2].sum(), width[len(width) // 2 :].sum()
@@ -96,19 +96,19 @@ def test_arrow_heads_on_the_way_point_where_the_television_went(way):
 
 
 def test_a_television_that_stays_has_no_way():
-    still = picture(path=[[4, 5]] * 3)
-    np.testing.assert_array_equal(still, picture(path=[[4, 5]]))
+    still = frame_of(path=[[4, 5]] * 3)
+    np.testing.assert_array_equal(still, frame_of(path=[[4, 5]]))
 
 
 def test_shapes_that_reach_over_the_edge_are_cut_off():
-    assert picture(tv=[0, 0, 1], stand=[10, 11, 1], agent_cells=[[0, 3], [2, 0]]).shape == picture().shape
+    assert frame_of(tv=[0, 0, 1], stand=[10, 11, 1], agent_cells=[[0, 3], [2, 0]]).shape == frame_of().shape
 
 
 def test_a_room_without_a_drawing_is_drawn_from_its_masks():
     room = room_by_name("floorplan229")
     bare = Room(room.name, room.agent_cells, room.tv_cells, ())
-    np.testing.assert_array_equal(picture(room=bare), picture(room=room))
+    np.testing.assert_array_equal(frame_of(room=bare), frame_of(room=room))
 
 
-def test_a_picture_of_a_large_room_takes_little_time_and_small_cells_work():
-    assert picture(room=room_by_name("floorplan229"), cell_pixels=4, has_legend=True).shape[1] == 24 * 4
+def test_an_image_of_a_large_room_takes_little_time_and_small_cells_work():
+    assert frame_of(room=room_by_name("floorplan229"), cell_pixels=4, has_legend=True).shape[1] == 24 * 4

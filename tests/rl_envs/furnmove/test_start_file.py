@@ -363,9 +363,9 @@ def command(*arguments):
 def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path):
     path = tmp_path / "starts.json"
     words = ("--rooms", "test", "--room-size", "laptop", "--num-rooms", 4, "--agents", 3, "--per-room", 6)
-    told = command(*words, "--out", path)
-    assert told.returncode == 0 and not told.stderr
-    assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in told.stdout and str(path) in told.stdout
+    done = command(*words, "--out", path)
+    assert done.returncode == 0 and not done.stderr
+    assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in done.stdout and str(path) in done.stdout
     assert load_starts(path) == make_starts(rooms_of("test", "laptop")[:4], 3, 6)
 
 
@@ -374,8 +374,8 @@ def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_pat
     save_room(type(OPEN)("mine", OPEN_ROOM.agent_cells, OPEN_ROOM.tv_cells, OPEN_ROOM.drawing), tmp_path / "mine.json")
     path = tmp_path / "starts.json"
     words = ("--rooms", tmp_path / "mine.json", "floorplan229", "valid_stream", "--num-rooms", 8, "--per-room", 2)
-    told = command(*words, "--seed", 5, "--out", path)
-    assert "16 starts of 2 agents" in told.stdout and "(mine, floorplan229, ..., valid_stream_0_5)" in told.stdout
+    done = command(*words, "--seed", 5, "--out", path)
+    assert "16 starts of 2 agents" in done.stdout and "(mine, floorplan229, ..., valid_stream_0_5)" in done.stdout
 
 
 @pytest.mark.processes
@@ -392,6 +392,6 @@ def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_pat
     ],
 )
 def test_the_command_refuses_in_a_sentence_and_writes_nothing(words, sentence, tmp_path):
-    told = command(*words, "--out", tmp_path / "starts.json")
-    assert told.returncode == 2 and sentence in told.stderr and "Traceback" not in told.stderr
+    done = command(*words, "--out", tmp_path / "starts.json")
+    assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())

@@ -21,7 +21,7 @@ def situation(entities=(), avatars=((5, 5),), holds=None, movements=None, game=G
     stage = arguments.setdefault("stage", 2)
     world = Messenger(num_agents=len(avatars), **arguments)
     world.auto_resets = False
-    roles = world._role_of
+    roles = world._stage.role_of
     places = [*entities, *FAR[len(entities) : len(roles)]]
     state = {
         "entity_places": [places],
@@ -40,7 +40,7 @@ def situation(entities=(), avatars=((5, 5),), holds=None, movements=None, game=G
 
 
 def step(world, *actions, moves=None):
-    """Step one world; entities stay unless told otherwise. Reward, whether the game is over, and whether it is won."""
+    """Step one world; entities stay by default. Reward, whether the game is over, and whether it is won."""
     entities = world.state["entity_places"].shape[1]
     chance = {"entity_moves": np.array([moves or [STAY] * entities])} if world.recorded_draws else {}
     _, reward, terminated, truncated, info = world.step(np.array([actions]), chance)

@@ -4,7 +4,7 @@ import pytest
 
 from rl_envs.messenger.team_rules import RELEASED
 from rl_envs.testing import check_registered
-from rl_envs.testing.wrappers import check_views
+from rl_envs.testing.wrappers import check_wrappers
 
 FORMS = [
     {"stage": 2, "max_episode_steps": 24},
@@ -23,4 +23,4 @@ def test_every_form_keeps_the_contract(arguments):
 
 @pytest.mark.parametrize("arguments", FORMS[1::3], ids=str)
 def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
-    check_views("messenger-v0", **arguments)
+    check_wrappers("messenger-v0", **arguments)

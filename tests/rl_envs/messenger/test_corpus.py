@@ -11,8 +11,8 @@ import pytest
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, Corpus, CorpusError, split_words
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, corpus_of, load_documents, save_documents
 from rl_envs.messenger.games import GamesError, games_by_rule, pairs_of_games
+from rl_envs.messenger.own_corpus import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES, UNKNOWN
-from rl_envs.messenger.words import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.world import Messenger
 
 needs_published = pytest.mark.skipif(
@@ -58,14 +58,14 @@ def test_ids_follow_split_entity_role_movement_and_place(documents):
     assert list(corpus.sentences) == expected
     for split in TEXT_SPLITS:
         for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):
-            told = [corpus.sentences[number] for number in corpus.cell(split, entity, role, kind)]
-            assert told == documents[split][ENTITIES[entity]][ROLES[role]][MOVEMENTS[kind]]
+            found = [corpus.sentences[number] for number in corpus.cell(split, entity, role, kind)]
+            assert found == documents[split][ENTITIES[entity]][ROLES[role]][MOVEMENTS[kind]]
 
 
 def test_sentences_of_stage_1_are_those_of_no_and_of_unknown_movement(documents):
     corpus = Corpus(documents)
-    told = [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, STILL)]
-    assert told == [f"train dog enemy {kind} {n}" for kind in ("immovable", "unknown") for n in range(2)]
+    found = [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, STILL)]
+    assert found == [f"train dog enemy {kind} {n}" for kind in ("immovable", "unknown") for n in range(2)]
 
 
 def test_every_sentence_of_a_cell_is_picked_equally_often(documents):
@@ -120,9 +120,9 @@ def test_thinned_cells_of_our_corpus_keep_all_words(split):
     assert set(corpus.vocabulary) == set(full.vocabulary)
     for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):
         cell = corpus.cell(split, entity, role, kind)
-        told = {word for number in cell for word in split_words(corpus.sentences[number])}
+        found = {word for number in cell for word in split_words(corpus.sentences[number])}
         blanks = ENTITY_WORDS[ENTITIES[entity]] + ROLE_WORDS[ROLES[role]] + ADJECTIVES[ROLES[role]]
-        assert len(cell) == 27 and set(blanks) <= told
+        assert len(cell) == 27 and set(blanks) <= found
 
 
 FAULTS = [
@@ -188,8 +188,8 @@ def test_misread_quotes_are_kept_unless_they_are_to_be_repaired(tmp_path, docume
     misread = "it\u00e2\u20ac\u2122s the enemy"
     documents["val"]["dog"]["enemy"]["chaser"] = [misread]
     save_documents(tmp_path, documents)
-    for repair, told in ((False, misread), (True, "it's the enemy")):
-        assert load_documents(tmp_path, repair)["val"]["dog"]["enemy"]["chaser"] == [told]
+    for repair, found in ((False, misread), (True, "it's the enemy")):
+        assert load_documents(tmp_path, repair)["val"]["dog"]["enemy"]["chaser"] == [found]
 
 
 def test_the_published_corpus_is_looked_for_where_the_environment_says_now(tmp_path, documents, monkeypatch):

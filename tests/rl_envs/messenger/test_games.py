@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_envs.messenger.games import LISTS, SPLITS, GamesError, Lottery, games_by_rule, load_games, pairs_of_games
+from rl_envs.messenger.games import LISTS, SPLITS, GameSampler, GamesError, games_by_rule, load_games, pairs_of_games
 from rl_envs.messenger.symbols import ENTITIES
 
 WORDS = {
@@ -59,8 +59,8 @@ def test_some_games_written_out():
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_split_draws_its_lists_in_their_shares_and_games_uniformly(split):
-    lottery = Lottery(games_by_rule(), split)
-    drawn = lottery.draw((np.arange(100_000) + 0.5) / 100_000)
+    sampler = GameSampler(games_by_rule(), split)
+    drawn = sampler.draw((np.arange(100_000) + 0.5) / 100_000)
     assert {tuple(game) for game in drawn.tolist()} <= {
         tuple(game) for name in SPLITS[split] for game in games_by_rule()[name].tolist()
     }
@@ -68,7 +68,7 @@ def test_a_split_draws_its_lists_in_their_shares_and_games_uniformly(split):
         games = games_by_rule()[name]
         counts = [(drawn == game).all(1).mean() for game in games]
         np.testing.assert_allclose(counts, share / len(games), atol=2e-5)
-    assert (lottery.draw(np.array([0.0, np.nextafter(1, 0)])) >= 0).all()
+    assert (sampler.draw(np.array([0.0, np.nextafter(1, 0)])) >= 0).all()
 
 
 def written(tmp_path, document):

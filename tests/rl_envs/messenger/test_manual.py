@@ -24,7 +24,7 @@ def statements():
 
 
 @pytest.fixture(scope="module")
-def told():
+def manuals():
     """A callable: what the manuals of a fresh world say, [B, S, 4], and the world."""
     table = statements()
 
@@ -43,14 +43,14 @@ def said(sentences, role):
 
 
 def symbols_and_movements(world, role):
-    first = int(np.argmax(world._role_of == role))
+    first = int(np.argmax(world._stage.role_of == role))
     return world.state["entity_symbols"][:, first] - FIRST_ENTITY, world.state["entity_movements"][:, first]
 
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("agents", "stage"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)])
-def test_a_manual_tells_each_role_truly_in_sentences_of_its_split(told, split, agents, stage):
-    sentences, world = told(split=split, num_agents=agents, stage=stage)
+def test_a_manual_tells_each_role_truly_in_sentences_of_its_split(manuals, split, agents, stage):
+    sentences, world = manuals(split=split, num_agents=agents, stage=stage)
     assert (sentences[..., 0] == TEXT_SPLITS.index(split.split("_")[0])).all()
     for role in range(len(ROLES)):
         symbols, _ = symbols_and_movements(world, role)
@@ -59,8 +59,8 @@ def test_a_manual_tells_each_role_truly_in_sentences_of_its_split(told, split, a
 
 
 @pytest.mark.parametrize("agents", [1, 2])
-def test_in_stage_1_sentences_tell_no_movement_or_none_at_all(told, agents):
-    sentences, _ = told(num_agents=agents, stage=1)
+def test_in_stage_1_sentences_tell_no_movement_or_none_at_all(manuals, agents):
+    sentences, _ = manuals(num_agents=agents, stage=1)
     kinds = sentences[..., 3]
     assert set(kinds.ravel().tolist()) == {IMMOVABLE, UNKNOWN}
     # 14 of 19 templates tell that it does not move.
@@ -68,8 +68,8 @@ def test_in_stage_1_sentences_tell_no_movement_or_none_at_all(told, agents):
 
 
 @pytest.mark.parametrize(("agents", "stage"), [(1, 2), (2, 2), (2, 3)])
-def test_in_stage_2_sentences_tell_the_true_movement_or_now_and_then_none(told, agents, stage):
-    sentences, world = told(num_agents=agents, stage=stage)
+def test_in_stage_2_sentences_tell_the_true_movement_or_now_and_then_none(manuals, agents, stage):
+    sentences, world = manuals(num_agents=agents, stage=stage)
     vague = 0
     for role in range(len(ROLES)):
         symbols, movements = symbols_and_movements(world, role)
@@ -80,14 +80,14 @@ def test_in_stage_2_sentences_tell_the_true_movement_or_now_and_then_none(told, 
 
 
 @pytest.mark.parametrize("stage", [2, 3])
-def test_where_everything_wanders_no_movement_is_told(told, stage):
-    sentences, _ = told(num_agents=2, stage=stage, released=["random_walk"])
+def test_where_everything_wanders_no_movement_is_told(manuals, stage):
+    sentences, _ = manuals(num_agents=2, stage=stage, released=["random_walk"])
     assert (sentences[..., 3] == UNKNOWN).all()
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
-def test_in_stage_3_decoys_are_told_as_enemies_and_the_enemy_as_something_that_it_is_not(told, split):
-    sentences, world = told(stage=3, split=split)
+def test_in_stage_3_decoys_are_told_as_enemies_and_the_enemy_as_something_that_it_is_not(manuals, split):
+    sentences, world = manuals(stage=3, split=split)
     assert sentences.shape == (COUNT, 6, 4)
     movements = world.state["entity_movements"]
     symbols = world.state["entity_symbols"].astype(int) - FIRST_ENTITY
@@ -103,8 +103,8 @@ def test_in_stage_3_decoys_are_told_as_enemies_and_the_enemy_as_something_that_i
     assert len(false_roles) == len(enemies) * (1 if split == "train" else 2)
 
 
-def test_sentences_come_in_any_order_and_every_one_can_come(told):
-    sentences, _ = told(stage=2)
+def test_sentences_come_in_any_order_and_every_one_can_come(manuals):
+    sentences, _ = manuals(stage=2)
     orders, counts = np.unique(sentences[..., 2], axis=0, return_counts=True)
     assert len(orders) == 6 and counts.min() > COUNT / 6 * 0.7
     world = Messenger(60_000, split="train_sc", max_sentences_per_cell=2)
@@ -129,8 +129,8 @@ def test_both_agents_read_the_same_manual():
 
 
 @pytest.mark.parametrize(("agents", "stage"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 3)])
-def test_a_permuted_manual_tells_of_another_game_with_the_same_entities(told, agents, stage):
-    sentences, world = told(num_agents=agents, stage=stage, permuted_roles=True, shows_roles=True)
+def test_a_permuted_manual_tells_of_another_game_with_the_same_entities(manuals, agents, stage):
+    sentences, world = manuals(num_agents=agents, stage=stage, permuted_roles=True, shows_roles=True)
     true = np.stack([symbols_and_movements(world, role)[0] for role in range(3)], axis=1)
     claimed = world.observe()["roles"][:, 0].astype(int) - FIRST_ENTITY
     assert (np.sort(true, 1) == np.sort(claimed, 1)).all() and (true != claimed).any(1).all()
@@ -196,7 +196,7 @@ def test_stage_1_needs_only_one_of_the_two_kinds(tmp_path):
 
 def test_a_restored_game_outside_the_split_has_typed_sentences_where_unknown_ones_are_missing():
     world = Messenger(64, stage=2)
-    names = ("airplane", "ship", "thief")  # the airplane is nobody's enemy in training, but decoys need it told
+    names = ("airplane", "ship", "thief")  # the airplane is nobody's enemy in training, but decoys need it manuals
     symbols = np.tile([FIRST_ENTITY + ENTITIES.index(name) for name in ("airplane", "ship", "queen")], (64, 1))
     places = np.tile([[0, 0], [0, 8], [8, 0]], (64, 1, 1))
     start = {"entity_places": places, "avatar_places": np.full((64, 1, 2), 8), "entity_symbols": symbols}

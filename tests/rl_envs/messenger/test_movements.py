@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.movements import DRAWS, WANDERING, Walk, nearer_of_two, single_variants, team_variants
+from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
 from rl_envs.messenger.symbols import CHASER, FLEEING, IMMOVABLE, STAY, STEPS, UNKNOWN
-from rl_envs.messenger.world import SINGLE_PACE, TEAM_PACE, Messenger
+from rl_envs.messenger.world import Messenger
 
 SIGNS = list(product((-1, 0, 1), repeat=2))
 

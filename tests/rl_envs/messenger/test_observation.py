@@ -15,7 +15,7 @@ CASES = [
 ]
 
 
-def picture(world, row):
+def grid(world, row):
     """What there is to see in one world now: sorted (cell, symbol) of entities, and of avatars in their order."""
     state = {name: value[row] for name, value in world.state.items()}
     entities = [
@@ -39,7 +39,7 @@ def test_every_moment_shows_what_was_there(arguments):
     world, frames = Messenger(30, **arguments), arguments.get("frames", 3)
     seen = world.reset(2)
     world.auto_resets = False
-    history = [[picture(world, row)] * frames for row in range(30)]
+    history = [[grid(world, row)] * frames for row in range(30)]
     random = np.random.default_rng(0)
     for _ in range(20):
         for row in range(30):
@@ -56,11 +56,11 @@ def test_every_moment_shows_what_was_there(arguments):
                     )
         seen, _, over, _, _ = world.step(random.integers(5, size=(30, world.num_agents)))
         for row in range(30):
-            history[row] = [*history[row][1:], picture(world, row)]
+            history[row] = [*history[row][1:], grid(world, row)]
         if over.any():
             seen = world.next_episode(np.flatnonzero(over))
             for row in np.flatnonzero(over):
-                history[row] = [picture(world, row)] * frames
+                history[row] = [grid(world, row)] * frames
 
 
 def test_an_entitys_place_in_the_list_tells_nothing_about_its_role():

@@ -1,11 +1,11 @@
-"""Pictures of MESSENGER show who is where and what can be read."""
+"""Images of MESSENGER show who is where and what can be read."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from rl_envs.core.render import PAPER
+from rl_envs.core.render import BACKGROUND
 from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.world import Messenger
 from tests.rl_envs.messenger.scenes import RIGHT, situation, step
@@ -70,25 +70,25 @@ def test_the_manual_stands_beside_the_grid_and_attention_before_its_sentences():
 def test_text_stands_still_and_free_of_the_squares_while_sprites_come_and_go():
     behind = 10 * CELL + 8 + 5 * 9
     for count in (2, 3):
-        picture = changed(sprites=SCENE.sprites[:count], attention=np.eye(3)[:count].tolist())
-        np.testing.assert_array_equal(picture[:, behind:], draw(SCENE)[:, behind:])
+        image = changed(sprites=SCENE.sprites[:count], attention=np.eye(3)[:count].tolist())
+        np.testing.assert_array_equal(image[:, behind:], draw(SCENE)[:, behind:])
 
 
-def test_a_caption_and_a_long_manual_do_not_change_the_size_of_a_picture():
+def test_a_caption_and_a_long_manual_do_not_change_the_size_of_a_image():
     long = ["this sentence is about as long as the longest one that a person has ever written for this game, " * 2] * 6
     long = [sentence[:150] for sentence in long]
     assert draw(SCENE).shape == draw(SCENE, caption="up, stay").shape == changed(manual=long).shape
     very_long = changed(manual=long * 4)
     assert very_long.shape[0] > draw(SCENE).shape[0]
-    assert share(very_long[-12:, 10 * CELL :].astype(int), PAPER) > 0.99
+    assert share(very_long[-12:, 10 * CELL :].astype(int), BACKGROUND) > 0.99
 
 
-def test_all_pictures_of_a_world_are_of_one_size_and_each_world_has_its_own():
+def test_all_images_of_a_world_are_of_one_size_and_each_world_has_its_own():
     world = Messenger(6, stage=3)
     world.reset(0)
-    pictures = [world.render(index) for index in range(6)]
-    assert len({picture.shape for picture in pictures}) == 1
-    assert not np.array_equal(pictures[0], pictures[1])
+    images = [world.render(index) for index in range(6)]
+    assert len({image.shape for image in images}) == 1
+    assert not np.array_equal(images[0], images[1])
 
 
 def test_a_worlds_scene_lists_sprites_as_they_are_observed_with_their_true_roles():

@@ -7,9 +7,8 @@ import pytest
 
 from rl_envs.messenger.corpus import TEXT_SPLITS, split_words
 from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.own_corpus import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS, TEMPLATES
 from rl_envs.messenger.symbols import ENTITIES, MOVEMENTS, ROLES
-from rl_envs.messenger.templates import TEMPLATES
-from rl_envs.messenger.words import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 
 EVERY = [
     (split, movement, text) for split in TEMPLATES for movement in MOVEMENTS for text in TEMPLATES[split][movement]

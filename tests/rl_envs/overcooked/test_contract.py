@@ -4,7 +4,7 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.testing import check_registered
-from rl_envs.testing.wrappers import check_views
+from rl_envs.testing.wrappers import check_wrappers
 
 BOTH = ["lossless", "symbols"]
 FORMS = [
@@ -30,4 +30,4 @@ def test_every_kitchen_keeps_the_contract(layout):
 
 @pytest.mark.parametrize("arguments", FORMS[:2], ids=str)
 def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
-    check_views("overcooked-v0", **arguments)
+    check_wrappers("overcooked-v0", **arguments)

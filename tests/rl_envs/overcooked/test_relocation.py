@@ -18,7 +18,7 @@ def number(cell):
 
 
 def go(world, first, second=None):
-    """One env step; chef 1 stays where it is unless told otherwise. Who decides next, and durations."""
+    """One env step; chef 1 stays where it is by default. Who decides next, and durations."""
     second = second if second is not None else divmod(int(world.state["agent_cells"][0, 1]), WIDTH)
     observations, *_, info = world.step(np.array([[number(first), number(second)]]))
     return observations["decides"][0].tolist(), info["duration"][0].tolist()

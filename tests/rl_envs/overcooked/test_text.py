@@ -10,7 +10,7 @@ from rl_envs.overcooked.world import Overcooked
 from tests.rl_envs.overcooked.cooks import Cooks
 from tests.rl_envs.overcooked.scenes import BAR, HATCH, POT_CELL, at, kitchen
 
-TOLD = ("agent_cells", "headings", "held", "contents", "episode_length", "soups")
+DESCRIBED = ("agent_cells", "headings", "held", "contents", "episode_length", "soups")
 
 
 def any_states(world, random):
@@ -39,7 +39,7 @@ def test_reading_is_the_inverse_of_describing(layout):
     world.restore(states)
     texts = [world.describe(index) for index in range(world.num_worlds)]
     read = read_states(world.kitchen, texts)
-    assert set(read) == set(TOLD)
+    assert set(read) == set(DESCRIBED)
     for name, value in states.items():
         np.testing.assert_array_equal(read[name], value)
     assert len(set(texts)) == len({str([value[i].tolist() for value in states.values()]) for i in range(200)})

@@ -25,24 +25,24 @@ def letters_on_grid(world, number):
 def test_the_answer_is_the_word_before_beats_the_dragons_letter(setting, split):
     """By brute force: read the whole document as text and look for the sentence that ends in the dragon's letter."""
     world = RockPaperScissors(WORLDS, size=6, setting=setting, split=split, tells_answer=True)
-    told = world.reset(3)["answer_word"]
-    assert told.shape == (WORLDS, 1) and told.dtype == np.uint8
+    answer = world.reset(3)["answer_word"]
+    assert answer.shape == (WORLDS, 1) and answer.dtype == np.uint8
     for number in range(WORLDS):
         words = world.lexicon.decode(world.texts["document"].look_up(world.state["document"][number])).split()
         dragon = letters_on_grid(world, number)
         right = [k for k in range(len(words) - 2) if words[k + 1 : k + 3] == ["beats", dragon]]
-        assert right == [told[number, 0]]
+        assert right == [answer[number, 0]]
 
 
 def test_the_item_with_that_letter_wins():
     world = worlds(tells_answer=True)
-    told = world.reset(5)["answer_word"]
+    answer = world.reset(5)["answer_word"]
     world.auto_resets = False
     state = world.snapshot()
     for number in range(WORLDS):
         words = world.lexicon.decode(world.texts["document"].look_up(state["document"][number])).split()
         names = [world.lexicon.names[name] for name in state["item_names"][number]]
-        assert names.index(words[told[number, 0]]) + 1 == state["beaten_by"][number, 0]
+        assert names.index(words[answer[number, 0]]) + 1 == state["beaten_by"][number, 0]
 
 
 def test_a_world_says_nothing_unless_it_is_asked():

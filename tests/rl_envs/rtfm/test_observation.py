@@ -16,7 +16,7 @@ CASES = [
 ]
 
 
-def slow_view(world, row, agent, arguments):
+def slow_grid(world, row, agent, arguments):
     """One agent's grid as nested lists of names, from the state alone."""
     size, state = arguments["size"], world.state
     names = world.lexicon.names
@@ -30,7 +30,7 @@ def slow_view(world, row, agent, arguments):
             is_here = state["monster_alive"][row, number] if kind == "monster" else state["item_cells"][row, number] > 0
             if is_here:
                 cells[state[f"{kind}_cells"][row, number]].append(names[state[f"{kind}_names"][row, number]])
-    view = []
+    grid = []
     for place, found in cells.items():
         r, c = divmod(place, size)
         bare = "wall" if r in (0, size - 1) or c in (0, size - 1) else "empty"
@@ -39,12 +39,12 @@ def slow_view(world, row, agent, arguments):
         if "sight" in arguments and np.hypot(r - here[0], c - here[1]) > arguments["sight"]:
             seen = ["fog"]
         count = arguments.get("names_per_cell", 1)
-        view.append((seen + [""] * count)[:count])
-    return view
+        grid.append((seen + [""] * count)[:count])
+    return grid
 
 
 @pytest.mark.parametrize("arguments", CASES, ids=str)
-def test_every_cell_of_every_view_shows_what_is_there(arguments):
+def test_every_cell_of_every_observation_names_its_content(arguments):
     world = Rtfm(12, **arguments)
     world.reset(4)
     world.auto_resets = False
@@ -55,14 +55,14 @@ def test_every_cell_of_every_view_shows_what_is_there(arguments):
         for row in range(12):
             for agent in range(world.num_agents):
                 seen = observations["grid"][row, agent].reshape(-1, arguments.get("names_per_cell", 1))
-                told = [[world.lexicon.names[name] for name in cell] for cell in seen]
-                assert told == slow_view(world, row, agent, arguments)
+                names = [[world.lexicon.names[name] for name in cell] for cell in seen]
+                assert names == slow_grid(world, row, agent, arguments)
         if ended.any():
             world.next_episode(np.flatnonzero(ended))
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3])
-def test_positions_and_inventories_come_oneself_first(num_agents):
+def test_positions_and_inventories_put_the_agent_itself_first(num_agents):
     agents = [(2, 2), (3, 5), (6, 7)][:num_agents]
     held = [2, 0, 1][:num_agents]
     monsters, items = (FAR,) * (num_agents + 1), (None,) * (num_agents + 1)
@@ -72,11 +72,11 @@ def test_positions_and_inventories_come_oneself_first(num_agents):
     for agent in range(num_agents):
         order = [(agent + n) % num_agents for n in range(num_agents)]
         assert seen["position"][0, agent].tolist() == [list(agents[other]) for other in order]
-        told = [world.lexicon.names[name] for name in seen["inventory"][0, agent]]
-        assert told == [carried[held[other]] for other in order]
+        names = [world.lexicon.names[name] for name in seen["inventory"][0, agent]]
+        assert names == [carried[held[other]] for other in order]
 
 
-def test_the_dead_are_nowhere():
+def test_dead_agents_have_no_position():
     world = situation([(3, 3), (6, 6)], ((3, 4), FAR, FAR), (None,) * 3)
     observations, _, terminated, _, info = world.step(np.array([[RIGHT, STAY]]))
     assert terminated[0]

@@ -1,4 +1,4 @@
-"""Pictures of RTFM show who is where and what can be read."""
+"""Images of RTFM show who is where and what can be read."""
 
 import dataclasses
 import itertools
@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rl_envs.core.render import PAPER
+from rl_envs.core.render import BACKGROUND
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
 from rl_envs.rtfm.words import NAME_SETS
@@ -85,16 +85,16 @@ def test_document_goal_and_inventories_stand_beside_the_room(change):
     assert (plain[:, 6 * CELL :] != other[:, 6 * CELL :]).any()
 
 
-def test_a_long_document_and_a_caption_make_the_picture_higher_instead_of_cutting_it():
+def test_a_long_document_and_a_caption_make_the_image_higher_instead_of_cutting_it():
     long = changed(
         document=" . ".join(f"sentence number {n} is quite long and has to be wrapped" for n in range(30)) + " ."
     )
     assert long.shape[0] > draw(SCENE).shape[0]
-    assert share(long[-12:, 6 * CELL :].astype(int), PAPER) > 0.99
+    assert share(long[-12:, 6 * CELL :].astype(int), BACKGROUND) > 0.99
     assert draw(SCENE, caption="right, stay").shape == draw(SCENE).shape
 
 
-def test_all_pictures_of_a_world_are_of_one_size():
+def test_all_images_of_a_world_are_of_one_size():
     world = Rtfm(40, size=6, num_agents=2, group=True, nl=True)
     world.reset(0)
     assert len({world.render(index).shape for index in range(40)}) == 1
@@ -109,8 +109,8 @@ def test_worlds_draw_themselves_as_they_ended():
     assert share(patch(dead, (2, 2)), ITEM) > 0.5
 
 
-def test_every_world_of_a_batch_has_its_own_picture():
+def test_every_world_of_a_batch_has_its_own_image():
     for world in (Rtfm(3, group=True, nl=True, names="new"), RockPaperScissors(3, size=6)):
         world.reset(0)
-        pictures = [world.render(index)[:, : 6 * CELL] for index in range(3)]
-        assert not np.array_equal(pictures[0], pictures[1]) and not np.array_equal(pictures[1], pictures[2])
+        images = [world.render(index)[:, : 6 * CELL] for index in range(3)]
+        assert not np.array_equal(images[0], images[1]) and not np.array_equal(images[1], images[2])

@@ -18,7 +18,7 @@ VARIANTS = [
 ]
 
 
-class Told:
+class Texts:
     """A world's start in words: names of monsters and items, and what the assignment makes of them."""
 
     def __init__(self, world, row, group, names):
@@ -39,18 +39,18 @@ def test_targets_belong_to_the_goals_team_and_each_item_beats_its_monsters_eleme
     world.reset(0)
     agents, group = arguments["num_agents"], arguments["group"]
     for row in range(300):
-        told = Told(world, row, group, arguments["names"])
-        assert told.teams[:agents] == [told.goal] * agents and told.teams[agents] != told.goal
-        assert told.beaten == list(told.elements) and len(set(told.elements)) == agents + 1
-        different = len(set(told.monsters[:agents]))
+        texts = Texts(world, row, group, arguments["names"])
+        assert texts.teams[:agents] == [texts.goal] * agents and texts.teams[agents] != texts.goal
+        assert texts.beaten == list(texts.elements) and len(set(texts.elements)) == agents + 1
+        different = len(set(texts.monsters[:agents]))
         assert different == (agents if group else 1)
-        assert set(told.nouns) <= set(NAME_SETS[arguments["names"]].nouns)
+        assert set(texts.nouns) <= set(NAME_SETS[arguments["names"]].nouns)
 
 
 def test_without_groups_only_the_first_names_occur():
     world = Rtfm(2000)
     world.reset(0)
-    used = {name for row in range(2000) for name in Told(world, row, False, "paper").monsters}
+    used = {name for row in range(2000) for name in Texts(world, row, False, "paper").monsters}
     assert used == {"wolf", "jaguar", "panther"}
 
 
@@ -58,14 +58,14 @@ def test_without_groups_only_the_first_names_occur():
 def test_everything_is_drawn_uniformly(group):
     world = Rtfm(6000, group=group)
     world.reset(3)
-    told = [Told(world, row, group, "paper") for row in range(6000)]
+    texts = [Texts(world, row, group, "paper") for row in range(6000)]
     for counted in (
-        [one.goal for one in told],
-        [one.teams[1] for one in told],
-        [one.elements for one in told],
-        [one.monsters[0] for one in told],
-        [one.nouns for one in told],
-        [one.nouns[1] for one in told],
+        [one.goal for one in texts],
+        [one.teams[1] for one in texts],
+        [one.elements for one in texts],
+        [one.monsters[0] for one in texts],
+        [one.nouns for one in texts],
+        [one.nouns[1] for one in texts],
     ):
         counts = np.unique(np.array(counted), axis=0, return_counts=True)[1]
         assert chisquare(counts).pvalue > 1e-4

@@ -7,7 +7,7 @@ import pytest
 
 from rl_envs.rtfm import templates
 from rl_envs.rtfm.assignments import assignments
-from rl_envs.rtfm.text import DOCUMENT_DRAWS, Scribe
+from rl_envs.rtfm.text import DOCUMENT_DRAWS, DocumentWriter
 from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS
 from rl_envs.rtfm.world import Rtfm, lexicon
 
@@ -93,7 +93,7 @@ def test_the_goal_names_the_team_in_every_form(nl):
 def test_no_document_is_ever_cut(group, plain_tokens, most, names):
     """The length of the table is that of the longest document, which the longest forms of all statements make."""
     known, own = assignments(group), NAME_SETS[names]
-    plain, natural = (Scribe(lexicon(), own, known, is_natural) for is_natural in (False, True))
+    plain, natural = (DocumentWriter(lexicon(), own, known, is_natural) for is_natural in (False, True))
     assert plain.document_length == plain_tokens
     assert natural.document_length == most <= 96
     worst = lambda forms: max(len(form.split()) - 2 for form in forms)  # noqa: E731

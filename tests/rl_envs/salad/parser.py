@@ -10,7 +10,7 @@ def parse(text):
     """Facts of one situation: a dict, with things in sight by name.
 
     `things`: name -> place; a place is "usual", ("board", k), ("counter", side, spot). `states`: name -> "raw",
-    "chopped" or the set of foods in a bowl. Foods in bowls are told with the bowl.
+    "chopped" or the set of foods in a bowl. Foods in bowls are described with the bowl.
     """
     facts = {"things": {}, "states": {}, "boards": {}}
     for sentence in re.findall(r"[^.]+\.", text):

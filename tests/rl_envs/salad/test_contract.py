@@ -3,7 +3,7 @@
 import pytest
 
 from rl_envs.testing import check_registered
-from rl_envs.testing.wrappers import check_views
+from rl_envs.testing.wrappers import check_wrappers
 
 FORMS = [
     {"max_episode_steps": 40},
@@ -29,4 +29,4 @@ def test_every_form_keeps_the_contract(arguments):
 
 @pytest.mark.parametrize("arguments", FORMS[1::2], ids=str)
 def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
-    check_views("salad-v0", **arguments)
+    check_wrappers("salad-v0", **arguments)

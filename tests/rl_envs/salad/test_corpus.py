@@ -1,8 +1,8 @@
-"""What is written down while cooks play: answers that exist, no cooking lessons unless asked for, who heeds whom."""
+"""Recorded prompts and answers: legal answers, scripted actions only on request, and messages that are followed."""
 
 import numpy as np
 
-from rl_envs.salad.corpus import listen
+from rl_envs.salad.corpus import collect_corpus
 from rl_envs.salad.teacher import all_messages
 from rl_envs.salad.world import Salad
 
@@ -12,7 +12,7 @@ def kitchens():
 
 
 def test_messages_are_the_teachers_and_actions_are_phrases():
-    corpus = listen(kitchens(), 40)
+    corpus = collect_corpus(kitchens(), 40)
     assert len(corpus.messages) > 100 and len(corpus.actions) > 100
     assert {message for _, message in corpus.messages} <= set(all_messages())
     assert {phrase for _, phrase in corpus.actions} <= set(kitchens().phrases)
@@ -21,25 +21,27 @@ def test_messages_are_the_teachers_and_actions_are_phrases():
 
 
 def test_each_decision_is_told_behind_a_message_and_in_silence():
-    prompts = [prompt for prompt, _ in listen(kitchens(), 20).actions]
+    prompts = [prompt for prompt, _ in collect_corpus(kitchens(), 20).actions]
     assert all(" says: " in prompt for prompt in prompts[::2])
     assert not any(" says: " in prompt for prompt in prompts[1::2])
 
 
 def test_the_same_seed_gives_the_same_pairs_and_messages_once():
-    first, again, other = (listen(kitchens(), 20, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (collect_corpus(kitchens(), 20, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
     assert len(set(first.messages)) == len(first.messages)
     assert len(set(first.actions)) < len(first.actions), "what happens often is there often"
 
 
-def test_who_heeds_fetches_what_he_is_asked_for():
-    """Bob does not know the order; deaf he guesses, whatever he is asked for."""
+def test_a_cook_that_follows_messages_fetches_what_was_asked_for():
+    """Bob does not know the order; without messages he guesses."""
 
     def fetched_as_asked(heed):
         secret = Salad(8, layout="D", recipes=["tomato", "lettuce", "onion"], order_known_by="Alice")
         heard = [
-            pair for pair in listen(secret, 40, error=0.0, sense=1.0, heed=heed).actions if "Bob says" not in pair[0]
+            pair
+            for pair in collect_corpus(secret, 40, error=0.0, sense=1.0, heed=heed).actions
+            if "Bob says" not in pair[0]
         ]
         asked = [
             (food, phrase)
@@ -59,5 +61,5 @@ def test_actions_teach_how_to_cook_only_when_asked_to():
             answers.setdefault(prompt, set()).add(phrase)
         return np.mean([len(phrases) for phrases in answers.values()])
 
-    shown, any_legal = (listen(kitchens(), 60, error=0.0, sense=sense) for sense in (1.0, 0.0))
+    shown, any_legal = (collect_corpus(kitchens(), 60, error=0.0, sense=sense) for sense in (1.0, 0.0))
     assert spread(shown) < 1.2 < spread(any_legal)

@@ -68,7 +68,7 @@ def test_the_middle_counter_takes_things_in_the_order_of_its_cells():
     assert where(world, ONION) == (2, 3)
 
 
-def test_a_thing_that_somebody_took_away_ends_the_errand_when_this_is_seen():
+def test_a_thing_that_was_taken_away_ends_the_macro_action_when_this_is_seen():
     world = situation([(5, 1), (1, 5)], **SHORT)
     act(world, "get_tomato", "get_tomato")
     assert held(world)[1] == TOMATO
@@ -101,7 +101,7 @@ def test_agents_that_come_towards_each_other_pass():
     assert held(world)[0] == LETTUCE
 
 
-def test_no_pair_of_errands_keeps_two_agents_busy_for_ever():
+def test_no_pair_of_macro_actions_keeps_two_agents_busy_for_ever():
     random = np.random.default_rng(0)
     for layout in "ABC":
         world = Salad(60, layout=layout, kitchen="full", recipes=["lettuce-tomato"])

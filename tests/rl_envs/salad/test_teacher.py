@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rl_envs.salad.cook import ScriptedCooks
-from rl_envs.salad.errands import BRINGING, CHOPPING, SERVING, WAIT, Errand
 from rl_envs.salad.kitchen import LAYOUTS
+from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, Subtask
 from rl_envs.salad.symbols import AGENT_NAMES, NUM_FOODS, RECIPES
 from rl_envs.salad.tasks import READ, TASKS
-from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, errands, hear, messages, say
+from rl_envs.salad.teacher import MAX_WORDS, WORDS, all_messages, compose_message, messages, parse_message, subtasks
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.scenes import AWAY, LETTUCE, ONION, PLATE, TOMATO, situation
 
@@ -23,7 +23,7 @@ def served(world, hears=False):
     success, returns, lengths = np.zeros(count, bool), np.zeros(count), np.zeros(count, int)
     for _ in range(world.max_episode_steps):
         said = messages(world) if hears else None
-        heard = said and [[hear(team[1], 0), hear(team[0], 1)] for team in said]
+        heard = said and [[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said]
         info = world.step(cooks.act(heard))[-1]
         for place, row in enumerate(info["done_worlds"]):
             if lengths[row] == 0:
@@ -46,39 +46,39 @@ def test_what_is_said_is_what_is_heard_by_the_one_who_is_meant():
         for other in WORDS:
             for speaker in (0, 1):
                 team = [own, other] if speaker == 0 else [other, own]
-                message = say(speaker, team)
-                assert hear(message, 1 - speaker) == team[1 - speaker]
-                assert hear(message, speaker) is None
+                message = compose_message(speaker, team)
+                assert parse_message(message, 1 - speaker) == team[1 - speaker]
+                assert parse_message(message, speaker) is None
 
 
 @pytest.mark.parametrize(
     "message", ["", "Bob, please fly.", "bring the bowl", "Carol, please wait.", "Bob, please wait"]
 )
 def test_whatever_is_not_of_the_grammar_asks_for_nothing(message):
-    assert hear(message, 1) is None
+    assert parse_message(message, 1) is None
 
 
 APART = [(1, 2), (1, 4)]
-BRING_BOWL = Errand(BRINGING, NUM_FOODS)
+BRING_BOWL = Subtask(BRINGING, NUM_FOODS)
 READY = {"held": (PLATE, -1), "chops": (3, 0, 0), "in_plate": (0, -1, -1)}
 
 
 @pytest.mark.parametrize(
     ("scene", "expected"),
     [
-        ({"agents": APART}, [WAIT, Errand(BRINGING, TOMATO)]),
-        ({"agents": APART, "recipes": ["onion"]}, [WAIT, Errand(BRINGING, ONION)]),
-        ({"agents": [(1, 1), (1, 4)], "things": {TOMATO: (1, 0)}}, [Errand(CHOPPING, TOMATO), BRING_BOWL]),
-        ({"agents": APART, "things": {TOMATO: (3, 3)}}, [Errand(BRINGING, TOMATO), BRING_BOWL]),
-        ({"agents": APART} | READY, [Errand(SERVING), WAIT]),
+        ({"agents": APART}, [WAIT, Subtask(BRINGING, TOMATO)]),
+        ({"agents": APART, "recipes": ["onion"]}, [WAIT, Subtask(BRINGING, ONION)]),
+        ({"agents": [(1, 1), (1, 4)], "things": {TOMATO: (1, 0)}}, [Subtask(CHOPPING, TOMATO), BRING_BOWL]),
+        ({"agents": APART, "things": {TOMATO: (3, 3)}}, [Subtask(BRINGING, TOMATO), BRING_BOWL]),
+        ({"agents": APART} | READY, [Subtask(SERVING), WAIT]),
     ],
     ids=["tomato", "onion", "chopping", "passed", "ready"],
 )
 def test_the_teacher_asks_for_what_the_whole_kitchen_needs(scene, expected):
     world = situation(layout="B", **({**SHORT, "recipes": ["tomato"]} | scene))
-    team = errands(world)[0]
+    team = subtasks(world)[0]
     assert team == expected
-    assert messages(world)[0] == [say(0, team), say(1, team)]
+    assert messages(world)[0] == [compose_message(0, team), compose_message(1, team)]
 
 
 def test_the_teacher_knows_what_nobody_in_the_kitchen_sees():
@@ -86,7 +86,7 @@ def test_the_teacher_knows_what_nobody_in_the_kitchen_sees():
     state = world.snapshot()
     state["believed_cells"][:, :, LETTUCE] = 48
     world.restore(state)
-    assert errands(world)[0][1] == Errand(BRINGING, LETTUCE)
+    assert subtasks(world)[0][1] == Subtask(BRINGING, LETTUCE)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -104,8 +104,8 @@ def test_scripted_cooks_without_words_serve_every_salad_whose_order_they_know(la
 def test_an_order_that_only_the_server_knows_takes_words_to_serve_in_time(layout, limit):
     world = Salad(12, **(SECRET | {"layout": layout}), order_known_by="Alice", max_episode_steps=limit, text=False)
     silent, _, _ = served(world)
-    told, returns, _ = served(world, hears=True)
-    assert told.all() and returns.min() > 1.1
+    informed, returns, _ = served(world, hears=True)
+    assert informed.all() and returns.min() > 1.1
     assert silent.mean() < 0.5
 
 

@@ -1,4 +1,4 @@
-"""Text and state agree: what is told is read back by a parser of its own and compared with what is in sight."""
+"""Text and state agree: an independent parser reads the description, which must equal everything in sight."""
 
 import itertools
 import string
@@ -84,7 +84,7 @@ def facts_of(world, row, agent):
     return facts
 
 
-def told(world, code):
+def description(world, code):
     narrator = Narrator(world)
     return f"{narrator.scene(code)} {narrator.order(code)}"
 
@@ -115,7 +115,7 @@ def played(arguments, seed, env_steps=60, num_worlds=12):
 def test_text_read_back_gives_exactly_what_the_agent_sees(arguments):
     for world, obs in played(arguments, seed=1):
         for row, agent in itertools.product(range(world.num_worlds), range(2)):
-            text = told(world, obs["situation"][row, agent])
+            text = description(world, obs["situation"][row, agent])
             assert parse(text) == facts_of(world, row, agent), text
 
 
@@ -125,7 +125,7 @@ def test_different_situations_have_different_texts_and_equal_ones_the_same(argum
     for world, obs in played(arguments, seed=2, env_steps=30):
         for code in obs["situation"].reshape(-1, obs["situation"].shape[-1]):
             numbers = tuple(code[: world.num_sentences].tolist())
-            assert texts.setdefault(told(world, code), numbers) == numbers
+            assert texts.setdefault(description(world, code), numbers) == numbers
     assert len(texts) > 50
 
 

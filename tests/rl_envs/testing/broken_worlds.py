@@ -286,7 +286,7 @@ class TicksBeforeItLooks(Errands):
 @breaks("an unknown state must be refused")
 class RestoresAnything(Errands):
     def restore(self, state):
-        return super().restore({key: value for key, value in state.items() if "nobody" not in key})
+        return super().restore({key: value for key, value in state.items() if "unknown" not in key})
 
 
 @breaks("a state whose 'chance_key' .uint64. is 0.7 must be refused")
@@ -295,20 +295,20 @@ class RoundsStates(Errands):
         return super().restore({key: np.floor(value).astype(value.dtype) for key, value in state.items()})
 
 
-@breaks(r"a picture must be uint8 \[H, W, 3\], got float64")
+@breaks(r"a frame must be uint8 \[H, W, 3\], got float64")
 class PaintsInFractions(Errands):
     def render(self, index=0):
         return super().render(index) / 255
 
 
-@breaks("drawing changes the world's cell")
+@breaks("rendering changes the world's cell")
 class PaintsTheWorld(Errands):
     def render(self, index=0):
         self.state["cell"][index] = 2
         return super().render(index)
 
 
-# ---------------------------------------------------------------------------------------------------- sameness
+# -------------------------------------------------------------------------------------------------- determinism
 
 
 @breaks("draws from the process's global random numbers")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rl_envs import make
-from rl_envs.testing.wrappers import check_views
+from rl_envs.testing.wrappers import check_wrappers
 from rl_envs.two_step_game.world import FIRST, PAYOFFS, RISKY, SAFE, TwoStepGame
 
 JOINT = np.array(list(itertools.product((0, 1), repeat=2)))
@@ -51,4 +51,4 @@ def test_a_room_that_there_is_not_is_refused():
 
 def test_views_of_other_libraries_pass_their_checks(capsys):
     assert make("two_step_game-v0").num_agents == 2
-    check_views("two_step_game-v0")
+    check_wrappers("two_step_game-v0")

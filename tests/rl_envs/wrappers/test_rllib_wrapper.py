@@ -1,4 +1,4 @@
-"""The worlds in stock RLlib: ordered agents, a right `__all__`, pictures, and its env runners (one import of Ray)."""
+"""The worlds in stock RLlib: ordered agents, a right `__all__`, rendering, and its env runners (one import of Ray)."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_all_is_true_once_when_some_agents_terminate_and_others_truncate():
     env = rllib.TeamMultiAgentEnv({"world": Errands(num_agents=2, max_episode_steps=1, gusts=1.0)})
     env.reset(seed=0)
     env.world.restore({"cell": np.array([[0, 2]])})
-    env._roster.last = env._roster.game._alone(env.world.observe())
+    env._roster.observations = env._roster.single_world._unbatched(env.world.observe())
     _, _, terminated, truncated, _ = env.step({"walker_0": {"go": 1, "say": 0}, "walker_1": STILL})
     assert terminated == {"walker_0": True, "walker_1": False, "__all__": False}
     assert truncated == {"walker_0": False, "walker_1": True, "__all__": True}
@@ -38,7 +38,7 @@ def test_all_is_false_while_anybody_goes_on():
     env = rllib.TeamMultiAgentEnv({"world": Errands(num_agents=2, gusts=1.0)})
     env.reset(seed=0)
     env.world.restore({"cell": np.array([[0, 2]])})
-    env._roster.last = env._roster.game._alone(env.world.observe())
+    env._roster.observations = env._roster.single_world._unbatched(env.world.observe())
     _, _, terminated, truncated, _ = env.step({"walker_0": {"go": 1, "say": 0}, "walker_1": STILL})
     assert terminated == {"walker_0": True, "walker_1": False, "__all__": False}
     assert truncated["__all__"] is False
@@ -53,9 +53,9 @@ def test_it_draws_where_the_world_can():
 
 
 def test_a_config_must_name_a_world():
-    for view in (rllib.TeamMultiAgentEnv, rllib.TeamGymEnv):
+    for env_class in (rllib.TeamMultiAgentEnv, rllib.TeamGymEnv):
         with pytest.raises(ValueError, match="must name a world"):
-            view({"arguments": {}})
+            env_class({"arguments": {}})
 
 
 def test_the_team_view_takes_rllibs_config():
@@ -66,34 +66,34 @@ def test_the_team_view_takes_rllibs_config():
 
 @pytest.mark.parametrize("num_agents", [1, 3])
 def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
-    from rl_envs.testing.wrappers import check_rllib_views
+    from rl_envs.testing.wrappers import check_rllib_envs
 
-    check_rllib_views("toy-v0", {"num_agents": num_agents})
+    check_rllib_envs("toy-v0", {"num_agents": num_agents})
 
 
-def rllib_config(env, view):
+def rllib_config(env, env_class):
     """PPO's config with a module that is never asked, runnable in this process without a cluster."""
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
     from ray.rllib.core.rl_module.torch import TorchRLModule
 
-    config = PPOConfig().environment(view, env_config=env, disable_env_checking=True)
+    config = PPOConfig().environment(env_class, env_config=env, disable_env_checking=True)
     config = config.env_runners(num_env_runners=0, num_envs_per_env_runner=2).rl_module(
         rl_module_spec=RLModuleSpec(module_class=TorchRLModule)
     )
-    if view is rllib.TeamMultiAgentEnv:
+    if env_class is rllib.TeamMultiAgentEnv:
         config = config.multi_agent(policies={"walker"}, policy_mapping_fn=lambda *_: "walker")
     return config
 
 
-@pytest.mark.parametrize("view", ["TeamMultiAgentEnv", "TeamGymEnv"])
-def test_stock_env_runners_collect_whole_episodes_from_it(view):
+@pytest.mark.parametrize("env_class", ["TeamMultiAgentEnv", "TeamGymEnv"])
+def test_stock_env_runners_collect_whole_episodes_from_it(env_class):
     from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
     from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 
-    kind = {"TeamMultiAgentEnv": MultiAgentEnvRunner, "TeamGymEnv": SingleAgentEnvRunner}[view]
+    kind = {"TeamMultiAgentEnv": MultiAgentEnvRunner, "TeamGymEnv": SingleAgentEnvRunner}[env_class]
     arguments = {"num_agents": 3, "max_episode_steps": 6, "gusts": 0.5}
-    runner = kind(config=rllib_config({"world": "toy-v0", "arguments": arguments}, getattr(rllib, view)))
+    runner = kind(config=rllib_config({"world": "toy-v0", "arguments": arguments}, getattr(rllib, env_class)))
     episodes = runner.sample(num_episodes=6, random_actions=True)
     assert len(episodes) >= 6
     assert all(episode.is_done for episode in episodes)

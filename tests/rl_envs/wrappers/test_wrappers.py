@@ -1,4 +1,4 @@
-"""The worlds through other libraries' doors: names, ends of episodes, seeds, refusals and pictures."""
+"""The wrappers of other libraries: names, ends of episodes, seeds, refusals and rendering."""
 
 import pickle
 import subprocess
@@ -13,9 +13,9 @@ from gymnasium.vector import AutoresetMode
 from rl_envs.core.spec import ArraySpec, TextSpec
 from rl_envs.matrix_game.world import MatrixGame
 from rl_envs.registry import WORLDS, register
-from rl_envs.testing.wrappers import check_parallel_view, check_team_view, check_vector_view
+from rl_envs.testing.wrappers import check_parallel_env, check_team_env, check_vector_env
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
-from rl_envs.wrappers.pettingzoo import ParallelView
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from rl_envs.wrappers.rllib import TeamMultiAgentEnv
 from rl_envs.wrappers.spaces import agent_action_space, array_space, team_action_space
 from tests.toy_worlds import CELLS, Errands
@@ -63,7 +63,7 @@ def test_actions_are_discrete_or_factored():
     assert team_action_space({"go": 3}, 2)["go"] == spaces.MultiDiscrete([3, 3])
 
 
-# ------------------------------------------------------------------------------------------------- team view
+# -------------------------------------------------------------------------------------------------- TeamEnv
 
 
 def test_the_team_is_one_player_and_earns_the_sum():
@@ -85,7 +85,7 @@ def test_an_ended_episode_stays_as_it_ended_until_reset():
             break
     assert terminated
     assert observation["cell"].tolist() == [CELLS - 1]
-    assert env.render()[0, -1].tolist() == [255, 255, 255], "the picture still shows the end"
+    assert env.render()[0, -1].tolist() == [255, 255, 255], "the frame still shows the end"
     for _ in range(2):
         with pytest.raises(RuntimeError, match="call reset"):
             env.step(team_action(1))
@@ -115,7 +115,7 @@ def test_an_episode_cut_short_and_one_played_out_are_followed_by_the_same_one():
     cut, played = (TeamEnv("toy-v0", num_agents=4, max_episode_steps=2, gusts=0.0) for _ in range(2))
     cut.reset(seed=1)
     played.reset(seed=1)
-    while not played.game.is_over:
+    while not played.single_world.is_over:
         played.step(team_action(4))
     assert starts(cut, [None]) == starts(played, [None])
 
@@ -125,31 +125,31 @@ def test_unseeded_copies_play_different_games():
     assert len(games) > 1
 
 
-def test_a_ready_world_can_be_shown_but_not_changed_and_not_many():
+def test_a_built_world_takes_no_arguments_and_must_be_one():
     with pytest.raises(ValueError, match=r"cannot take \['gusts'\]"):
         TeamEnv(Errands(), gusts=0.5)
-    with pytest.raises(ValueError, match="TeamVectorEnv shows many"):
+    with pytest.raises(ValueError, match="TeamVectorEnv takes many"):
         TeamEnv(Errands(2))
 
 
-@pytest.mark.parametrize("view", [TeamEnv, TeamVectorEnv])
-def test_pictures_are_promised_only_by_worlds_that_have_them(view):
-    with pytest.raises(ValueError, match="no picture"):
-        view("matrix_game-v0", render_mode="rgb_array")
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv])
+def test_only_worlds_that_render_accept_a_render_mode(env_class):
+    with pytest.raises(ValueError, match="does not render"):
+        env_class("matrix_game-v0", render_mode="rgb_array")
     with pytest.raises(ValueError, match="render_mode must be"):
-        view("toy-v0", render_mode="human")
+        env_class("toy-v0", render_mode="human")
 
 
-@pytest.mark.parametrize("view", [TeamEnv, ParallelView])
-def test_views_pickle_in_the_middle_of_an_episode(view):
-    env = view("toy-v0")
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamParallelEnv])
+def test_wrappers_pickle_in_the_middle_of_an_episode(env_class):
+    env = env_class("toy-v0")
     env.reset(seed=0)
     copy = pickle.loads(pickle.dumps(env))
-    actions = {name: STILL for name in env.agents} if view is ParallelView else team_action(2)
+    actions = {name: STILL for name in env.agents} if env_class is TeamParallelEnv else team_action(2)
     assert str(copy.step(actions)) == str(env.step(actions))
 
 
-# ----------------------------------------------------------------------------------------------- vector view
+# -------------------------------------------------------------------------------------------- TeamVectorEnv
 
 
 def test_the_batch_resets_in_the_same_step_and_keeps_what_gymnasium_promises():
@@ -183,7 +183,7 @@ def test_the_batch_can_be_reset_in_part():
 def test_the_batch_is_drawn_world_by_world():
     env = TeamVectorEnv("toy-v0", num_envs=2, render_mode="rgb_array")
     env.reset(seed=0)
-    assert [picture.dtype for picture in env.render()] == [np.uint8, np.uint8]
+    assert [frame.dtype for frame in env.render()] == [np.uint8, np.uint8]
 
 
 def test_gymnasiums_episode_statistics_work_on_the_batch():
@@ -195,14 +195,14 @@ def test_gymnasiums_episode_statistics_work_on_the_batch():
     assert info["episode"]["l"].max() <= 3
 
 
-# --------------------------------------------------------------------------------------------- parallel view
+# ------------------------------------------------------------------------------------------ TeamParallelEnv
 
 
 def test_agents_that_are_out_of_the_game_leave():
-    env = ParallelView(Errands(num_agents=3, gusts=1.0))
+    env = TeamParallelEnv(Errands(num_agents=3, gusts=1.0))
     env.reset(seed=0)
     env.world.restore({"cell": np.array([[0, 1, 2]])})
-    env._roster.last = env._roster.game._alone(env.world.observe())
+    env._roster.observations = env._roster.single_world._unbatched(env.world.observe())
     _, rewards, terminated, truncated, _ = env.step({name: {"go": 1, "say": 0} for name in env.agents})
     assert terminated == {"walker_0": True, "walker_1": False, "walker_2": False}
     assert not any(truncated.values())
@@ -213,7 +213,7 @@ def test_agents_that_are_out_of_the_game_leave():
 
 
 def test_who_decides_must_act_and_who_is_absent_must_not():
-    env = ParallelView(Errands(num_agents=2, gusts=0.0))
+    env = TeamParallelEnv(Errands(num_agents=2, gusts=0.0))
     env.reset(seed=0)
     with pytest.raises(ValueError, match=r"missing for \['walker_1'\]"):
         env.step({"walker_0": STILL})
@@ -224,7 +224,7 @@ def test_who_decides_must_act_and_who_is_absent_must_not():
 
 
 def test_texts_are_shown_as_tokens():
-    env = ParallelView("toy-v0")
+    env = TeamParallelEnv("toy-v0")
     observations, _ = env.reset(seed=0)
     for observation in observations.values():
         assert observation["sentences"].shape == (2, 4)
@@ -232,32 +232,30 @@ def test_texts_are_shown_as_tokens():
 
 
 def test_the_state_is_what_all_agents_see():
-    env = ParallelView("toy-v0")
+    env = TeamParallelEnv("toy-v0")
     env.reset(seed=0)
     assert env.state_space.contains(env.state())
 
 
 def test_a_parallel_view_draws():
-    env = ParallelView("toy-v0", render_mode="rgb_array")
+    env = TeamParallelEnv("toy-v0", render_mode="rgb_array")
     env.reset(seed=0)
     assert env.render().dtype == np.uint8
     with pytest.raises(ValueError, match="render_mode"):
-        ParallelView("toy-v0", render_mode="human")
+        TeamParallelEnv("toy-v0", render_mode="human")
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_all_views_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
-    check_team_view(TeamEnv("toy-v0", num_agents=num_agents, render_mode="rgb_array"))
-    check_vector_view(TeamVectorEnv("toy-v0", num_envs=3, num_agents=num_agents))
-    check_parallel_view(*(ParallelView("toy-v0", num_agents=num_agents) for _ in range(2)))
+    check_team_env(TeamEnv("toy-v0", num_agents=num_agents, render_mode="rgb_array"))
+    check_vector_env(TeamVectorEnv("toy-v0", num_envs=3, num_agents=num_agents))
+    check_parallel_env(*(TeamParallelEnv("toy-v0", num_agents=num_agents) for _ in range(2)))
 
 
 ORDER = """
 from rl_envs import register
-from rl_envs.wrappers.pettingzoo import ParallelView
-from rl_envs.wrappers.rllib import TeamMultiAgentEnv
 register("toy-v0", "tests.toy_worlds:Errands")
-env = ParallelView("toy-v0", num_agents=4)
+env = TeamParallelEnv("toy-v0", num_agents=4)
 print(list(env.reset(seed=0)[0]), env.agents, env.possible_agents)
 """
 
@@ -278,12 +276,12 @@ def test_the_order_of_agents_does_not_depend_on_the_hash_seed():
 
 
 @pytest.mark.parametrize(
-    "view",
-    [TeamEnv, TeamVectorEnv, ParallelView, lambda world: TeamMultiAgentEnv({"world": world})],
+    "wrapper",
+    [TeamEnv, TeamVectorEnv, TeamParallelEnv, lambda world: TeamMultiAgentEnv({"world": world})],
     ids=["gymnasium", "gymnasium_vector", "pettingzoo", "rllib"],
 )
-def test_a_view_that_is_closed_closes_its_world(view, monkeypatch):
+def test_a_wrapper_that_is_closed_closes_its_world(wrapper, monkeypatch):
     world, closed = MatrixGame(), []
     monkeypatch.setattr(world, "close", lambda: closed.append(True))
-    view(world).close()
+    wrapper(world).close()
     assert closed == [True]

@@ -60,17 +60,17 @@ def assert_same_weights(one, other, **tolerance):
         Impala(loss_reduction="sum_steps"),
         Ppo(num_minibatches=1),
         Ppo(is_joint=False, num_minibatches=1),
-        dataclasses.replace(DECISIONS, minibatches=1),
+        dataclasses.replace(DECISIONS, num_minibatches=1),
     ],
     ids=["impala", "summed impala", "impala summed over steps", "ppo", "ppo by agent", "ppo of decisions"],
 )
 def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one):
     """Six worlds in four parts, of two and of one; also where values are means over other steps than the rest."""
-    objective = dataclasses.replace(objective, epochs=1)
+    objective = dataclasses.replace(objective, num_epochs=1)
     one = make_one()
     fragment = one.collect()
     whole, _ = updated(one, fragment, objective)
-    cut, _ = updated(one, fragment, dataclasses.replace(objective, accumulate=4))
+    cut, _ = updated(one, fragment, dataclasses.replace(objective, gradient_accumulation_steps=4))
     assert whole.progress == cut.progress
     for wanted, got in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
@@ -109,8 +109,8 @@ def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_
 def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
     one = cooks()
     fragment = one.collect()
-    whole, _ = updated(one, fragment, dataclasses.replace(DECISIONS, epochs=1, minibatches=1))
-    by_decisions, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, epochs=1, minibatches=1))
+    whole, _ = updated(one, fragment, dataclasses.replace(DECISIONS, num_epochs=1, num_minibatches=1))
+    by_decisions, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, num_epochs=1, num_minibatches=1))
     assert whole.progress == by_decisions.progress
     for wanted, got in zip(whole.policy.parameters(), by_decisions.policy.parameters(), strict=True):
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
@@ -136,7 +136,7 @@ def test_the_update_ends_before_the_step_at_which_the_policy_has_moved_too_far(a
     held, told = updated(one, fragment, dataclasses.replace(plain, target_kl=limit))
     assert 0 < held.progress.updates < 4
     assert told["learner/stopped"] == 1 and told["policy/approximate_kl"] > limit
-    alike, _ = updated(one, fragment, dataclasses.replace(plain, epochs=held.progress.updates))
+    alike, _ = updated(one, fragment, dataclasses.replace(plain, num_epochs=held.progress.updates))
     assert_same_weights(held.policy, alike.policy, atol=0, rtol=0)
 
 
@@ -223,7 +223,9 @@ def test_a_rate_of_zero_holds_the_critic_and_not_the_actor():
 
 def test_all_together_learn_with_finite_numbers():
     one = cooks()
-    objective = dataclasses.replace(BY_DECISIONS, accumulate=3, minibatches=4, target_kl=0.02, value_clip=0.2)
+    objective = dataclasses.replace(
+        BY_DECISIONS, gradient_accumulation_steps=3, num_minibatches=4, target_kl=0.02, value_clip_range=0.2
+    )
     learner, told = updated(one, one.collect(), objective)
     assert learner.progress.updates >= 1
     assert all(np.isfinite(float(value)) for value in told.values())

@@ -151,7 +151,7 @@ def test_a_team_without_action_values_is_refused_in_a_sentence():
 
 def test_targets_are_brought_up_to_date_every_k_updates_and_stay_in_between():
     one = collector()
-    teacher = learner(one.policy, updates=1, target_every_updates=3)
+    teacher = learner(one.policy, gradient_steps=1, update_target_every_updates=3)
     before, was_equal = weights(one.policy.target_network), []
     for _ in range(7):
         teacher.update([one.collect()])

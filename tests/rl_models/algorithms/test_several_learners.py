@@ -29,7 +29,7 @@ from tests.rl_models.training import small
 
 SHARES = {"7 worlds, 2 learners": (3, 4), "7 worlds, 3 learners": (2, 2, 3), "9 worlds, 2 learners": (4, 5)}
 FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)
-IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), clip=0.5)
+IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), max_grad_norm=0.5)
 BY_DECISIONS = Ppo(is_joint=False, by_decisions=True)
 
 
@@ -128,7 +128,10 @@ KINDS = {
     "ppo by agent": (rooms, Ppo(is_joint=False, num_epochs=1, value_clip_range=0.1)),
     "ppo with macro actions": (cooks, Ppo(is_joint=False)),
     "ppo of decisions": (cooks, BY_DECISIONS),
-    "ppo of decisions in parts": (cooks, dataclasses.replace(BY_DECISIONS, accumulate=3, regressed="decisions")),
+    "ppo of decisions in parts": (
+        cooks,
+        dataclasses.replace(BY_DECISIONS, gradient_accumulation_steps=3, regressed="decisions"),
+    ),
     "impala": (rooms, Impala()),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
     "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", is_joint=False)),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("ray_session")
 SETTINGS = OptimiserSettings(
     learning_rate=Schedule.constant(1e-2), critic_learning_rate=Schedule.constant(3e-3), amsgrad=True, max_grad_norm=1e9
 )
-PARTS = {"epochs": 4, "minibatches": 2, "accumulate": 2}
+PARTS = {"num_epochs": 4, "num_minibatches": 2, "gradient_accumulation_steps": 2}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def without_ray(one):
 
 @pytest.mark.parametrize("limit", [0.0, 1e-3])
 def test_rllib_steps_and_stops_as_the_ray_free_loop_does(trained, limit):
-    one, told = trained(**PARTS, target_kl=limit, value_clip=0.2)
+    one, told = trained(**PARTS, target_kl=limit, value_clip_range=0.2)
     learner, wanted = without_ray(one)
     assert one.progress() == learner.progress
     assert one.progress().updates == 8 if not limit else 0 < one.progress().updates < 8

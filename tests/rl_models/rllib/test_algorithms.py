@@ -10,7 +10,7 @@ import pytest
 import ray
 import torch
 
-from cluster.testing.listening import listeners
+from cluster.testing.processes import listeners
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo

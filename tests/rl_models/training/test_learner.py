@@ -47,7 +47,7 @@ def learner_of(one, objective, settings=ADAM, **arguments):
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
 @pytest.mark.parametrize("is_joint", [True, False])
-@pytest.mark.parametrize("kind", [partial(Ppo, epochs=2, minibatches=3), Impala])
+@pytest.mark.parametrize("kind", [partial(Ppo, num_epochs=2, num_minibatches=3), Impala])
 def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, components):
     one, objective = collector(components=components), kind(is_joint=is_joint)
     learner, before = learner_of(one, objective), weights(one.policy)

@@ -7,13 +7,13 @@ import pytest
 
 from rl_envs.furnmove.start_file import save_starts
 from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.losses import cordial as coordination
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.cordial_sync.config import LearnerSettings
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.methods import METHODS, method_of
@@ -57,7 +57,7 @@ def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method
 @pytest.mark.parametrize("is_joint", [True, False])
 @pytest.mark.parametrize("agents", [2, 3])
 def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, is_joint, agents):
-    learner = LearnerSettings(algorithm=algorithm, is_joint=is_joint)
+    learner = ActorCriticConfig(algorithm=algorithm, is_joint=is_joint)
     config = dataclasses.replace(TINY, learner=learner, num_agents=agents)
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     statistics, _ = one_update(config, method)

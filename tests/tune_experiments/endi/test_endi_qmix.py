@@ -50,7 +50,8 @@ def test_it_is_qmix_in_the_first_stage_without_distractors(preset):
 
 def test_the_papers_preset_has_its_published_constants():
     plan = plan_of(config("paper"))
-    assert (plan.objective.fragments, plan.objective.capacity, plan.objective.target_every_updates) == (32, 5000, 200)
+    assert (plan.objective.batch_size, plan.objective.buffer_size) == (32, 5000)
+    assert plan.objective.update_target_every_updates == 200
     assert plan.objective.epsilon.points == ((0, 1.0), (50_000, 0.05))
     optimiser = plan.optimiser
     assert (optimiser.optimiser, optimiser.betas[1]) == ("rmsprop", 0.99)
@@ -83,7 +84,7 @@ def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, 
 
 
 def test_numbers_that_no_run_can_have_are_refused_by_their_flag():
-    with pytest.raises(UserError, match=r"--qmix\.fragments must be at least 1"):
+    with pytest.raises(UserError, match=r"--qmix\.batch-size must be at least 1"):
         config(qmix=QmixSettings(batch_size=0))
-    with pytest.raises(UserError, match=r"--qmix\.final-epsilon must be between 0 and 1"):
+    with pytest.raises(UserError, match=r"--qmix\.exploration-final-epsilon must be between 0 and 1"):
         config(qmix=QmixSettings(exploration_final_epsilon=1.5))

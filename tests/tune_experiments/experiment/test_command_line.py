@@ -174,6 +174,40 @@ def test_wrong_json_is_one_sentence_that_names_the_field(path, value, said):
     assert said in str(raised.value)
 
 
+@dataclass(frozen=True)
+class Odd:
+    clip: float = 1.0
+    pair: tuple[float, str] = (1.0, "inf")
+    out: Path | None = None
+    count: int | None = None
+
+
+@pytest.mark.parametrize(
+    "odd", [Odd(math.inf), Odd(-math.inf, (math.inf, "nan"), Path("a/b")), Odd(1e308, count=10**30), Odd(5e-324)]
+)
+def test_numbers_at_every_end_and_paths_survive_json(odd):
+    assert config_from_json(Odd, json.loads(json.dumps(config_to_json(odd), allow_nan=False))) == odd
+
+
+DEEP = json.loads("[" * 400 + "]" * 400)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(("clip", one) for one in ("1.5", "Infinity", "NaN", True, None, 10**400, DEEP, {"a": 1})),
+        *(("pair", one) for one in ([], [1.0], [1.0, "a", "b"], [True, "a"], ["1", "a"], [10**400, "a"], "ab", DEEP)),
+        *(("count", one) for one in (1.0, "1", False, DEEP)),
+        *(("out", one) for one in (1, ["a"], DEEP)),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_hostile_json_is_one_short_sentence(path, value):
+    with pytest.raises(UserError, match=rf"^config\.{path}.* must be ") as raised:
+        config_from_json(Odd, config_to_json(Odd()) | {path: value})
+    assert len(str(raised.value)) < 400
+
+
 def test_a_missing_field_is_named():
     data = config_to_json(Config())
     del data["world"]

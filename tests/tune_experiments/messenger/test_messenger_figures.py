@@ -9,8 +9,8 @@ from PIL import Image
 from rl_envs.messenger import render
 from rl_envs.messenger.corpus import split_words
 from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.own_corpus import ENTITY_WORDS
 from rl_envs.messenger.symbols import ENTITIES
-from rl_envs.messenger.words import ENTITY_WORDS
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.attention import draw_attention, entities_of_sentences, mean_attention
 from tune_experiments.messenger.episode_video import video, watch_reading

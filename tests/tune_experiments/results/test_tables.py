@@ -56,15 +56,46 @@ def test_a_number_without_an_interval_says_so():
     assert "one seed, none" in table.caption
 
 
-@pytest.mark.parametrize("low", [-0.123, 0.123])
-@pytest.mark.parametrize("method", ["marginal", "sync_13_cordial", "no_communication_cordial"])
-def test_headings_and_numbers_stay_whole_in_a_terminal_of_80_columns(method, low):
-    lines = [line(method, metric, 0.7, low=low, high=0.8) for metric in FURNITURE_METRICS]
+def drawn(table, width):
+    """The lines of a table on a terminal."""
     stream = io.StringIO()
-    Console(file=stream, width=80).print(make_table(lines, "unseen rooms").for_terminal())
-    assert all(word in stream.getvalue() for metric in FURNITURE_METRICS for word in metric.split("_"))
-    assert "…" not in stream.getvalue()
-    assert max(map(len, stream.getvalue().splitlines())) <= 80
+    console = Console(file=stream, width=width)
+    console.print(table.for_terminal(console.width), crop=False)
+    return stream.getvalue().splitlines()
+
+
+MANY_METRICS = (*FURNITURE_METRICS, *(f"win_rate_on_stage_{stage}" for stage in range(12)))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("metrics", [FURNITURE_METRICS, MANY_METRICS])
+@pytest.mark.parametrize("low", [-0.123, 0.123])
+@pytest.mark.parametrize("method", ["marginal", "sync_13_cordial", "no_communication_cordial_of_three"])
+def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, width):
+    lines = [line(method, metric, 0.7, low=low, high=0.8) for metric in metrics]
+    paper = {method: {"success": 0.123, "tvd": 0.456}}
+    shown = drawn(make_table(lines, "unseen rooms", metrics, paper), width)
+    words = " ".join(shown).replace(",", " ").split()
+    assert set(metrics) <= set(words) and method in words
+    assert "\n".join(shown).count(f"[{low:.3f}, 0.800]") == len(metrics)
+    assert {"0.123", "0.456"} <= set(words)
+    assert "…" not in "".join(shown)
+    assert max(map(len, shown)) <= width
+
+
+def test_a_wide_terminal_gets_one_block_with_the_intervals_beside_the_numbers():
+    lines = [line("sync_13_cordial", metric, 0.7, low=0.123, high=0.8) for metric in FURNITURE_METRICS]
+    table = make_table(lines, "unseen rooms")
+    blocks = {width: sum("method" in text for text in drawn(table, width)) for width in (60, 80, 120, 200)}
+    assert blocks == {60: 3, 80: 2, 120: 1, 200: 1}
+    (row,) = (text for text in drawn(table, 200) if "sync_13_cordial" in text)
+    assert row.count("0.700 [0.123, 0.800]") == len(FURNITURE_METRICS)
+
+
+def test_a_label_of_several_names_breaks_between_them_and_a_name_never():
+    long = "a_method_with_a_name_as_long_as_a_sentence_of_its_own_could_be"
+    table = make_table([line(long, "success", 0.9, split="train"), line("sync", "success", 0.7)], "unseen rooms")
+    assert {long, "· train"} <= {text[: len(long)].strip() for text in drawn(table, 60)}
 
 
 def test_splits_are_never_averaged_together():
@@ -81,7 +112,6 @@ def test_the_file_and_the_terminal_show_the_same_numbers(tmp_path):
     table = make_table(ONE_SEED, "unseen rooms", ("success",))
     write_tables(tmp_path / "table.md", [table, table])
     assert (tmp_path / "table.md").read_text().count("0.750 [0.700, 0.800]") == 2
-    stream = io.StringIO()
-    Console(file=stream, width=100).print(table.for_terminal())
-    assert "0.750" in stream.getvalue()
-    assert "[0.700, 0.800]" in stream.getvalue()
+    shown = "\n".join(drawn(table, 100))
+    assert "0.750" in shown
+    assert "[0.700, 0.800]" in shown

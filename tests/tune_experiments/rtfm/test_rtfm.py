@@ -16,7 +16,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
-from tune_experiments.rtfm.config import LearnerSettings, NetworkSettings, RtfmTask, make_world
+from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
 from tune_experiments.rtfm.reading_experiments import deviations
 from tune_experiments.rtfm.stages import ROWS
@@ -44,7 +44,7 @@ def one_update(config, method):
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_row_learns_by_ppo_and_impala(method, algorithm):
-    config = dataclasses.replace(TINY["rtfm"], learner=LearnerSettings(algorithm=algorithm))
+    config = dataclasses.replace(TINY["rtfm"], learner=learner_config(algorithm=algorithm))
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     assert np.isfinite(float(one_update(config, method)["loss/total"]))
 

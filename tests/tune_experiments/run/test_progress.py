@@ -46,6 +46,16 @@ def test_in_a_terminal_there_is_one_line_a_trial(clock):
     assert "failed: no CPU" in last_frame
 
 
+def test_in_a_terminal_of_80_columns_headings_give_way_and_numbers_stay_whole(clock):
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80)
+    columns = {"value against the adversary": "value", "success": "success"}
+    with Progress({"sync_13-seed0": 5_120_000}, columns, console) as display:
+        display.update("sync_13-seed0", {"env_steps": 2_560_000, "value": -0.6123, "success": 0.25, SPEED: 99})
+    for whole in ("sync_13-seed0", "2,560,000/5,120,000 (50%)", "99/s", "-0.612", "0.25", "ETA 7:10:59"):
+        assert whole in stream.getvalue()
+
+
 def test_a_row_without_a_number_keeps_the_last_one_and_a_given_speed_is_believed(clock):
     stream = io.StringIO()
     with Progress({"a": 7200}, console=Console(file=stream)) as display:

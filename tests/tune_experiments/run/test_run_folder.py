@@ -136,8 +136,8 @@ def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
     ready, release = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
-        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-        os.write(ready[1], b"x")
+        held = RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
+        os.write(ready[1], held.run_id[:1].encode())
         os.read(release[0], 1)
         os._exit(9)  # no clean-up, as by kill -9
     os.read(ready[0], 1)

@@ -68,7 +68,7 @@ def test_another_error_is_not_held_back(tmp_path):
 
 
 def _holds(folder, has_begun, may_end):
-    with only_writer(folder):
+    with only_writer(folder, print):
         has_begun.set()
         may_end.wait(PATIENCE_SECONDS)
 
@@ -80,9 +80,11 @@ def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
     other = context.Process(target=_holds, args=(tmp_path, has_begun, may_end))
     other.start()
     assert has_begun.wait(PATIENCE_SECONDS)
-    with pytest.raises(TimeoutError, match="another process still writes"), only_writer(tmp_path, 0.1):
+    said = []
+    with pytest.raises(TimeoutError, match="another process still writes"), only_writer(tmp_path, said.append, 0.1):
         pass
+    assert len(said) == 1 and "waiting until it ends" in said[0]
     other.kill()  # the system takes the lock back, however its owner ends
     other.join()
-    with only_writer(tmp_path, 0):
+    with only_writer(tmp_path, print, 5):
         pass

@@ -130,7 +130,7 @@ def test_the_preset_paper_has_the_base_methods_update():
         8,
         1,
     ) and objective.by_decisions
-    assert (objective.target_kl, objective.value_clip, objective.value_coef) == (0.02, 0.2, 0.25)
+    assert (objective.target_kl, objective.value_clip_range, objective.value_coef) == (0.02, 0.2, 0.25)
     assert [rate.points[0][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [5e-7, 1e-5]
     assert [rate.points[-1][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [0, 0]
     assert cooking("symbolic_ppo", PAPER).optimiser.critic_learning_rate is None

@@ -1,8 +1,8 @@
-"""Where CPU time goes: parts that add up to the whole, in the backward pass too.
+"""A profiler of CPU time whose parts add up to the whole, backward passes included.
 
-Functions and methods are watched from outside. Time belongs to the innermost watched part that runs; the outermost is
-the phase, so a network's parts count apart for acting and for learning. A node of autograd's graph belongs to the part
-whose forward computation made it, and the time of the backward pass is split at the starts of nodes.
+It patches functions and methods from outside. Time belongs to the innermost watched part that runs. The outermost one
+is the phase, so the time of a network is reported for acting and for learning separately. A node of autograd's graph
+belongs to the part whose forward computation created it; the time of a backward pass is split where nodes start.
 
 This file must not know what is watched.
 """
@@ -28,7 +28,7 @@ Part = tuple[str, str]
 BACKWARD = "backward"
 """The phase of the backward pass."""
 ITSELF: Part = ("watching", "graph")
-"""What it costs to note who made which node; it is no part of what is watched."""
+"""The profiler's own cost: recording which part created which node."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Watch:
     Attributes:
         target: the module, class or object that has it.
         name: its name there.
-        part: what its time is called; functions of one part share its time.
+        part: name of its time; several functions can share one part.
     """
 
     target: Any
@@ -46,8 +46,8 @@ class Watch:
     part: str
 
 
-class Ledger:
-    """CPU time by part.
+class Profiler:
+    """CPU time by phase and part.
 
     Attributes:
         seconds: (phase, part) -> CPU seconds so far.
@@ -61,7 +61,7 @@ class Ledger:
 
     @contextmanager
     def watching(self, watches: Sequence[Watch]) -> Iterator[None]:
-        """Watch these functions, and the backward pass of tensors."""
+        """Within this context, measure these functions and the backward passes of tensors."""
         patches = [patch.object(w.target, w.name, self._watched(w.part, getattr(w.target, w.name))) for w in watches]
         patches.append(patch.object(torch.Tensor, "backward", self._watched_backward(torch.Tensor.backward)))
         for each in patches:
@@ -107,7 +107,7 @@ class Ledger:
             self._open.pop()
 
     def _mark(self) -> None:
-        """Charge the time since the last mark to the part that ran."""
+        """Add the time since the last mark to the part that ran."""
         now = process_time()
         if self._open:
             self.seconds[self._open[-1]] = self.seconds.get(self._open[-1], 0.0) + now - self._since
@@ -118,7 +118,7 @@ class Ledger:
         self._open[-1] = (BACKWARD, part)
 
     def _claim(self, part: str, arguments: Any, result: Any) -> None:
-        """Note which nodes this part made: those between its result and its arguments that nobody within it made."""
+        """Record the nodes that this part created: those between its arguments and its result without an owner."""
         outside = {tensor.grad_fn for tensor in tensors_in(arguments)}
         ahead = [tensor.grad_fn for tensor in tensors_in(result)]
         while ahead:

@@ -1,8 +1,8 @@
-"""What a cook should do next, by rules of thumb: from what is known of one kitchen to a macro action and its errand.
+"""Hand-written plan of a cook: from its knowledge of one kitchen to the next macro action and its subtask.
 
-Cooks that reach the boards chop and fill bowls. Of the others, one at the delivery serves what is passed to it, and
-one at the foods passes them. Where both reach everything, Bob brings the foods and Alice the bowl. Who knows the truth
-plans with it (a teacher), who does not plans with what it believes (a cook). This file must not know which of the two.
+A cook that reaches the boards chops and fills bowls. Of the others, a cook at the delivery serves what it is passed,
+and a cook at the foods passes them on. Where both reach everything, Bob brings the foods and Alice the bowl. The
+teacher plans with the true state, a cook with its beliefs; this file must not know which of the two it is given.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rl_envs.salad.symbols import NOTHING, NUM_BOARDS, NUM_FOODS, NUM_THINGS, SI
 WAITING, BRINGING, CHOPPING, SERVING = "wait", "bring", "chop", "serve"
 _PLATES = range(NUM_FOODS, NUM_THINGS)
 _BRINGS_FOOD = 1
-"""Number of the agent that brings foods where both could do everything."""
+"""Number of the agent that brings the foods where both reach everything."""
 
 
 @dataclass(frozen=True)
-class Errand:
-    """A piece of work that can be asked for.
+class Subtask:
+    """A piece of work that one cook can ask another to do.
 
     Attributes:
         kind: waiting, bringing, chopping or serving.
@@ -33,27 +33,27 @@ class Errand:
     thing: int = NOTHING
 
 
-WAIT = Errand(WAITING)
+WAIT = Subtask(WAITING)
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What one cook knows.
+    """Knowledge of one cook.
 
     Attributes:
-        kitchen: where.
+        kitchen: the kitchen.
         agent: number of the cook.
         at: its cell.
         mate: cell of the other cook, NOTHING if it is out of sight.
         hand: thing in hand or NOTHING.
-        cells: where each thing is.
-        is_chopped: of each food.
-        in_plate: of each food.
-        is_gone: of each thing, not where it should be.
-        can: macro actions that are available.
-        sees_all: nothing is out of sight.
-        wanted: foods to be brought and put into the dish.
-        passed: things that this cook handed over; it brings them again only if it sees them.
+        cells: cell of each thing.
+        is_chopped: whether each food is chopped.
+        in_plate: plate that each food is on, or NOTHING.
+        is_gone: whether each thing is missing from its cell.
+        can: available macro actions.
+        sees_all: whether everything is in sight.
+        wanted: foods of the dish.
+        passed: things that this cook passed on; it brings them again only if it sees them.
     """
 
     kitchen: Kitchen
@@ -72,12 +72,12 @@ class Knowledge:
 
     @property
     def hands_over(self) -> bool:
-        """Whether this cook passes foods and bowls on; where both could chop, everybody keeps to one side."""
+        """Whether this cook passes foods and bowls on to the other one."""
         return hands_over(self.kitchen, self.agent)
 
     @property
     def only_serves(self) -> bool:
-        """Whether this cook waits for what the other one passes."""
+        """Whether this cook only serves what the other one passes."""
         return not self.hands_over and not _boards(self)
 
     def sees(self, cell: int) -> bool:
@@ -85,7 +85,7 @@ class Knowledge:
         return self.sees_all or bool(self.kitchen.in_sight[self.at, cell])
 
     def reaches(self, cell: int) -> bool:
-        """Whether this cook can touch what is in a cell."""
+        """Whether this cook can touch the content of a cell."""
         return cell != NOTHING and bool(self.kitchen.distance[cell, self.at] < FAR)
 
     def contents(self, plate: int) -> frozenset[int]:
@@ -93,7 +93,7 @@ class Knowledge:
         return frozenset(food for food, on in enumerate(self.in_plate) if on == plate - NUM_FOODS)
 
     def on_board(self, board: int) -> list[int]:
-        """Things that are on a board itself."""
+        """Things that lie on a board, without foods on plates."""
         cell = int(self.kitchen.boards[board])
         return [
             thing
@@ -107,14 +107,14 @@ class Knowledge:
 
 
 def hands_over(kitchen: Kitchen, agent: int) -> bool:
-    """Whether a cook passes things over a middle counter to one at the boards."""
+    """Whether a cook passes things over a middle counter to a cook at the boards."""
     can_other_chop = (kitchen.distance[kitchen.boards, STARTS[1 - _BRINGS_FOOD]] < FAR).any()
     return agent == _BRINGS_FOOD and bool(kitchen.shared) and bool(can_other_chop)
 
 
 @lru_cache(2**16)
 def next_macro(known: Knowledge) -> int:
-    """The macro action that a cook should begin."""
+    """The macro action that a cook should start."""
     if known.hand == NOTHING:
         wishes = _with_empty_hands(known)
     elif known.hand < NUM_FOODS:
@@ -124,39 +124,39 @@ def next_macro(known: Knowledge) -> int:
     return next((wish for wish in wishes if wish in known.can), macro.WAIT)
 
 
-def errand_of(action: int, known: Knowledge) -> Errand:
-    """What a macro action is good for."""
+def subtask_of(action: int, known: Knowledge) -> Subtask:
+    """The subtask to which a macro action belongs."""
     if action == macro.DELIVER:
-        return Errand(SERVING)
+        return Subtask(SERVING)
     if macro.TO_BOARD <= action < macro.TO_BOARD + NUM_BOARDS and known.hand == NOTHING:
         foods = [thing for thing in known.on_board(action - macro.TO_BOARD) if thing < NUM_FOODS]
-        return Errand(CHOPPING, foods[0]) if foods else WAIT
+        return Subtask(CHOPPING, foods[0]) if foods else WAIT
     if action == macro.CHOP:
         near = [board for board in range(NUM_BOARDS) if _is_next_to(known, known.at, board)]
         foods = [thing for board in near for thing in known.on_board(board) if thing < NUM_FOODS]
-        return Errand(CHOPPING, foods[0]) if foods else WAIT
+        return Subtask(CHOPPING, foods[0]) if foods else WAIT
     if macro.GET <= action < macro.TO_BOARD:
-        return Errand(BRINGING, min(action - macro.GET, NUM_FOODS))
+        return Subtask(BRINGING, min(action - macro.GET, NUM_FOODS))
     if known.hand == NOTHING or action == macro.WAIT:
         return WAIT
     if known.hand < NUM_FOODS and known.hand not in known.wanted:
         due = _foods_to_bring(known)
-        return Errand(BRINGING, due[0]) if due else WAIT
-    return Errand(BRINGING, min(known.hand, NUM_FOODS))
+        return Subtask(BRINGING, due[0]) if due else WAIT
+    return Subtask(BRINGING, min(known.hand, NUM_FOODS))
 
 
-def obey(errand: Errand, known: Knowledge) -> int | None:
-    """The macro action that gets an errand done; None where there is none, or nothing was asked for."""
-    if errand.kind == BRINGING:
-        things = [errand.thing] if errand.thing < NUM_FOODS else list(_PLATES)
+def macro_for(subtask: Subtask, known: Knowledge) -> int | None:
+    """The macro action that advances a subtask; None if there is none."""
+    if subtask.kind == BRINGING:
+        things = [subtask.thing] if subtask.thing < NUM_FOODS else list(_PLATES)
         if known.hand in things:
             return next_macro(known)
         wishes = [*(macro.GET + thing for thing in things), *([] if known.hand == NOTHING else [macro.SHARE])]
-    elif errand.kind == CHOPPING:
-        boards = [b for b in range(NUM_BOARDS) if errand.thing in known.on_board(b)]
+    elif subtask.kind == CHOPPING:
+        boards = [b for b in range(NUM_BOARDS) if subtask.thing in known.on_board(b)]
         wishes = [macro.CHOP, *(macro.TO_BOARD + board for board in boards)] if known.hand == NOTHING else []
     else:
-        wishes = [macro.DELIVER] if errand.kind == SERVING and known.hand in _PLATES else []
+        wishes = [macro.DELIVER] if subtask.kind == SERVING and known.hand in _PLATES else []
     return next((wish for wish in wishes if wish in known.can and wish != macro.WAIT), None)
 
 
@@ -170,10 +170,10 @@ def _with_plate(known: Knowledge) -> list[int]:
         return [*wishes, macro.SHARE]
     boards = _boards(known)
     if known.kitchen.shared:
-        # Alone at the boards: hands must be free for what is not chopped yet, and a board for it.
+        # Alone at the boards, the cook needs free hands and a free board for food that is not chopped yet.
         is_raw = any(not known.is_chopped[food] and not known.is_gone[food] for food in missing)
         return wishes + [macro.TO_BOARD + board for board in boards if is_raw and len(boards) > 1]
-    # A plate is carried to where food is being chopped, but does not take up the board.
+    # The cook carries a plate to the chopped food and leaves the board free.
     looks = [macro.TO_BOARD + board for board in boards if not known.sees(known.kitchen.boards[board])]
     return [*wishes, *looks, *_ways_aside(known)]
 
@@ -206,7 +206,7 @@ def _with_empty_hands(known: Knowledge) -> list[int]:
 
 
 def _ways_aside(known: Knowledge) -> list[int]:
-    """Whoever has nothing to do and is in the way leaves: by a step, or to pick up what nobody wants."""
+    """Macro actions of an idle cook that blocks the other one: a step, or fetching a thing that is not needed."""
     if not _is_in_the_way(known, known.at):
         return []
     after = {macro.STEP + move: int(known.kitchen.neighbours[move, known.at]) for move in range(STAY)}
@@ -215,13 +215,13 @@ def _ways_aside(known: Knowledge) -> list[int]:
 
 
 def _is_in_the_way(known: Knowledge, cell: int) -> bool:
-    """Whether somebody in this cell keeps the other one from a board or the delivery."""
+    """Whether a cook in this cell blocks the way to a board or the delivery."""
     places = [*known.kitchen.boards[known.kitchen.boards != NOTHING], known.kitchen.delivery]
     return any(known.kitchen.distance[place, cell] == 1 for place in places)
 
 
 def _foods_to_bring(known: Knowledge) -> list[int]:
-    """Wanted foods that are neither chopped nor on the way."""
+    """Foods of the dish that are neither chopped nor on a board or plate."""
     boards = {int(board) for board in known.kitchen.boards}
     return [
         food
@@ -234,7 +234,7 @@ def _foods_to_bring(known: Knowledge) -> list[int]:
 
 
 def _is_due(known: Knowledge, thing: int) -> bool:
-    """Whether it is for this cook to bring a thing: with a middle counter, what is on its side and not passed on."""
+    """Whether this cook should bring a thing; with a middle counter, only from its side and not passed on yet."""
     cell = known.cells[thing]
     if not known.kitchen.shared:
         return True
@@ -244,13 +244,13 @@ def _is_due(known: Knowledge, thing: int) -> bool:
 
 
 def _best_plates(known: Knowledge) -> list[int]:
-    """Plates that can become the dish, the fullest first; where nothing is missing one of them is enough."""
+    """Plates that can become the dish, the fullest first."""
     plates = [plate for plate in _PLATES if known.contents(plate) <= known.wanted and known.kitchen.has[plate]]
     return sorted(plates, key=lambda plate: -len(known.contents(plate)))
 
 
 def _boards(known: Knowledge) -> list[int]:
-    """Boards that this cook reaches; first those that nobody stands at, then those with nothing on them."""
+    """Boards that this cook reaches; first those without the other cook, then empty ones."""
     boards = [board for board in range(NUM_BOARDS) if known.reaches(int(known.kitchen.boards[board]))]
     return sorted(boards, key=lambda board: (_is_next_to(known, known.mate, board), len(known.on_board(board))))
 

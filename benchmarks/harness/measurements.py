@@ -1,7 +1,7 @@
-"""Figures: what a benchmark says, how parts are found, and how figures are written.
+"""Measurements: one named number each; how parts are found, and how measurements are printed and written.
 
-A part is a module of this package with `measure()`, which yields figures whose names begin with the part's own. This
-file must not know what is measured.
+A part is a module of the package `benchmarks` with a function `measure()`. It yields measurements, whose names begin
+with the part's name. This file must not know what is measured.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from types import ModuleType
 from typing import Any
 
 RATIO = "ratio"
-"""Unit of figures without one; they depend least on the machine and are listed first."""
+"""Unit of dimensionless measurements; they depend least on the machine and are listed first."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """One measured number: a line of `bench.jsonl`."""
 
     name: str
@@ -29,7 +29,7 @@ class Figure:
 
 
 def part_names(package: ModuleType) -> list[str]:
-    """Names of all parts: the package's modules that are no packages and not private."""
+    """Names of all parts: the public modules of the package."""
     found = pkgutil.iter_modules(package.__path__)
     return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
 
@@ -47,21 +47,25 @@ def load_parts(package: ModuleType, names: Sequence[str]) -> list[Any]:
     return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
 
 
-def ratios_first(figures: Iterable[Figure]) -> list[Figure]:
-    """Ratios before absolute figures, otherwise in the order of measuring."""
-    return sorted(figures, key=lambda figure: figure.unit != RATIO)
+def ratios_first(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Ratios first, then absolute measurements; each group keeps its order."""
+    return sorted(measurements, key=lambda measurement: measurement.unit != RATIO)
 
 
-def write_lines(figures: Iterable[Figure], path: Path) -> None:
-    """Write one `{"name", "value", "unit"}` a line."""
-    path.write_text("".join(json.dumps(asdict(figure)) + "\n" for figure in figures))
+def write_lines(measurements: Iterable[Measurement], path: Path) -> None:
+    """Write one JSON object `{"name", "value", "unit"}` per line."""
+    path.write_text("".join(json.dumps(asdict(measurement)) + "\n" for measurement in measurements))
 
 
-def table(figures: Iterable[Figure]) -> str:
-    """The same for people."""
+def table(measurements: Iterable[Measurement]) -> str:
+    """The measurements as aligned text."""
     rows = [
-        (figure.name, f"{figure.value:,.4g}" if figure.value < 1000 else f"{figure.value:,.0f}", figure.unit)
-        for figure in figures
+        (
+            measurement.name,
+            f"{measurement.value:,.4g}" if measurement.value < 1000 else f"{measurement.value:,.0f}",
+            measurement.unit,
+        )
+        for measurement in measurements
     ]
     name_width, value_width = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
     return "\n".join(f"{name:<{name_width}}  {value:>{value_width}}  {unit}" for name, value, unit in rows)

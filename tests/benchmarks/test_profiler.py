@@ -1,4 +1,4 @@
-"""Time by part: it adds up, belongs to who spends it, and backward time to who made the graph. Clocks are made up."""
+"""The profiler: times add up, and backward time belongs to the part that created the graph. The clock is simulated."""
 
 from types import SimpleNamespace
 
@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from benchmarks import furnmove_profile
-from benchmarks.harness import parts
-from benchmarks.harness.parts import BACKWARD, Ledger, Watch
+from benchmarks.harness import profiler as profiler_module
+from benchmarks.harness.profiler import BACKWARD, Profiler, Watch
 from benchmarks.harness.training_loop import bare_seconds
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.furnmove.splits import RoomStream
@@ -24,9 +24,9 @@ SIZES = {"num_agents": 2, "view": (num_channels(2), VIEW, VIEW), "actions": 13}
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that moves only when it is told to."""
+    """A clock that moves only when the test moves it."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(parts, "process_time", lambda: clock.now)
+    monkeypatch.setattr(profiler_module, "process_time", lambda: clock.now)
     return clock
 
 
@@ -47,8 +47,8 @@ def slow(clock, forward, backward):
     return Slow.apply
 
 
-def spent(ledger):
-    return {part: seconds for part, seconds in ledger.seconds.items() if seconds}
+def spent(profiler):
+    return {part: seconds for part, seconds in profiler.seconds.items() if seconds}
 
 
 def test_time_belongs_to_the_innermost_part_and_its_phase_to_the_outermost(clock):
@@ -61,24 +61,24 @@ def test_time_belongs_to_the_innermost_part_and_its_phase_to_the_outermost(clock
         wait(1)
 
     work = SimpleNamespace(outer=outer, inner=lambda: wait(5))
-    ledger = Ledger()
-    with ledger.watching([Watch(work, "outer", "out"), Watch(work, "inner", "in")]):
+    profiler = Profiler()
+    with profiler.watching([Watch(work, "outer", "out"), Watch(work, "inner", "in")]):
         work.outer()
         wait(100)
         work.inner()
-    assert spent(ledger) == {("out", "out"): 3, ("out", "in"): 5, ("in", "in"): 5}
+    assert spent(profiler) == {("out", "out"): 3, ("out", "in"): 5, ("in", "in"): 5}
 
 
 def test_backward_time_belongs_to_the_part_that_made_the_graph(clock):
     layer = SimpleNamespace(first=slow(clock, 1, 10), second=slow(clock, 2, 20), third=slow(clock, 4, 40))
     layer.both = lambda x: layer.second(layer.first(x))
     watches = [Watch(layer, "both", "both"), Watch(layer, "first", "first")]
-    ledger = Ledger()
+    profiler = Profiler()
     x = torch.ones(3, requires_grad=True)
-    with ledger.watching(watches):
+    with profiler.watching(watches):
         for _ in range(2):
             layer.third(layer.both(x)).sum().backward()
-    assert spent(ledger) == {
+    assert spent(profiler) == {
         ("both", "both"): 4,
         ("both", "first"): 2,
         (BACKWARD, "rest"): 80,
@@ -90,7 +90,7 @@ def test_backward_time_belongs_to_the_part_that_made_the_graph(clock):
 def test_nothing_is_watched_afterwards_and_gradients_are_right():
     module = torch.nn.Linear(2, 1)
     before, x = torch.Tensor.backward, torch.ones(1, 2)
-    with Ledger().watching([Watch(module, "forward", "layer")]):
+    with Profiler().watching([Watch(module, "forward", "layer")]):
         module(x).sum().backward()
     assert torch.equal(module.weight.grad, x)
     assert "forward" not in vars(module)
@@ -101,15 +101,15 @@ def test_the_parts_of_a_training_loop_add_up_to_all_that_was_watched(monkeypatch
     monkeypatch.setattr(furnmove_profile, "TURNS", 1)
     world, policy = FurnMove(2, rooms=RoomStream(count=2)), tbone_team(TboneTeamConfig(SMALL, 2), **SIZES)
     setting = furnmove_profile.Setting(world, policy, Ppo(num_epochs=1, num_minibatches=1), OptimiserSettings())
-    figures = {figure.name: figure.value for figure in setting.figures("x")}
-    costs = {name: value for name, value in figures.items() if f"{name}.share" in figures}
-    shares = [value for name, value in figures.items() if name.endswith(".share")]
-    assert sum(costs.values()) == pytest.approx(figures["x.watched"])
+    measurements = {measurement.name: measurement.value for measurement in setting.measurements("x")}
+    costs = {name: value for name, value in measurements.items() if f"{name}.share" in measurements}
+    shares = [value for name, value in measurements.items() if name.endswith(".share")]
+    assert sum(costs.values()) == pytest.approx(measurements["x.watched"])
     assert sum(shares) == pytest.approx(100)
     assert {"x.acting.world_step", "x.learning.heads", "x.backward.convolution_1", "x.backward.lstm_steps"} <= set(
         costs
     )
-    assert figures["x.whole"] > 0
+    assert measurements["x.whole"] > 0
 
 
 @pytest.mark.parametrize("build", [tbone_team, central_team])

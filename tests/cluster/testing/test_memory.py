@@ -57,12 +57,12 @@ def test_objects_that_nobody_frees_are_seen_in_the_sum_of_all_processes():
     assert all(one.slope == 0 for one in found if one.process != OBJECT_STORE)
 
 
-def test_a_process_that_came_or_went_is_listed_and_not_judged():
+def test_a_process_that_started_or_ended_is_listed_and_has_no_slope():
     samples = [*hour(1, "stays", lambda minute: 1.0), *hour(2, "went", lambda minute: 1.0)[:60]]
     found, brief = trends(samples, warm_up=15)
     assert [one.process for one in found] == ["stays", OBJECT_STORE]
     assert brief == ["went"]
-    assert "came or went meanwhile: went" in report(samples, 15)
+    assert "started or ended during the soak: went" in report(samples, 15)
 
 
 def test_too_few_samples_make_no_slope():

@@ -1,8 +1,8 @@
-"""One world played one episode at a time, as other libraries expect it.
+"""One world whose episodes begin when the caller resets it, as Gymnasium and PettingZoo expect.
 
-The batched worlds begin the next episode within the step that ends one. Here an ended game stays as it ended (so that
-it can be looked at and drawn), refuses further steps, and goes on with the world's own chance at the next `begin`. This
-file must not import any library that the views serve.
+A batched world begins the next episode within the step that ends one. Here the final state stays, so that it can be
+observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance. This
+file must not import Gymnasium, PettingZoo or RLlib.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rl_envs.registry import make
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What one env step brought.
+class SingleStep:
+    """The result of one env step.
 
     Attributes:
-        observations: dict of `[N, ...]`, texts as token rows.
+        observations: dict of `[N, ...]` arrays; a text is its tokens, `[N, L]`.
         reward: [N] float64.
-        terminated, truncated: how the episode ended, if it did.
+        terminated, truncated: whether and how the episode ended.
         duration: [N] int32, env steps since each agent's last decision.
-        episode: at an episode's end `return` [N] and the other metrics as floats; else empty.
+        episode: after the last step `return` [N] and the other metrics as floats; empty before.
     """
 
     observations: Arrays
@@ -42,39 +42,39 @@ class Turn:
         return self.terminated or self.truncated
 
 
-class Game:
-    """A world of B = 1 whose episodes begin when asked to.
+class SingleWorld:
+    """A world of B = 1 whose episodes begin with `reset`.
 
     Attributes:
-        world: the world.
-        is_over: whether the next call must be `begin`.
+        world: the wrapped world.
+        is_over: whether the next call must be `reset`.
     """
 
     def __init__(self, world: World | str, arguments: dict[str, Any] | None = None) -> None:
-        """Take over a ready world, or make one.
+        """Wrap a world, or make a registered one.
 
         Args:
-            world: a world with one game in it, or the id of a registered one.
-            arguments: keyword arguments of a registered one.
+            world: a world of B = 1, or a registered id.
+            arguments: keyword arguments for a registered id.
 
         Raises:
-            ValueError: more than one world, or arguments for one that is already built.
+            ValueError: B is not 1, or arguments were given for a world that is already built.
         """
         if isinstance(world, str):
             world = make(world, num_worlds=1, **(arguments or {}))
         elif arguments:
             raise ValueError(f"this world is already built; it cannot take {sorted(arguments)}")
         if world.num_worlds != 1:
-            raise ValueError(f"this view shows one world; got {world.num_worlds} (TeamVectorEnv shows many)")
+            raise ValueError(f"this wrapper takes one world; got {world.num_worlds} (TeamVectorEnv takes many)")
         world.auto_resets = False
         self.world = world
         self.is_over = True
         self._has_chance = False
 
-    def begin(self, seed: int | None = None) -> Arrays:
-        """Start an episode: the first one of this seed, or the next one of the world's chance where there is no seed.
+    def reset(self, seed: int | None = None) -> Arrays:
+        """Start the first episode of this seed; without a seed, the next episode of the world's own chance.
 
-        A first episode without a seed takes one from the operating system, so that many unseeded copies differ.
+        Without a seed the first episode takes one from the operating system, so that unseeded copies differ.
 
         Returns:
             observations, dict of `[N, ...]`.
@@ -84,21 +84,21 @@ class Game:
         else:
             observations = self.world.reset(_fresh_seed() if seed is None else seed)
         self._has_chance, self.is_over = True, False
-        return self._alone(observations)
+        return self._unbatched(observations)
 
-    def play(self, actions: Actions) -> Turn:
-        """One env step with actions `[N]`, or a dict of those.
+    def step(self, actions: Actions) -> SingleStep:
+        """One env step with actions `[N]` int, or a dict of such arrays.
 
         Raises:
-            RuntimeError: the episode is over, or none has begun.
+            RuntimeError: the episode is over, or `reset` was never called.
         """
         if self.is_over:
             raise RuntimeError("this episode is over (or none has begun): call reset before step")
         batched = _batched(actions)
         observations, reward, terminated, truncated, info = self.world.step(batched)
         self.is_over = bool(terminated[0] or truncated[0])
-        return Turn(
-            self._alone(observations),
+        return SingleStep(
+            self._unbatched(observations),
             reward[0],
             bool(terminated[0]),
             bool(truncated[0]),
@@ -106,16 +106,16 @@ class Game:
             {name: value[0] if value.ndim > 1 else float(value[0]) for name, value in info.get("episode", {}).items()},
         )
 
-    def picture(self) -> Array:
-        """[H, W, 3] uint8 of the present state, the final one included."""
+    def render(self) -> Array:
+        """Image of the present state, the final one included, [H, W, 3] uint8."""
         return self.world.render(0)
 
     @property
-    def can_draw(self) -> bool:
-        """Whether this world has pictures."""
+    def can_render(self) -> bool:
+        """Whether this world implements `render`."""
         return type(self.world).render is not World.render
 
-    def _alone(self, observations: Arrays) -> Arrays:
+    def _unbatched(self, observations: Arrays) -> Arrays:
         texts = {key: self.world.texts[key].look_up(observations[key]) for key in self.world.text_spec}
         return {key: value[0, ...] for key, value in (observations | texts).items()}
 

@@ -1,12 +1,13 @@
-"""A job under way on a local cluster, seen as its user sees it: what it prints, and what lies in its folder."""
+"""A job on a local cluster, as its user sees it: its output, its files, and the refusal of a wrong token."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
@@ -15,7 +16,10 @@ from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.run.trial_log import read_metrics
 
-__all__ = ["Submission", "TrialFolder"]
+__all__ = ["WRONG_TOKENS", "Submission", "TrialFolder", "refusal"]
+
+WRONG_TOKENS: Mapping[str, str | None] = {"no token": None, "a wrong token": "0" * 64}
+"""Description -> token, of clients that a cluster must refuse."""
 
 
 class TrialFolder:
@@ -25,14 +29,14 @@ class TrialFolder:
         self.path = path
 
     def rows(self) -> list[dict[str, float]]:
-        """The lines of its log."""
+        """The rows of its log."""
         try:
             return read_metrics(self.path / "metrics.jsonl")
-        except (UserError, OSError):  # none yet, or its storage is away
+        except (UserError, OSError):  # there is no log yet, or its storage is not reachable
             return []
 
     def env_steps(self) -> int:
-        """Of its last row."""
+        """Env steps in the last row of its log."""
         rows = self.rows()
         return int(rows[-1]["env_steps"]) if rows else 0
 
@@ -42,7 +46,7 @@ class TrialFolder:
         return int(newest.name.removeprefix("checkpoint_")) if newest else 0
 
     def is_finished(self) -> bool:
-        """Whether it has its outcome."""
+        """Whether it has written its final results."""
         return (self.path / "outcome.json").exists()
 
 
@@ -50,9 +54,10 @@ class Submission:
     """`python -m cluster.submit EXPERIMENT ... --out OUT` as a process of its own.
 
     Args:
-        cluster: where to.
-        experiment, flags: what.
-        out: an absolute folder.
+        cluster: the cluster that gets the job.
+        experiment: name of the experiment.
+        flags: flags of the experiment, without `--out`.
+        out: absolute folder for the results.
     """
 
     def __init__(self, cluster: LocalCluster, experiment: str, flags: Sequence[str], out: Path) -> None:
@@ -66,7 +71,7 @@ class Submission:
 
     @property
     def printed(self) -> str:
-        """What its user has seen."""
+        """What it has printed so far."""
         return self._log.read_text(errors="replace")
 
     def trial(self, name: str) -> TrialFolder:
@@ -74,11 +79,16 @@ class Submission:
         return TrialFolder(self.out / "trials" / name)
 
     def wait(self, seconds: float = 600) -> int:
-        """Wait for its end; the exit code."""
+        """Wait at most `seconds` for its end, and return its exit code."""
         return self.process.wait(timeout=seconds)
 
     def wait_for_checkpoint(self, trial: TrialFolder, beyond: int = 0, seconds: float = 300) -> int:
-        """Wait until a checkpoint newer than `beyond` env steps is there and training has gone on; its env steps."""
+        """Wait for a checkpoint newer than `beyond` env steps and for training after it; returns its env steps.
+
+        Raises:
+            RuntimeError: the job ended first.
+            TimeoutError: there is none after `seconds`.
+        """
 
         def is_there() -> bool:
             if self.process.poll() is not None:
@@ -91,6 +101,28 @@ class Submission:
         return trial.saved()
 
     def processes(self, word: str) -> dict[int, str]:
-        """Process id -> node, of the cluster's processes whose command line holds the word."""
+        """Process id -> node, of all processes of the cluster whose command line contains the word."""
         marks = {node: self.cluster.mark(node) for node in self.cluster.nodes()}
         return {pid: node for node, mark in marks.items() for pid in marked(mark) if word in command_of(pid)}
+
+
+def refusal(cluster: LocalCluster, experiment: str, flags: Sequence[str], token: str | None) -> str:
+    """Submit with this token (None: without a token) and return the sentence of the refusal.
+
+    Returns:
+        the sentence; empty if the job was accepted, or if anything but one sentence was printed.
+    """
+    with tempfile.TemporaryDirectory() as home:  # Ray would find a token in ~/.ray
+        command = [sys.executable, "-m", "cluster.submit", experiment, *flags, "--out", f"{home}/out"]
+        environment = _environment(cluster, home, token)
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+    printed = done.stderr.strip()
+    is_refused = done.returncode != 0 and not done.stdout and printed.startswith("error: ") and "\n" not in printed
+    return printed.replace(cluster.api_address, "http://HOST:PORT") if is_refused else ""
+
+
+def _environment(cluster: LocalCluster, home: str, token: str | None) -> dict[str, str]:
+    """The user's environment with this token and no other."""
+    known = os.environ | cluster.environment | {"HOME": home}
+    variables = {name: value for name, value in known.items() if not name.startswith("RAY_AUTH_TOKEN")}
+    return variables if token is None else variables | {"RAY_AUTH_TOKEN": token}

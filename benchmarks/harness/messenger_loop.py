@@ -1,8 +1,8 @@
-"""PPO around EMMA in MESSENGER: the released size, cached encodings, four passes over each sample as the authors make.
+"""PPO around EMMA in MESSENGER: the released size, cached encodings, four passes over each sample, as the authors do.
 
-Made-up encodings of BERT's width stand for cached ones, a vector a word and two marks, for as many sentences as the
-published corpus has. Minibatches are of 256 samples; the authors' are of 64. Authors' figures (reference: their loop
-with random encodings, timed): 24, 35 and 21 agent steps a CPU second in stages 1, 2 and 3.
+Random encodings of BERT's width replace cached ones: a vector for each word and for two marks, and as many sentences as
+the published corpus has. A minibatch holds 256 samples; the authors' holds 64. Authors' numbers (reference: their loop
+with random encodings, timed): 24, 35 and 21 agent steps per CPU-second in stages 1, 2 and 3.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import torch
 
-from benchmarks.harness.figures import RATIO, Figure
+from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
@@ -27,24 +27,24 @@ from rl_models.training.loop import Learner
 
 PER_SECOND = "agent steps per CPU-second"
 WORLDS, LENGTH, TURNS = 64, 16, 5
-"""Worlds and env steps of a fragment, and how many fragments."""
+"""Worlds and env steps of a fragment, and number of fragments."""
 EPOCHS, MINIBATCHES = 4, 4
 SENTENCES_PER_CELL, TOKEN_FEATURES, MARKS = 16, 768, 2
 
 
-def measure_loops() -> Iterator[Figure]:
-    """Loops of the three stages, and of the first with the grounding loss."""
+def measure_loops() -> Iterator[Measurement]:
+    """The loops of the three stages, and of stage 1 with the grounding loss."""
     torch.set_num_threads(1)
     for stage in (1, 2, 3):
-        yield from _figures(f"messenger.loop_stage{stage}", time_training(stage))
-    yield from _figures("messenger.loop_stage1_grounded", time_training(1, grounding=1.0))
+        yield from _measurements(f"messenger.loop_stage{stage}", time_training(stage))
+    yield from _measurements("messenger.loop_stage1_grounded", time_training(1, grounding=1.0))
 
 
 def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
-    """PPO from the first weights."""
+    """Time PPO from the initial weights."""
     world = Messenger(WORLDS, stage=stage, max_sentences_per_cell=SENTENCES_PER_CELL)
     sizes = EmmaSizes(world.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
-    encoder = made_up_encodings(world)
+    encoder = random_encodings(world)
     policy = emma_team(EmmaTeamConfig(RELEASED), sizes, len(ACTIONS), lambda: encoder)
     extra = (GroundingLoss(Schedule.constant(grounding)),) if grounding else ()
     objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, extra_losses=extra)
@@ -54,14 +54,14 @@ def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
     return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, TURNS)
 
 
-def made_up_encodings(world: Messenger) -> FrozenEncoder:
-    """A table as a frozen BERT leaves it, of all sentences of a world."""
+def random_encodings(world: Messenger) -> FrozenEncoder:
+    """Random encodings of all sentences of a world, in the form of a frozen BERT's table."""
     lengths = (world.tables["sentence_words"] != 0).sum(-1) + MARKS
     generator = torch.Generator().manual_seed(0)
     return FrozenEncoder([torch.randn(int(length), TOKEN_FEATURES, generator=generator) for length in lengths])
 
 
-def _figures(name: str, times: LoopTimes) -> Iterator[Figure]:
-    yield Figure(f"{name}.overhead", times.overhead, RATIO)
-    yield Figure(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-    yield Figure(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+def _measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
+    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)

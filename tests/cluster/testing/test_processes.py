@@ -1,4 +1,4 @@
-"""What the local cluster stands on: processes are known by a mark, and what listens is read from the kernel."""
+"""Processes are found by their mark, and listening sockets are read from the kernel."""
 
 import os
 import socket
@@ -7,12 +7,8 @@ import sys
 
 import pytest
 
-from cluster.testing.fault_injection import __main__ as drills
-from cluster.testing.fault_injection.faulty import FaultyWorld
-from cluster.testing.fault_injection.report import Finding, as_table
-from cluster.testing.listening import listeners
 from cluster.testing.local_cluster import LocalCluster, free_ports, wait_until
-from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, marked
+from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, listeners, marked
 from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
@@ -26,7 +22,7 @@ def start(mark, code=WAITS):
 
 
 @pytest.mark.processes
-def test_only_what_carries_the_mark_is_found_and_killed():
+def test_only_processes_with_the_mark_are_found_and_killed():
     name = f"test_{os.getpid()}"
     ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
     try:
@@ -56,7 +52,7 @@ def test_children_that_left_their_parent_and_their_session_are_found_too():
 
 
 @pytest.mark.processes
-def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
+def test_a_zombie_does_not_count():
     name = f"zombie_{os.getpid()}"
     process = start(name, "pass")
     wait_until(lambda: not is_alive(process.pid), PATIENCE_SECONDS, "its end")
@@ -65,8 +61,8 @@ def test_a_process_that_is_dead_and_not_waited_for_does_not_count():
 
 
 @pytest.mark.processes
-def test_a_process_of_ray_that_gives_itself_a_title_keeps_the_mark():
-    """Titles are written over the environment by default, and what has lost its mark is neither found nor killed."""
+def test_a_ray_process_that_sets_its_title_keeps_the_mark():
+    """By default a title overwrites the environment, and a process without its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)
     title = "ray::DashboardAgent"
     code = f"import time, ray._raylet; ray._raylet.setproctitle('{title}'); time.sleep(100_000)"
@@ -83,7 +79,7 @@ def test_a_process_of_ray_that_gives_itself_a_title_keeps_the_mark():
 
 
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
-def test_what_listens_is_found_with_its_address(family, address):
+def test_listening_sockets_are_found_with_their_address(family, address):
     with socket.socket(family) as one:
         try:
             one.bind((address, 0))
@@ -100,49 +96,9 @@ def test_free_ports_differ():
     assert len(set(ports)) == 20
 
 
-def test_waiting_ends_with_what_was_waited_for():
+def test_waiting_ends_when_the_condition_holds():
     looks = iter([False, False, True])
     assert wait_until(lambda: next(looks), PATIENCE_SECONDS, "") > 0
     assert next(looks, None) is None
     with pytest.raises(TimeoutError, match="after 0 s: never came"):
         wait_until(lambda: False, 0, "never came")
-
-
-def test_every_fault_that_is_documented_has_a_drill():
-    assert set(drills.DRILLS) == {
-        "env_runner_killed",
-        "worker_node_killed",
-        "learner_killed",
-        "trial_killed",
-        "driver_killed",
-        "head_gone",
-        "disk_full",
-        "truncated_checkpoint",
-        "storage_away",
-        "world_raises",
-        "world_hangs",
-        "nan_gradient",
-    }
-
-
-def test_a_report_names_what_was_not_whole():
-    findings = [Finding("a", 160, 3.2, "two\nlines | here", True), Finding("b", 0, 1.0, "", False)]
-    table = as_table(findings, 640)
-    assert "| a | 160 | 3 | two lines / here | yes |" in table
-    assert "| b | 0 | 1 |  | **no** |" in table
-
-
-def test_a_faulty_world_fails_once(tmp_path, monkeypatch):
-    class World:
-        num_worlds = 3
-
-        def step(self, actions):
-            return actions
-
-    monkeypatch.setattr("cluster.testing.fault_injection.faulty.AT_STEP", 2)
-    world = FaultyWorld(World(), "world_raises", tmp_path)
-    assert (world.num_worlds, world.step(7)) == (3, 7)
-    with pytest.raises(ArithmeticError):
-        world.step(7)
-    again = FaultyWorld(World(), "world_raises", tmp_path)
-    assert [again.step(number) for number in range(3)] == [0, 1, 2]

@@ -1,38 +1,62 @@
-"""Drills on submitted jobs: processes, nodes, the head, files and folders."""
+"""The faults: each function breaks one thing while a job trains, and returns what that cost.
+
+The first group breaks a submitted job from outside: processes, nodes, the head, files and folders. The second group
+runs `faulty.py`, where the fault is inside a process: a world that raises or hangs, or a gradient that is NaN.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
+import math
 import os
 import re
 import resource
 import secrets
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cluster.submission import Submission, TrialFolder
-from cluster.testing.fault_injection.report import Finding
-from cluster.testing.local_cluster import LocalCluster, wait_until
-from cluster.testing.processes import command_of, marked
-from rl_models.training.checkpoint import newest_whole_checkpoint
+import numpy as np
 
-__all__ = ["DRILLS", "INTERVAL", "end_all"]
+from cluster.testing.fault_injection.faulty import AT_UPDATE, BUILT_IN_FAULTS
+from cluster.testing.fault_injection.report import Finding
+from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
+from cluster.testing.processes import command_of, marked
+from cluster.testing.submission import Submission, TrialFolder
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+
+__all__ = ["FAULTS", "FRAGMENT_SECONDS", "INTERVAL", "end_all"]
 
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
 FLAGS += ["--budget-env-steps", "4000", "--validate-every-env-steps", "4000"]
 TRIAL, RUNNER, LEARNER, DRIVER = "ray::ImplicitFunc", "FragmentEnvRunner", "_WrappedExecutable", "cluster.entry"
 _LIMIT_SECONDS = 600.0
+FRAGMENT_SECONDS = 15
+"""Time limit of a fragment on this cluster; 540 s elsewhere."""
+_SEEN = {
+    "world_raises": "the traceback in the runner's log; RLlib starts the runner anew and it begins new episodes",
+    "world_hangs": f"where it hangs, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
+    "nan_gradient": "learner/skipped_update 1 in the log and in TensorBoard",
+}
+"""What the user sees of each built-in fault."""
 
 
 class Job:
-    """A smoke run under way, that a drill breaks and watches.
+    """A submitted smoke run that has written its first checkpoint.
 
     Args:
-        cluster: where.
-        flags: beside `FLAGS`.
+        cluster: the cluster that runs it.
+        flags: more flags of the experiment, after `FLAGS`.
+
+    Attributes:
+        at: env steps of the trial when it was broken.
+        saved: env steps of its newest checkpoint at that moment.
     """
 
     def __init__(self, cluster: LocalCluster, flags: Sequence[str] = ()) -> None:
@@ -47,11 +71,15 @@ class Job:
         return Submission(self.cluster, "furnmove_sync", self._flags, self.out)
 
     def mark(self) -> None:
-        """Remember where training stands: now something breaks."""
+        """Record the progress of training, right before it is broken."""
         self.at, self.saved, self._begun = self.trial.env_steps(), self.trial.saved(), time.monotonic()
 
     def kill(self, word: str, most: int = 100) -> None:
-        """Kill the processes of this cluster that are called so."""
+        """Kill at most `most` processes whose command line contains the word.
+
+        Raises:
+            RuntimeError: there is no such process.
+        """
         found = list(self.submission.processes(word))[:most]
         if not found:
             raise RuntimeError(f"no process is called {word}")
@@ -60,29 +88,29 @@ class Job:
             os.kill(pid, signal.SIGKILL)
 
     def submit_again(self) -> str:
-        """Give the same command again; the last words of the one that ended."""
+        """Submit the same command again; returns the last line of the submission that ended."""
         self.submission.process.wait(timeout=_LIMIT_SECONDS)
-        said = self.last_words()
+        said = self.last_line()
         self.submission = self._submit()
         return said
 
-    def last_words(self) -> str:
-        """The last line that was not Ray's own."""
+    def last_line(self) -> str:
+        """The last printed line that is not Ray's own."""
         lines = [line for line in self.submission.printed.splitlines() if line.strip()]
         own = [line for line in lines if not re.match(r"\d{4}-\d\d-\d\d |\s|\x1b|\(raylet", line)]
         return (own or lines or [""])[-1][:240]
 
     def said(self, word: str) -> str:
-        """The line of the output that holds the word."""
+        """The first printed line that contains the word; empty if there is none."""
         return next((line for line in self.submission.printed.splitlines() if word in line), "")[:240]
 
     def finding(self, fault: str, lost: int | None = None, seen: str = "") -> Finding:
-        """Watch training come beyond the fault and to its end.
+        """Wait until training is past the point of the fault and has ended, and report.
 
         Args:
             fault: what was broken.
-            lost: env steps that were lost; by default, those since the checkpoint.
-            seen: what the user saw; by default, what the run says of a trial that goes on.
+            lost: env steps that were lost; by default those since the newest checkpoint.
+            seen: what the user saw; by default the line in which the run says that the trial continues.
         """
         wait_until(self._is_beyond, _LIMIT_SECONDS, f"training did not go on after: {fault}\n{self.submission.printed}")
         seconds = time.monotonic() - self._begun
@@ -97,7 +125,7 @@ class Job:
 
 
 def end_all(cluster: LocalCluster) -> None:
-    """End whatever job still runs."""
+    """Kill the drivers of all jobs that still run."""
     for pid in marked(cluster.mark("head")):
         if DRIVER in command_of(pid):
             with contextlib.suppress(ProcessLookupError):
@@ -105,28 +133,28 @@ def end_all(cluster: LocalCluster) -> None:
 
 
 def env_runner_killed(cluster: LocalCluster) -> Finding:
-    """RLlib goes on with the other runner and starts the dead one anew."""
+    """RLlib continues with the other runner and restarts the dead one."""
     job = Job(cluster, ["--workers.runners", "2", "--workers.worlds-per-runner", "8"])
     job.kill(RUNNER, most=1)
     return job.finding("env runner killed", lost=0)
 
 
 def learner_killed(cluster: LocalCluster) -> Finding:
-    """The trial fails and is started again from its checkpoint."""
+    """The trial fails and restarts from its newest checkpoint."""
     job = Job(cluster, ["--workers.learners", "1"])
     job.kill(LEARNER)
     return job.finding("learner killed")
 
 
 def trial_killed(cluster: LocalCluster) -> Finding:
-    """The same."""
+    """The trial restarts from its newest checkpoint."""
     job = Job(cluster)
     job.kill(TRIAL)
     return job.finding("trial's own process killed")
 
 
 def worker_node_killed(cluster: LocalCluster) -> Finding:
-    """The trial is started again on another node."""
+    """The trial restarts on another node."""
     job = Job(cluster)
     node = next(iter(job.submission.processes(TRIAL).values()))
     job.mark()
@@ -145,7 +173,7 @@ def driver_killed(cluster: LocalCluster) -> Finding:
 
 
 def head_gone(cluster: LocalCluster) -> Finding:
-    """The cluster is gone with it; the same command on a new one continues."""
+    """The cluster ends with its head; the same command continues on a new cluster."""
     job = Job(cluster)
     job.mark()
     cluster.kill_node("head")
@@ -160,7 +188,7 @@ def head_gone(cluster: LocalCluster) -> Finding:
 
 
 def disk_full(cluster: LocalCluster) -> Finding:
-    """The trial can write no file of more than a few kilobytes; the earlier checkpoints stay whole."""
+    """The trial cannot write a file above 8 KiB; earlier checkpoints stay whole."""
     job = Job(cluster)
     (pid, *_) = job.submission.processes(TRIAL)
     job.mark()
@@ -173,7 +201,7 @@ def disk_full(cluster: LocalCluster) -> Finding:
 
 
 def storage_away(cluster: LocalCluster, seconds: float = 20.0) -> Finding:
-    """The trial waits until its folder is there again."""
+    """The trial waits until its folder is back."""
     job = Job(cluster)
     away = job.trial.path.with_name("away")
     job.mark()
@@ -185,7 +213,7 @@ def storage_away(cluster: LocalCluster, seconds: float = 20.0) -> Finding:
 
 
 def truncated_checkpoint(cluster: LocalCluster) -> Finding:
-    """The newest checkpoint is told from a whole one, and the one before is taken."""
+    """The run detects that the newest checkpoint is not whole, and continues from the one before."""
     job = Job(cluster)
     job.submission.wait_for_checkpoint(job.trial, beyond=job.trial.saved(), seconds=_LIMIT_SECONDS)
     job.kill(DRIVER)
@@ -198,17 +226,47 @@ def truncated_checkpoint(cluster: LocalCluster) -> Finding:
     return job.finding("driver killed and newest checkpoint truncated", seen="nothing but the steps that are repeated")
 
 
-DRILLS: dict[str, Callable[[LocalCluster], Finding]] = {
-    one.__name__: one
-    for one in (
-        env_runner_killed,
-        learner_killed,
-        trial_killed,
-        worker_node_killed,
-        driver_killed,
-        disk_full,
-        storage_away,
-        truncated_checkpoint,
-        head_gone,
-    )
+def built_in(fault: str, cluster: LocalCluster) -> Finding:
+    """Train with a fault inside a process, and read the log that the run leaves."""
+    folder = cluster.home / f"{fault}_{secrets.token_hex(3)}"
+    folder.mkdir()
+    environment = {**os.environ, **cluster.environment, "RAY_ADDRESS": cluster.address, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "cluster.testing.fault_injection.faulty", fault, str(folder)]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    trial = TrialFolder(folder)
+    if done.returncode or not trial.rows():
+        return Finding(fault.replace("_", " "), 0, math.nan, done.stderr.strip()[-300:], False)
+    times = [row["wall_time"] for row in trial.rows()]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    is_whole = trial.is_finished() and _happened(fault, folder.name, trial)
+    return Finding(fault.replace("_", " "), 0, max(gaps, default=math.nan), _SEEN[fault], is_whole)
+
+
+def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
+    """Whether the fault happened and the weights stayed finite."""
+    newest = newest_whole_checkpoint(trial.path / "checkpoints")
+    assert newest is not None, f"{name} has no checkpoint"
+    weights = load_checkpoint(newest).tensors["weights"]
+    is_finite = all(bool(np.isfinite(np.asarray(value)).all()) for value in weights.values())
+    if fault != "nan_gradient":
+        return is_finite and (trial.path / "fault_happened").exists()
+    skipped = [row for row in trial.rows() if row.get("learner/skipped_update")]
+    return is_finite and bool(skipped) and trial.rows()[-1]["progress/updates"] > AT_UPDATE
+
+
+_OF_THE_CLUSTER: tuple[Callable[[LocalCluster], Finding], ...] = (
+    env_runner_killed,
+    learner_killed,
+    trial_killed,
+    worker_node_killed,
+    driver_killed,
+    disk_full,
+    storage_away,
+    truncated_checkpoint,
+    head_gone,
+)
+FAULTS: dict[str, Callable[[LocalCluster], Finding]] = {
+    **{one.__name__: one for one in _OF_THE_CLUSTER},
+    **{fault: functools.partial(built_in, fault) for fault in BUILT_IN_FAULTS},
 }
+"""Name -> the function that makes the fault happen on a cluster."""

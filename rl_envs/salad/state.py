@@ -1,4 +1,7 @@
-"""States from outside: which ones a kitchen can be in, and what follows from them. It must not know how games go on."""
+"""The state of a kitchen: its initial arrays, checks of a restored one, and the part of it that follows from the rest.
+
+This file must not know the rules of a step.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.symbols import (
+    AGENT_NAMES,
     BOARD,
     CELLS,
     CHOPS,
@@ -19,8 +23,23 @@ from rl_envs.salad.symbols import (
 )
 
 
+def initial_state(num_worlds: int, kitchen: Kitchen) -> Arrays:
+    """State arrays that the rules use at the start of an episode, except `agent_cells`."""
+    lying = np.full(len(kitchen.fixtures), NOTHING)
+    lying[kitchen.homes[kitchen.has]] = np.flatnonzero(kitchen.has)
+    return {
+        "held": np.full((num_worlds, len(AGENT_NAMES)), NOTHING),
+        "thing_cells": np.tile(kitchen.homes, (num_worlds, 1)),
+        "lying": np.tile(lying, (num_worlds, 1)),
+        "chops": np.zeros((num_worlds, NUM_FOODS), np.int64),
+        "in_plate": np.full((num_worlds, NUM_FOODS), NOTHING),
+        "has_paid": np.zeros((num_worlds, NUM_FOODS), bool),
+        "recipe": np.zeros(num_worlds, np.int64),
+    }
+
+
 def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
-    """[B, 49] int64, the thing that lies open in each cell; neither held nor on a plate."""
+    """The thing that lies in each cell, neither held nor on a plate, [B, 49] int64."""
     cells = state["thing_cells"]
     is_open = _is_open(kitchen, state["held"], state["in_plate"]) & np.isin(kitchen.fixtures[cells], (COUNTER, BOARD))
     lying = np.full((len(cells), CELLS), NOTHING)
@@ -30,10 +49,10 @@ def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
 
 
 def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
-    """Numbers are in range, agents on the floor, and no thing in two hands or in a hand and on a plate.
+    """Require numbers in range, agents on the floor, and no thing in two hands or in a hand and on a plate.
 
     Raises:
-        ValueError: they are not.
+        ValueError: the state breaks one of these rules.
     """
     bounds = {
         "agent_cells": (0, CELLS - 1),
@@ -72,7 +91,7 @@ def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
 
 
 def _is_open(kitchen: Kitchen, held: Array, in_plate: Array) -> Array:
-    """[B, 5] bool, things of this kitchen that are neither held nor on a plate."""
+    """Things of this kitchen that are neither held nor on a plate, [B, 5] bool."""
     is_open = kitchen.has & ~(held[..., None] == np.arange(NUM_THINGS)).any(1)
     is_open[:, :NUM_FOODS] = is_open[:, :NUM_FOODS] & (in_plate == NOTHING)
     return is_open

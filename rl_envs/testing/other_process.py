@@ -1,7 +1,4 @@
-"""The other process of the comparison: plays a game described on its command line and prints the record's digest.
-
-Started by `sameness.check_other_process`; of no other use.
-"""
+"""The second process of `determinism.check_other_process`: play the game of the command line and print its digest."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from rl_envs.testing.recorder import digest
 
 
 def main(request: str) -> None:
-    """Play what `request` (JSON: recipe, arguments, B, seed, env steps) asks for and print the digest."""
+    """Play the game of `request` (JSON: callable, arguments, B, seed, env steps) and print the digest of its record."""
     recipe, arguments, num_worlds, seed, env_steps = json.loads(request)
     module, name = recipe.split(":")
     factory = getattr(importlib.import_module(module), name)

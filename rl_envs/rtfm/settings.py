@@ -1,0 +1,86 @@
+"""Settings of a room and of its rules, checked when they are made. RTFM and its reading task share them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+DROPS = ("destroy", "floor")
+
+
+@dataclass(frozen=True)
+class RoomSettings:
+    """What is in a room.
+
+    Attributes:
+        size: side of the room in cells, walls included.
+        num_agents: N.
+        num_targets: monsters that the team must kill; they come before the other monsters.
+        num_monsters: M, targets and distractor.
+        num_items: I.
+
+    Raises:
+        ValueError: size or number of agents is not a whole number above 0.
+    """
+
+    size: int
+    num_agents: int
+    num_targets: int
+    num_monsters: int
+    num_items: int
+
+    def __post_init__(self) -> None:
+        check_counts(size=self.size, num_agents=self.num_agents)
+
+    @property
+    def num_entities(self) -> int:
+        """Agents, monsters and items together."""
+        return self.num_agents + self.num_monsters + self.num_items
+
+
+@dataclass(frozen=True)
+class StepRules:
+    """What happens in a step.
+
+    Attributes:
+        do_monsters_move: whether monsters move at all.
+        do_monsters_move_first: whether they move before the agents.
+        max_episode_steps: joint steps until the game is lost.
+        drop: `destroy` or `floor`: what happens to an item when its agent picks up another.
+        team_loss: reward of the agents that did not cause a loss; None for the step's reward.
+
+    Raises:
+        ValueError: a value out of range.
+    """
+
+    do_monsters_move: bool
+    do_monsters_move_first: bool
+    max_episode_steps: int
+    drop: str = "destroy"
+    team_loss: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.drop not in DROPS:
+            raise ValueError(f"drop must be one of {', '.join(DROPS)}, got {self.drop!r}")
+        check_counts(max_episode_steps=self.max_episode_steps)
+        if self.team_loss is not None and not math.isfinite(self.team_loss):
+            raise ValueError(f"team_loss must be a finite number, or None for the step's reward, got {self.team_loss}")
+
+
+def check_counts(**counts: int) -> None:
+    """Require whole numbers from 1 to the largest int32.
+
+    Raises:
+        ValueError: one of them is not such a number.
+    """
+    largest = np.iinfo(np.int32).max
+    for name, count in counts.items():
+        if not isinstance(count, Integral):
+            raise ValueError(f"{name} must be a whole number, got {count!r}")
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}")
+        if count > largest:
+            raise ValueError(f"{name} must be at most {largest}, got {count}")

@@ -1,0 +1,163 @@
+"""Every private name of Ray that we touch: Ray promises nothing about them, so they stand here and nowhere else.
+
+Mixins give the private methods that RLlib calls, and the private attributes that it sets, public names of ours. A mixin
+stands before RLlib's class in the list of bases. `PRIVATE_NAMES` lists all of them, and a test looks for each in the
+installed Ray. To import this file imports no Ray.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from queue import Queue
+from typing import Any
+
+PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
+    "ray.rllib.core.learner.torch.torch_learner:TorchLearner": (
+        "_create_iterator_if_necessary",
+        "_make_batch_if_necessary",
+        "_make_modules_ddp_if_necessary",
+        "_update",
+        "_weights_seq_no",
+    ),
+    "ray.rllib.algorithms.impala.impala_learner:IMPALALearner": (
+        "_agg_event",
+        "_gpu_loader_threads",
+        "_learner_thread",
+        "_learner_thread_in_queue",
+    ),
+    "ray.rllib.algorithms.impala.impala_learner:_LearnerThread": ("_update_method",),
+    "ray.rllib.env.single_agent_env_runner:SingleAgentEnvRunner": (
+        "_increase_sampled_metrics",
+        "_needs_initial_reset",
+        "_sample",
+        "_weights_seq_no",
+    ),
+    "ray.rllib.core.rl_module.torch.torch_rl_module:TorchRLModule": ("_forward",),
+    "ray.rllib.core.distribution.torch.torch_distribution:TorchDistribution": ("_get_torch_distribution",),
+    "ray._private.node:Node": ("dead_processes",),
+    "ray._private.parameter:RayParams": ("update_if_absent",),
+}
+"""`module:Class` -> names that it defines or sets on itself."""
+
+
+class PrivateLearner:
+    """For a `TorchLearner`, whose update it hands to `learn`."""
+
+    _weights_seq_no: int
+
+    @abstractmethod
+    def begin_alike(self) -> None:
+        """Give all learners the same weights, once, before the first update."""
+
+    @abstractmethod
+    def whole_update(self, batch: Any) -> Iterator[Any]:
+        """Yield the batch that RLlib's loop is to update with, and do what follows the update."""
+
+    @abstractmethod
+    def learn(self, batch: Any) -> dict[str, Any]:
+        """Update with a batch; module id -> loss."""
+
+    @property
+    def weights_number(self) -> int:
+        """How often the weights have changed, as runners count them."""
+        return self._weights_seq_no
+
+    def count_weights(self) -> None:
+        """Say that the weights are newer than all that were sent."""
+        self._weights_seq_no += 1
+
+    def _make_modules_ddp_if_necessary(self) -> None:
+        self.begin_alike()
+
+    def _create_iterator_if_necessary(self, *, training_data: Any, **kwargs: Any) -> Iterator[Any]:
+        make_batch: Callable[[Any], Any] = self._make_batch_if_necessary  # type: ignore[attr-defined]
+        yield from self.whole_update(make_batch(training_data))
+
+    def _update(self, batch: Any, **kwargs: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        return None, self.learn(batch), {}
+
+
+class PrivateImpalaLearner:
+    """For an `IMPALALearner`: the threads that it starts in `build`."""
+
+    _learner_thread: Any
+    _learner_thread_in_queue: Queue[Any]
+    _agg_event: threading.Event
+
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """The thread that learns, and those that load batches onto a GPU."""
+        return [self._learner_thread, *getattr(self, "_gpu_loader_threads", [])]
+
+    @property
+    def waiting_batches(self) -> int:
+        """Batches that wait for the thread that learns."""
+        return int(self._learner_thread_in_queue.qsize())
+
+    def replace_update(self, update: Callable[..., None]) -> None:
+        """Let the thread that learns call this with each batch."""
+        self._learner_thread._update_method = update
+
+    def replace_updates_done(self, event: threading.Event) -> None:
+        """Let RLlib wait for this event, which it sets after updates."""
+        self._agg_event = event
+
+
+class PrivateEnvRunner:
+    """For a `SingleAgentEnvRunner`, whose sampling it hands to `sample_fragments`."""
+
+    _needs_initial_reset: bool
+    _weights_seq_no: int
+
+    @abstractmethod
+    def sample_fragments(self, force_reset: bool) -> list[Any]:
+        """Play in every world, from new episodes if asked to."""
+
+    @property
+    def needs_reset(self) -> bool:
+        """Whether worlds begin new episodes before they are stepped."""
+        return self._needs_initial_reset
+
+    @needs_reset.setter
+    def needs_reset(self, needs: bool) -> None:
+        self._needs_initial_reset = needs
+
+    @property
+    def weights_number(self) -> int:
+        """The number that the learner gave the present weights."""
+        return self._weights_seq_no
+
+    def count_samples(self, env_steps: int, episodes: int) -> None:
+        """Add to RLlib's own counters."""
+        self._increase_sampled_metrics(env_steps, episodes)  # type: ignore[attr-defined]
+
+    def _sample(self, **arguments: Any) -> list[Any]:
+        return self.sample_fragments(bool(arguments.get("force_reset")))
+
+
+class PrivateModule:
+    """For a `TorchRLModule`, whose forward pass it hands to `forward_columns`."""
+
+    @abstractmethod
+    def forward_columns(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Columns of RLlib for a batch of RLlib."""
+
+    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return self.forward_columns(batch)
+
+
+class PrivateDistribution:
+    """For a `TorchDistribution` that stands for none of torch's own."""
+
+    def _get_torch_distribution(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+def start_node(**parameters: Any) -> Any:
+    """Join a cluster with a raylet that ends with this process; `parameters` are those of Ray's `RayParams`."""
+    from ray._private.node import Node
+    from ray._private.parameter import RayParams
+
+    return Node(RayParams(**parameters), head=False, shutdown_at_exit=True, spawn_reaper=True, connect_only=False)

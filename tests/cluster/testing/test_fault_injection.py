@@ -1,0 +1,47 @@
+"""The list of faults, their report, and a world that fails once."""
+
+import pytest
+
+from cluster.testing.fault_injection.faults import FAULTS
+from cluster.testing.fault_injection.faulty import FaultyWorld
+from cluster.testing.fault_injection.report import Finding, as_table
+
+
+def test_every_documented_fault_can_be_injected():
+    assert set(FAULTS) == {
+        "env_runner_killed",
+        "worker_node_killed",
+        "learner_killed",
+        "trial_killed",
+        "driver_killed",
+        "head_gone",
+        "disk_full",
+        "truncated_checkpoint",
+        "storage_away",
+        "world_raises",
+        "world_hangs",
+        "nan_gradient",
+    }
+
+
+def test_a_report_names_the_run_that_was_not_whole():
+    findings = [Finding("a", 160, 3.2, "two\nlines | here", True), Finding("b", 0, 1.0, "", False)]
+    table = as_table(findings, 640)
+    assert "| a | 160 | 3 | two lines / here | yes |" in table
+    assert "| b | 0 | 1 |  | **no** |" in table
+
+
+def test_a_faulty_world_fails_once(tmp_path, monkeypatch):
+    class World:
+        num_worlds = 3
+
+        def step(self, actions):
+            return actions
+
+    monkeypatch.setattr("cluster.testing.fault_injection.faulty.AT_STEP", 2)
+    world = FaultyWorld(World(), "world_raises", tmp_path)
+    assert (world.num_worlds, world.step(7)) == (3, 7)
+    with pytest.raises(ArithmeticError):
+        world.step(7)
+    again = FaultyWorld(World(), "world_raises", tmp_path)
+    assert [again.step(number) for number in range(3)] == [0, 1, 2]

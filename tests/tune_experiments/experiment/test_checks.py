@@ -1,0 +1,78 @@
+"""Rules of ranges: they stand beside their fields, and hold wherever a value comes from."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from tune_experiments.experiment.checks import UnitInterval, check_ranges
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.errors import UserError
+
+
+@dataclass(frozen=True)
+class Learner:
+    learning_rate: PositiveFloat = 0.1
+    gamma: UnitInterval = 0.99
+    free: float = math.inf
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Learner = Learner()
+    games: PositiveInt = 256
+    layers: tuple[PositiveInt, ...] = (1, 2)
+    sides: tuple[PositiveInt, PositiveInt] = (4, 5)
+    limit: NonNegativeInt | None = None
+    num_agents: Annotated[int, Field(ge=2, le=3)] = 2
+
+    def __post_init__(self):
+        check_ranges(self)
+
+
+WRONG = [
+    ("learner.learning-rate", 0.0, "larger than 0"),
+    ("learner.learning-rate", math.inf, "larger than 0"),
+    ("learner.gamma", math.nan, "between 0 and 1"),
+    ("learner.gamma", 1.5, "between 0 and 1"),
+    ("games", 0, "at least 1"),
+    ("layers", 0, "at least 1"),
+    ("limit", -1, "at least 0"),
+    ("num-agents", 4, "between 2 and 3"),
+]
+
+
+@pytest.mark.parametrize(("flag", "value", "range_"), WRONG)
+def test_a_flag_out_of_range_is_named_with_its_range(flag, value, range_):
+    with pytest.raises(UserError) as raised:
+        parse({"laptop": Config()}, [f"--{flag}", str(value)], "")
+    assert str(raised.value) == f"--{flag} must be {range_}, not {value}"
+
+
+@pytest.mark.parametrize(("flag", "value", "range_"), WRONG)
+def test_a_value_out_of_range_in_a_file_is_named_with_type_and_range(flag, value, range_):
+    *groups, name = flag.replace("-", "_").split(".")
+    data = config_to_json(Config())
+    inner = data[groups[0]] if groups else data
+    inner[name] = [value] if name == "layers" else config_to_json(Learner(free=value))["free"]
+    with pytest.raises(UserError, match=rf"{name.replace('_', '.')}.* must be .*{range_}.*, not "):
+        config_from_json(Config, data)
+
+
+def test_a_range_that_several_entries_have_is_said_once():
+    with pytest.raises(UserError, match=r"^--sides must be at least 1, not 0$"):
+        Config(sides=(0, 1))
+
+
+def test_a_number_without_a_range_may_be_any():
+    assert config_from_json(Config, config_to_json(Config())) == Config()
+
+
+def test_help_shows_the_plain_type(capsys):
+    with pytest.raises(SystemExit):
+        parse({"laptop": Config()}, ["--help"], "")
+    printed = capsys.readouterr().out
+    assert "--learner.learning-rate FLOAT" in printed and "--games INT" in printed
