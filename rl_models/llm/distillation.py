@@ -28,12 +28,12 @@ Pair: TypeAlias = tuple[str, str]
 class DistillationSettings:
     """How the message adapter learns."""
 
-    epochs: PositiveInt = 3
+    num_epochs: PositiveInt = 3
     """Passes over all pairs so far, a round."""
-    batch: PositiveInt = 16
+    batch_size: PositiveInt = 16
     learning_rate: PositiveFloat = 2e-3
     """For small models; billions of parameters want a tenth of it."""
-    clip: float = 1.0
+    max_grad_norm: float = 1.0
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
     """Share of the prompts that are never learned from."""
     seed: int = 0
@@ -121,11 +121,11 @@ class MessageDistillation:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         nats, tokens = 0.0, 0
         with Progress(*columns, transient=True, disable=not shows_progress) as bar:
-            steps = settings.epochs * -(-len(self._learned) // settings.batch)
+            steps = settings.num_epochs * -(-len(self._learned) // settings.batch_size)
             task = bar.add_task(f"distilling messages, round {len(self.reports) + 1}", total=steps)
-            for _ in range(settings.epochs):
+            for _ in range(settings.num_epochs):
                 nats, tokens = 0.0, 0
-                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch):
+                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch_size):
                     batch = [self._learned[row] for row in rows]
                     nats += self._step(batch)
                     tokens += sum(len(said) for _, said in batch)
@@ -138,7 +138,7 @@ class MessageDistillation:
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.clip)
+        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.max_grad_norm)
         self._optimiser.step()
         return float(loss.detach()) * len(pairs)
 

@@ -105,7 +105,7 @@ class VercoConfig:
     """Whose play that is: of scripted cooks that err, or of the team itself before it learns to act."""
     rounds: PositiveInt = 2
     """Of lessons."""
-    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=3))
+    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
