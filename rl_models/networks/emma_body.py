@@ -42,15 +42,16 @@ class EmmaConfig:
     """Widths and options. The defaults are the paper's, but for what its text leaves open."""
 
     features: int = 256
-    """d of keys, values and symbols."""
+    """Width d of keys, values and symbols."""
     maps: int = 64
-    """Output channels of the convolution, whose kernel is 2 x 2."""
+    """Number of output channels of the convolution, whose kernel is 2 x 2."""
     hidden: int = 128
     """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
-    """Divide what is read by the number of sentences, as the released code does; it makes stages of different scale."""
+    """Whether what is read is divided by the number of sentences, as the released code does; it makes stages of
+    different scale."""
     shares_hidden: bool = False
-    """Policy and value have the same second hidden layer, as in the released code."""
+    """Whether policy and value have the same second hidden layer, as in the released code."""
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)

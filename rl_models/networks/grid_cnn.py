@@ -23,9 +23,9 @@ class GridCnnConfig:
     """Widths; the defaults are those of the published self-play agents."""
 
     convolutions: tuple[int, ...] = (25, 25, 25)
-    """Channels."""
+    """Number of channels of each convolution."""
     first_kernel: int = 5
-    """Side of the first convolution's kernel, an odd number."""
+    """Side of the first convolution's kernel in cells, an odd number."""
     dense: tuple[int, ...] = (64, 64, 64)
     """Widths of the dense layers."""
 

@@ -33,9 +33,9 @@ class SamaNetworkConfig:
     """Widths; the paper gives EMMA's without the grid's."""
 
     features: int = 32
-    """d of symbols, keys and values."""
+    """Width d of symbols, keys and values."""
     convolutions: tuple[int, ...] = (32, 32)
-    """Channels; all kernels are 3 x 3, and the last one has no padding."""
+    """Number of channels of each convolution; all kernels are 3 x 3, and the last one has no padding."""
     hidden: int = 64
     """Width of both hidden layers of policy and value."""
 

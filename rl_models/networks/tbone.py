@@ -26,17 +26,19 @@ class TboneConfig:
     """Widths of TBONE; the defaults are the paper's for SYNC."""
 
     cell_features: int = 8
-    """Embedding of a grid cell."""
+    """Width of the embedding of a grid cell."""
     convolutions: tuple[int, int, int, int] = (32, 64, 128, 256)
-    """Channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance sizes."""
+    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
+    sizes."""
     agent_features: int = 8
-    """Vector that tells the agents apart."""
+    """Width of the vector that tells the agents apart."""
     hidden: int = 512
     """Width of belief and LSTM."""
     message_features: int = 16
-    """Width of a message."""
+    """Width of a message between agents."""
     communicates: bool = True
-    """False: agents hear themselves in place of the others (the paper's no-communication baseline)."""
+    """Whether agents hear the others; without it they hear themselves in their place (the paper's no-communication
+    baseline)."""
 
 
 class Tbone(nn.Module):

@@ -86,10 +86,15 @@ class SilgConfig:
     """
 
     hidden: int = 200
+    """Width of a word's state in one direction."""
     word_features: int = 100
+    """Width of a word's embedding."""
     channels: tuple[int, ...] = CHANNELS
+    """Number of channels of each layer over the grid."""
     features: int = 400
+    """Width of what the heads see."""
     activation: Activation = "tanh"
+    """Activation of what the heads see: tanh or relu."""
 
 
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig

@@ -22,7 +22,7 @@ class VectorConfig:
     """Widths."""
 
     dense: tuple[int, ...] = (64, 64)
-    """Layers before anybody is heard; the last one is an agent's state."""
+    """Widths of the layers before anybody is heard; the last one is an agent's state."""
 
 
 class VectorNetwork(nn.Module):
