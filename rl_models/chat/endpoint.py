@@ -37,13 +37,15 @@ class EndpointSettings:
     """
 
     timeout_seconds: float = 60.0
-    """Of one try, from connecting to the last byte, however slowly bytes come."""
+    """Most seconds of one try, from connecting to the last byte, however slowly bytes come."""
     tries: int = 5
-    """Sendings of one request before it counts as failed."""
+    """Number of times one request is sent before it counts as failed."""
     first_pause_seconds: float = 1.0
-    """Pause after the first failed try; doubles each time, unless the server asks for another."""
+    """Pause in seconds after the first failed try; it doubles each time, unless the server asks for another."""
     longest_pause_seconds: float = 30.0
+    """Longest pause in seconds between two tries."""
     most_body_bytes: int = 1_000_000
+    """Most bytes of a reply's body; a longer one counts as a failed try."""
 
 
 class TryFailedError(Exception):

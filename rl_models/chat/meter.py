@@ -33,8 +33,11 @@ class Budget:
     """Limits of a whole run. A call is let out while both sums are below them, so calls in flight may end above."""
 
     most_calls: int = 10_000
+    """Number of calls of a run, retries included, after which none is let out."""
     most_tokens: int = 20_000_000
+    """Number of tokens of a run, in both directions together, after which no call is let out."""
     calls_per_minute: float = 600.0
+    """Most calls in a minute, above 0; later calls wait."""
 
 
 class OverBudgetError(Exception):

@@ -21,15 +21,17 @@ class ChatSettings:
     """How a run reaches a chat model."""
 
     backend: Literal["openai", "replay"] = "openai"
-    """`openai`: an endpoint, recorded; `replay`: the record alone."""
+    """What answers: `openai`, an endpoint whose exchanges are recorded; `replay`, the record alone."""
     model: str = "gpt-4o-mini"
-    """Name the endpoint knows the model by."""
+    """Name by which the endpoint knows the model."""
     record: str = "chat.jsonl"
     """File of all exchanges; a relative path is taken from the run's folder."""
     prices: Prices = field(default_factory=Prices)
-    """Of tokens, for telling what a run has cost; none by default."""
+    """Prices of tokens, for telling what a run has cost; none by default."""
     endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    """Bounds of a call to the endpoint: time, tries and bytes."""
     budget: Budget = field(default_factory=Budget)
+    """Limits of a whole run: calls, tokens and calls in a minute."""
 
 
 def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = None) -> Transport:

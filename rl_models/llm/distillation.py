@@ -29,14 +29,17 @@ class DistillationSettings:
     """How the message adapter learns."""
 
     num_epochs: PositiveInt = 3
-    """Passes over all pairs so far, a round."""
+    """Number of passes over all pairs so far, in each round."""
     batch_size: PositiveInt = 16
+    """Number of pairs in a minibatch."""
     learning_rate: PositiveFloat = 2e-3
-    """For small models; billions of parameters want a tenth of it."""
+    """Learning rate for small models, above 0; billions of parameters want a tenth of it."""
     max_grad_norm: float = 1.0
+    """Largest norm of all gradients together, above 0."""
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
-    """Share of the prompts that are never learned from."""
+    """Share of the prompts, from 0 to 0.9, that are never learned from."""
     seed: int = 0
+    """Seed of the order in which pairs are learned."""
 
 
 @dataclass(frozen=True)

@@ -43,15 +43,16 @@ class EmmaConfig:
     """Widths and options of the network. The defaults are the paper's where it gives them."""
 
     features: PositiveInt = 256
-    """d, width of keys, values and symbols."""
+    """Width d of keys, values and symbols."""
     channels: PositiveInt = 64
-    """Output channels of the convolution, whose kernel is 2 x 2."""
+    """Number of output channels of the convolution, whose kernel is 2 x 2."""
     hidden_size: PositiveInt = 128
-    """Width of both hidden layers of the policy and of the value."""
+    """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
-    """Whether values are divided by the number of sentences, as in the released code; then stages differ in scale."""
+    """Whether what is read is divided by the number of sentences, as the released code does; it makes stages of
+    different scale."""
     shares_hidden: bool = False
-    """Whether policy and value share their second hidden layer, as in the released code."""
+    """Whether policy and value have the same second hidden layer, as in the released code."""
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)

@@ -34,11 +34,11 @@ class SamaNetworkConfig:
     """Widths of the network; the paper gives those of EMMA, but not those of the grid."""
 
     features: PositiveInt = 32
-    """d, width of symbols, keys and values."""
+    """Width d of symbols, keys and values."""
     channels: tuple[PositiveInt, ...] = (32, 32)
-    """Channels of each convolution; all kernels are 3 x 3, and the last has no padding."""
+    """Number of channels of each convolution; all kernels are 3 x 3, and the last one has no padding."""
     hidden_size: PositiveInt = 64
-    """Width of both hidden layers of the policy and of the value."""
+    """Width of both hidden layers of policy and value."""
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,17 @@ class TboneConfig:
     cell_features: PositiveInt = 8
     """Width of the embedding of a grid cell."""
     channels: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
-    """Channels of the four convolutions; the paper's marginal policies have 288 in the last for equal sizes."""
+    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
+    sizes."""
     agent_features: PositiveInt = 8
-    """Width of the vector that distinguishes the agents."""
+    """Width of the vector that tells the agents apart."""
     hidden_size: PositiveInt = 512
     """Width of belief and LSTM."""
     message_features: PositiveInt = 16
-    """Width of a message."""
+    """Width of a message between agents."""
     communicates: bool = True
-    """False: agents receive their own message in place of the others' (the paper's no-communication baseline)."""
+    """Whether agents hear the others; without it they hear themselves in their place (the paper's no-communication
+    baseline)."""
 
 
 class Tbone(nn.Module):

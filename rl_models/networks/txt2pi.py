@@ -90,10 +90,15 @@ class SilgConfig:
     """
 
     hidden_size: PositiveInt = 200
+    """Width of a word's state in one direction."""
     word_features: PositiveInt = 100
+    """Width of a word's embedding."""
     channels: tuple[PositiveInt, ...] = CHANNELS
+    """Number of channels of each layer over the grid."""
     features: PositiveInt = 400
+    """Width of what the heads see."""
     activation: Activation = "tanh"
+    """Activation of what the heads see: tanh or relu."""
 
 
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig

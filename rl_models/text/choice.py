@@ -21,14 +21,15 @@ class TextEncoderConfig:
     """How sentences become vectors."""
 
     name: str = WORDS
-    """`words`: learned word vectors; a folder or a Hugging Face hub id: a frozen encoder; `auto`: BERT if it is on this
-    machine, else `words`."""
+    """Encoder of sentences: `words`, learned word vectors; a folder or a Hugging Face hub id, a frozen encoder; `auto`,
+    BERT if it is on this machine, else `words`."""
     word_features: PositiveInt = 64
-    """Of a learned word vector."""
+    """Width of a learned word vector."""
     padded_to: NonNegativeInt = 0
-    """Tokens of every sentence of a frozen encoder, padding read as words; the released code has 36. 0: words alone."""
+    """Number of tokens of every sentence of a frozen encoder, padding read as words; the released code has 36. 0: words
+    alone."""
     folder: str = ""
-    """Of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
+    """Folder of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
 
 
 def resolve_encoder(name: str) -> tuple[str, str]:
