@@ -44,7 +44,7 @@ class QmixLearnerConfig(OptimiserConfig):
     exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
     exploration_final_epsilon: UnitInterval = 0.05
-    """Probability of a random action after that, from 0 to 1; QMIX's paper has 0.05."""
+    """Probability of a random action at the end of exploration, from 0 to 1; QMIX's paper has 0.05."""
     buffer_size: PositiveInt = 5000
     """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
     batch_size: int = 32
