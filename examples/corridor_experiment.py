@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import NonNegativeFloat, PositiveInt
+
 from examples.agreement_loss import AgreementLoss
 from examples.corridor import LENGTH
 from examples.talking_network import TalkingConfig, talking_team
@@ -33,7 +35,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.checks import check_at_least, check_ranges, check_some
+from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results.rows import Result
@@ -52,25 +54,23 @@ class Config:
     """Rows of the table: sync, marginal, marginal_agreement."""
     network: TalkingConfig = dataclasses.field(default_factory=TalkingConfig)
     """Widths of the network."""
-    agreement_weight: float = 0.1
+    agreement_weight: NonNegativeFloat = 0.1
     """Weight of the agreement loss in the row marginal_agreement, at least 0."""
-    learning_rate: float = 1e-2
+    learning_rate: NonNegativeFloat = 1e-2
     """Learning rate of Adam at the start; it falls to a tenth of this at the end of the budget."""
-    entropy_coef: float = 0.2
+    entropy_coef: NonNegativeFloat = 0.2
     """Weight of the entropy bonus at the start; it falls to 0 at two thirds of the budget. Without it a team that has
     found one door never looks for the other."""
     workers: Workers = dataclasses.field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=10))
     """Processes and worlds of a trial."""
-    budget_env_steps: int = 60_000
+    budget_env_steps: PositiveInt = 60_000
     """Number of env steps of training, of each row and seed."""
-    test_episodes: int = 200
+    test_episodes: PositiveInt = 200
     """Number of episodes behind each number of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have, in one sentence that names the flag."""
         check_some(self, "methods")
-        check_at_least(1, self, "network.hidden_size", "network.message", "budget_env_steps", "test_episodes")
-        check_at_least(0, self, "agreement_weight", "learning_rate", "entropy_coef")
         check_ranges(self)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
@@ -24,9 +25,9 @@ from rl_models.policy import Features, State, TeamPolicy
 class TalkingConfig:
     """Widths of the network; its fields become flags of an experiment that uses it."""
 
-    hidden_size: int = 32
+    hidden_size: PositiveInt = 32
     """Number of features of an agent."""
-    message: int = 8
+    message: PositiveInt = 8
     """Number of numbers that an agent tells the others in each step."""
 
 

@@ -67,7 +67,7 @@ SMOKE = dataclasses.replace(
     symbolic=VectorConfig(hidden_sizes=(16,)),
     corpus=CorpusSettings(worlds=2, env_steps=10),
     lessons=LessonSettings(worlds=2, env_steps=8),
-    distillation=DistillationSettings(epochs=1, batch=8, held_out=0.3),
+    distillation=DistillationSettings(num_epochs=1, batch_size=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),
     max_episode_steps=24,
     training_episode_steps=0,

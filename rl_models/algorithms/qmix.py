@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.learners import ALONE, Learners
@@ -41,11 +41,11 @@ class QmixLearnerConfig(OptimiserConfig):
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: float = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
-    exploration_env_steps: int = 50_000
+    exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
-    exploration_final_epsilon: float = 0.05
+    exploration_final_epsilon: UnitInterval = 0.05
     """Probability of a random action after that, from 0 to 1; QMIX's paper has 0.05."""
-    buffer_size: int = 5000
+    buffer_size: PositiveInt = 5000
     """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
     batch_size: int = 32
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""

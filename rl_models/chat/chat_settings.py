@@ -21,17 +21,17 @@ class ChatSettings:
     """Settings of a run's chat model."""
 
     backend: Literal["openai", "replay"] = "openai"
-    """`openai`: an endpoint, whose exchanges are recorded; `replay`: the record only."""
+    """Source of answers: `openai`, an endpoint whose exchanges are recorded; `replay`, the record only."""
     model: str = "gpt-4o-mini"
-    """Name of the model at the endpoint."""
+    """Name by which the endpoint knows the model."""
     record: str = "chat.jsonl"
     """File of all exchanges; a relative path starts in the run's folder."""
     prices: Prices = field(default_factory=Prices)
     """Prices of tokens, for the cost of a run; unknown by default."""
     endpoint: EndpointSettings = field(default_factory=EndpointSettings)
-    """Limits of a request."""
+    """Limits of a request to the endpoint: time, attempts and bytes."""
     budget: Budget = field(default_factory=Budget)
-    """Limits of the run."""
+    """Limits of a whole run: calls, tokens and calls in a minute."""
 
 
 def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = None) -> Transport:

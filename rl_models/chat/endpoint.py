@@ -40,15 +40,15 @@ class EndpointSettings:
     """
 
     timeout_seconds: float = 60.0
-    """Time of one attempt in seconds, from connecting to the last byte."""
+    """Longest time of one attempt in seconds, from connecting to the last byte."""
     max_attempts: int = 5
-    """Number of attempts before a request counts as failed."""
+    """Number of attempts to send one request before it counts as failed."""
     first_pause_seconds: float = 1.0
-    """Pause in seconds after the first failed attempt. It doubles each time, unless the server asks for another."""
+    """Pause in seconds after the first failed attempt; it doubles each time, unless the server asks for another."""
     max_pause_seconds: float = 30.0
-    """Longest pause in seconds."""
+    """Longest pause in seconds between two attempts."""
     max_body_bytes: int = 1_000_000
-    """Largest size of a reply in bytes."""
+    """Largest size of a reply's body in bytes; a larger one counts as a failed attempt."""
 
 
 class AttemptFailedError(Exception):

@@ -35,9 +35,9 @@ class Budget:
     max_calls: int = 10_000
     """Largest number of calls of a run, with repeated attempts."""
     max_tokens: int = 20_000_000
-    """Largest number of tokens of a run, sent and received."""
+    """Largest number of tokens of a run, sent and received together."""
     calls_per_minute: float = 600.0
-    """Largest rate of calls, in calls a minute."""
+    """Largest number of calls in a minute, above 0; later calls wait."""
 
 
 class OverBudgetError(Exception):

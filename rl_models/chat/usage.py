@@ -15,12 +15,12 @@ from rl_models.chat.record import read_record
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Prices of a million tokens, in any currency; 0 for unknown."""
+    """Prices of a million tokens of each direction."""
 
     prompt: float = 0.0
-    """Price of a million tokens sent."""
+    """Price of a million tokens that are sent, in any currency; 0 means unknown."""
     completion: float = 0.0
-    """Price of a million tokens received."""
+    """Price of a million tokens that are received, in the same currency; 0 means unknown."""
 
 
 @dataclass(frozen=True)

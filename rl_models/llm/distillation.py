@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import torch
+from pydantic import Field, PositiveFloat, PositiveInt
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
@@ -27,15 +28,18 @@ Pair: TypeAlias = tuple[str, str]
 class DistillationSettings:
     """How the message adapter learns."""
 
-    epochs: int = 3
-    """Passes over all pairs so far, a round."""
-    batch: int = 16
-    learning_rate: float = 2e-3
-    """For small models; billions of parameters want a tenth of it."""
-    clip: float = 1.0
-    held_out: float = 0.1
-    """Share of the prompts that are never learned from."""
+    num_epochs: PositiveInt = 3
+    """Number of passes over all pairs so far, in each round."""
+    batch_size: PositiveInt = 16
+    """Number of pairs in a minibatch."""
+    learning_rate: PositiveFloat = 2e-3
+    """Learning rate for small models, above 0; billions of parameters want a tenth of it."""
+    max_grad_norm: float = 1.0
+    """Largest norm of all gradients together, above 0."""
+    held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
+    """Share of the prompts, from 0 to 0.9, that are never learned from."""
     seed: int = 0
+    """Seed of the order in which pairs are learned."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +124,11 @@ class MessageDistillation:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         nats, tokens = 0.0, 0
         with Progress(*columns, transient=True, disable=not shows_progress) as bar:
-            steps = settings.epochs * -(-len(self._learned) // settings.batch)
+            steps = settings.num_epochs * -(-len(self._learned) // settings.batch_size)
             task = bar.add_task(f"distilling messages, round {len(self.reports) + 1}", total=steps)
-            for _ in range(settings.epochs):
+            for _ in range(settings.num_epochs):
                 nats, tokens = 0.0, 0
-                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch):
+                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch_size):
                     batch = [self._learned[row] for row in rows]
                     nats += self._step(batch)
                     tokens += sum(len(said) for _, said in batch)
@@ -137,7 +141,7 @@ class MessageDistillation:
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.clip)
+        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.max_grad_norm)
         self._optimiser.step()
         return float(loss.detach()) * len(pairs)
 

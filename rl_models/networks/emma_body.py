@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_matrices_
@@ -41,16 +42,17 @@ class EmmaSizes:
 class EmmaConfig:
     """Widths and options of the network. The defaults are the paper's where it gives them."""
 
-    features: int = 256
-    """d, width of keys, values and symbols."""
-    channels: int = 64
-    """Output channels of the convolution, whose kernel is 2 x 2."""
-    hidden_size: int = 128
-    """Width of both hidden layers of the policy and of the value."""
+    features: PositiveInt = 256
+    """Width d of keys, values and symbols."""
+    channels: PositiveInt = 64
+    """Number of output channels of the convolution, whose kernel is 2 x 2."""
+    hidden_size: PositiveInt = 128
+    """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
-    """Whether values are divided by the number of sentences, as in the released code; then stages differ in scale."""
+    """Whether what is read is divided by the number of sentences, as the released code does; it makes stages of
+    different scale."""
     shares_hidden: bool = False
-    """Whether policy and value share their second hidden layer, as in the released code."""
+    """Whether policy and value have the same second hidden layer, as in the released code."""
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)

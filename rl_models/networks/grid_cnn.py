@@ -23,11 +23,11 @@ class GridCnnConfig:
     """Widths of the network; the defaults are those of the published self-play agents."""
 
     channels: tuple[int, ...] = (25, 25, 25)
-    """Channels of each convolution."""
+    """Number of channels of each convolution."""
     first_kernel: int = 5
     """Side of the first convolution's kernel in cells, an odd number."""
     hidden_sizes: tuple[int, ...] = (64, 64, 64)
-    """Widths of the linear layers."""
+    """Widths of the dense layers."""
 
 
 class GridCnn(nn.Module):

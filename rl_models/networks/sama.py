@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.attention import padding_scores
@@ -32,12 +33,12 @@ from rl_models.text.encoder import SentenceEncoder
 class SamaNetworkConfig:
     """Widths of the network; the paper gives those of EMMA, but not those of the grid."""
 
-    features: int = 32
-    """d, width of symbols, keys and values."""
-    channels: tuple[int, ...] = (32, 32)
-    """Channels of each convolution; all kernels are 3 x 3, and the last has no padding."""
-    hidden_size: int = 64
-    """Width of both hidden layers of the policy and of the value."""
+    features: PositiveInt = 32
+    """Width d of symbols, keys and values."""
+    channels: tuple[PositiveInt, ...] = (32, 32)
+    """Number of channels of each convolution; all kernels are 3 x 3, and the last one has no padding."""
+    hidden_size: PositiveInt = 64
+    """Width of both hidden layers of policy and value."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
@@ -25,18 +26,20 @@ from rl_models.policy import Features, State
 class TboneConfig:
     """Widths of TBONE; the defaults are the paper's for SYNC."""
 
-    cell_features: int = 8
+    cell_features: PositiveInt = 8
     """Width of the embedding of a grid cell."""
-    channels: tuple[int, int, int, int] = (32, 64, 128, 256)
-    """Channels of the four convolutions; the paper's marginal policies have 288 in the last for equal sizes."""
-    agent_features: int = 8
-    """Width of the vector that distinguishes the agents."""
-    hidden_size: int = 512
+    channels: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
+    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
+    sizes."""
+    agent_features: PositiveInt = 8
+    """Width of the vector that tells the agents apart."""
+    hidden_size: PositiveInt = 512
     """Width of belief and LSTM."""
-    message_features: int = 16
-    """Width of a message."""
+    message_features: PositiveInt = 16
+    """Width of a message between agents."""
     communicates: bool = True
-    """False: agents receive their own message in place of the others' (the paper's no-communication baseline)."""
+    """Whether agents hear the others; without it they hear themselves in their place (the paper's no-communication
+    baseline)."""
 
 
 class Tbone(nn.Module):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pydantic import PositiveInt
 from torch import nn
 
 from rl_models.layers.bidirectional import Cell
@@ -88,11 +89,16 @@ class SilgConfig:
     With RTFM's texts and the 30,522 word pieces of the released code it has 4,890,514 parameters, all of them used.
     """
 
-    hidden_size: int = 200
-    word_features: int = 100
-    channels: tuple[int, ...] = CHANNELS
-    features: int = 400
+    hidden_size: PositiveInt = 200
+    """Width of a word's state in one direction."""
+    word_features: PositiveInt = 100
+    """Width of a word's embedding."""
+    channels: tuple[PositiveInt, ...] = CHANNELS
+    """Number of channels of each layer over the grid."""
+    features: PositiveInt = 400
+    """Width of what the heads see."""
     activation: Activation = "tanh"
+    """Activation of what the heads see: tanh or relu."""
 
 
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import NonNegativeInt, PositiveInt
+
 from rl_models.text.encoder import SentenceEncoder
 from rl_models.text.frozen import frozen_encoder
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, encoder_folder
@@ -19,13 +21,13 @@ class TextEncoderConfig:
     """Configuration of the text encoder."""
 
     name: str = WORDS
-    """`words`: learned word vectors; a folder or a Hugging Face hub id: a frozen encoder; `auto`: BERT if it is on this
-    machine, else `words`."""
-    word_features: int = 64
+    """Encoder of sentences: `words`, learned word vectors; a folder or a Hugging Face hub id, a frozen encoder; `auto`,
+    BERT if it is on this machine, else `words`."""
+    word_features: PositiveInt = 64
     """Width of a learned word vector."""
-    padded_to: int = 0
-    """Tokens to which a frozen encoder pads every sentence, where padding is read like words, as in the released code
-    of EMMA (36 tokens). 0: no padding."""
+    padded_to: NonNegativeInt = 0
+    """Number of tokens to which a frozen encoder pads every sentence, where padding is read like words, as in EMMA's
+    released code (36 tokens). 0: no padding."""
     folder: str = ""
     """Folder of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
 

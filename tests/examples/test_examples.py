@@ -27,6 +27,7 @@ from tune_experiments.run.callbacks import Callback
 MODULE = "examples.corridor_experiment"
 
 
+@pytest.mark.processes
 def test_the_world_keeps_the_contract_also_in_another_process():
     check_registered("examples.corridor:Corridor")
 

@@ -109,6 +109,7 @@ def test_without_golden_dir_our_own_recordings_are_replayed(golden, replay, monk
     replay("-k", "salad").assert_outcomes(passed=own("salad"))
 
 
+@pytest.mark.processes
 def test_our_tests_replay_each_file_under_its_name_and_name_what_they_do_not(golden):
     """The real ones, in a process as a user starts it."""
     files = [str(HERE / f"test_{name}.py") for name in ("salad_golden", "furnmove_golden", "other_worlds")]

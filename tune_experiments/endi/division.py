@@ -9,12 +9,13 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from pydantic import NonNegativeFloat, PositiveFloat
+
 from rl_models.losses.division import division_probe
 from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.checks import check_above, check_at_least
 from tune_experiments.experiment.config_path import flag_of, value_at
 from tune_experiments.experiment.errors import UserError
 
@@ -29,16 +30,17 @@ Way = TypeVar("Way", bound=Evaluation)
 class DivisionSettings:
     """How rows that divide differ from their backbones, beside the losses that their names say."""
 
-    regulariser_weight: float = 1.0
-    """Of the regulariser; the paper gives none, the release has 1."""
-    kl_deviation: float = field(default=0.5, metadata={"came_later": True})
-    """Of the row `endi_kl`: the target's standard deviation, in entities; the paper gives none."""
-    modelling_weight: float = 1.0
-    """Of agent modelling; likewise."""
+    regulariser_weight: NonNegativeFloat = 1.0
+    """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
+    kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
+    """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
+    modelling_weight: NonNegativeFloat = 1.0
+    """Weight of agent modelling, at least 0; the paper gives none, the release has 1."""
     masks: Literal["drawn", "likeliest"] = "drawn"
-    """After training; while a team learns, masks are drawn."""
+    """How a trained team chooses its masks: drawn, or likeliest, the likelier side; while it learns, masks are
+    drawn."""
     shares_network: bool = False
-    """One network for all agents, in all rows. False: nothing is shared, as in the paper."""
+    """Whether all agents share one network, in all rows; without it nothing is shared, as in the paper."""
 
     @property
     def draws_masks(self) -> bool:
@@ -46,15 +48,8 @@ class DivisionSettings:
         return self.masks == "drawn"
 
 
-def check_division(config: Any) -> None:
-    """Refuse weights and a deviation that are none."""
-    check_above(0, config, "division.kl_deviation")
-    check_at_least(0, config, "division.regulariser_weight", "division.modelling_weight")
-
-
 def check_stack(config: Any, path: str) -> None:
     """Refuse channels from which no stack of layers can be built."""
-    check_at_least(1, config, path)
     try:
         check_channels(value_at(config, path))
     except ValueError as error:

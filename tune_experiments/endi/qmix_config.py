@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
 from rl_models.algorithms.qmix import QmixLearnerConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,25 +16,25 @@ class QmixSettings(QmixLearnerConfig):
 
     sees_goal: bool = True
     """Whether the team is told as a symbol whom to beat; the document is read by nobody."""
-    word_features: int = 16
+    word_features: PositiveInt = 16
     """Width of a symbol's embedding."""
-    cell_features: tuple[int, int] = (32, 64)
+    cell_features: tuple[PositiveInt, PositiveInt] = (32, 64)
     """Widths of the two layers that see a cell."""
-    hidden_size: int = 64
+    hidden_size: PositiveInt = 64
     """Width of each agent's memory; QMIX's paper has 64."""
-    mixing_hidden_size: int = 32
+    mixing_hidden_size: NonNegativeInt = 32
     """Width of the mixing network, at least 0; QMIX's paper has 32, and 0 adds values up (VDN)."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
-    learning_rate: float = 3e-3
+    learning_rate: PositiveFloat = 3e-3
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
     final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
-    batch_size: int = 16
+    batch_size: PositiveInt = 16
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
-    train_every_env_steps: int = 16
+    train_every_env_steps: PositiveInt = 16
     """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
-    update_target_every_updates: int = 100
+    update_target_every_updates: PositiveInt = 100
     """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
 
 
@@ -48,13 +48,3 @@ PAPER_QMIX = QmixSettings(
     update_target_every_updates=200,
 )
 """QMIX's published constants, an episode being taken for 20 env steps; what sees the cells is ours."""
-
-
-def check_qmix(config: Any) -> None:
-    """Refuse numbers under `config.qmix` that no run can have."""
-    whole = ("word_features", "cell_features", "hidden_size", "exploration_env_steps", "buffer_size", "batch_size")
-    check_at_least(1, config, *(f"qmix.{name}" for name in whole))
-    check_at_least(1, config, "qmix.train_every_env_steps", "qmix.update_target_every_updates")
-    check_at_least(0, config, "qmix.mixing_hidden_size")
-    check_above(0, config, "qmix.learning_rate")
-    check_between(0, 1, config, "qmix.exploration_final_epsilon")

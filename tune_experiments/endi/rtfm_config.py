@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_envs import World
+from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.endi.division import DivisionSettings, check_division, check_stack
-from tune_experiments.endi.qmix_config import QmixSettings, check_qmix
-from tune_experiments.experiment.checks import check_at_least, check_between, check_some
+from tune_experiments.endi.division import DivisionSettings, check_stack
+from tune_experiments.endi.qmix_config import QmixSettings
+from tune_experiments.experiment.checks import check_some
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, learner_config, make_world
 
@@ -30,12 +33,13 @@ PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "en
 class TeamTask(RtfmTask):
     """Which room; what happens in it is the stage's, whatever the single agent's flags say."""
 
-    num_agents: int = 2
-    """Agents, each with a target and an item that beats it."""
-    max_episode_steps: int = 40
-    """Env steps until the game is lost; the paper has 1000."""
-    team_loss: float | None = -1.0
-    """Reward of agents that did not cause a loss; None: the step's, as in the paper, so that fleeing pays at first."""
+    num_agents: Annotated[int, Field(ge=2, le=MAX_AGENTS)] = 2
+    """Number of agents, each with a target and an item that beats it."""
+    max_episode_steps: PositiveInt = 40
+    """Number of env steps until the game is lost; the paper has 1000."""
+    team_loss: Annotated[float, Field(ge=-1, le=0)] | None = -1.0
+    """Reward of agents that did not cause a loss, from -1 to 0; None: the step's, as in the paper, so that fleeing pays
+    at first."""
 
 
 @dataclass(frozen=True)
@@ -43,37 +47,39 @@ class EndiRtfmConfig(RunConfig):
     """One run."""
 
     methods: tuple[RowName, ...] = PAPER_ROWS
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     stages: tuple[int, ...] = (1,)
-    """Of S1 to S5, one after another by the same team: 1 2 3 4 5 for all."""
+    """Numbers of the stages S1 to S5 that the same team plays one after another: 1 2 3 4 5 for all."""
     task: TeamTask = field(default_factory=TeamTask)
-    """Where it is played."""
+    """The room and its agents; what happens in it is the stage's."""
     network: NetworkSettings = field(
         default_factory=lambda: NetworkSettings(first_summary="max_of_linear", activation="relu")
     )
     """Widths of all rows; looks and features as in the paper's text, with which txt2pi reads sooner."""
-    goal_channels: tuple[int, ...] = (8, 4)
-    """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
-    divided_features: int = 64
-    """Of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64 channels."""
+    goal_channels: tuple[PositiveInt, ...] = (8, 4)
+    """Number of channels of the layers that ground the goal, in rows that divide; the paper has 16 4."""
+    divided_features: NonNegativeInt = 64
+    """Width of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64
+    channels."""
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """For all rows."""
+    """How all rows but `qmix` learn."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
     """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
-    """For all rows that divide."""
+    """How rows that divide differ from their backbones."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
-    """For the row `qmix`."""
-    first_stage_env_steps: int = 250_000
-    """Env steps of training in the first of the stages; `budget_env_steps` in each later one."""
-    validate_every_env_steps: int = 50_000
-    """How often the team plays greedily on training and on unseen assignments."""
-    annealing_env_steps: int = 0
-    """Env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's share says."""
-    test_sizes: tuple[int, ...] = (10,)
-    """Larger rooms in which unseen assignments are tested, too."""
+    """How the row `qmix` learns, and its widths."""
+    first_stage_env_steps: PositiveInt = 250_000
+    """Number of env steps of training in the first of the stages; `budget_env_steps` in each later one."""
+    validate_every_env_steps: PositiveInt = 50_000
+    """Number of env steps between validations, greedy play on training and on unseen assignments."""
+    annealing_env_steps: NonNegativeInt = 0
+    """Number of env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's
+    share says."""
+    test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
+    """Sides in cells of the larger rooms in which unseen assignments are tested, too."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -81,14 +87,7 @@ class EndiRtfmConfig(RunConfig):
         check_some(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
-        check_at_least(1, self, "first_stage_env_steps")
         check_stack(self, "goal_channels")
-        check_at_least(0, self, "divided_features", "annealing_env_steps")
-        check_between(2, MAX_AGENTS, self, "task.num_agents")
-        if self.task.team_loss is not None:
-            check_between(-1, 0, self, "task.team_loss")
-        check_division(self)
-        check_qmix(self)
 
     @property
     def last_stage(self) -> int:

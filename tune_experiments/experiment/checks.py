@@ -19,7 +19,7 @@ from tune_experiments.experiment.config_json import describe_range, reader_of
 from tune_experiments.experiment.config_path import flag_of, value_at
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["UnitInterval", "check_above", "check_at_least", "check_between", "check_ranges", "check_some"]
+__all__ = ["UnitInterval", "check_at_least", "check_ranges", "check_some"]
 
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""
@@ -45,18 +45,6 @@ def check_at_least(least: float, config: Any, *paths: str) -> None:
     """Refuse fields (or entries of tuples) below `least`."""
     for path, value in _numbers(config, paths):
         _require(least <= value < math.inf, path, f"at least {least}", value)
-
-
-def check_above(limit: float, config: Any, *paths: str) -> None:
-    """Refuse fields (or entries of tuples) that are not larger than `limit`."""
-    for path, value in _numbers(config, paths):
-        _require(limit < value < math.inf, path, f"larger than {limit}", value)
-
-
-def check_between(least: float, most: float, config: Any, *paths: str) -> None:
-    """Refuse fields (or entries of tuples) outside `least .. most`."""
-    for path, value in _numbers(config, paths):
-        _require(least <= value <= most, path, f"between {least} and {most}", value)
 
 
 def check_some(config: Any, *paths: str) -> None:

@@ -106,7 +106,7 @@ def describe_range(hint: Any) -> str:
     """The range that a type is annotated with, e.g. `between 0 and 1`; empty if there is none."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is not typing.Annotated:
-        return " or ".join(filter(None, map(describe_range, arguments)))
+        return " or ".join(dict.fromkeys(filter(None, map(describe_range, arguments))))
     limits = [limit for one in arguments[1:] for limit in getattr(one, "metadata", [one])]
     bounds = {name: getattr(limit, name) for limit in limits for name in _BOUNDS if hasattr(limit, name)}
     if arguments[0] is int and "gt" in bounds:

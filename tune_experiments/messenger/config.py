@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, PositiveInt
 
 from rl_envs import make
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
@@ -21,7 +21,7 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_above, check_at_least, check_ranges, check_some
+from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
@@ -53,7 +53,7 @@ class MessengerLearnerConfig(LearnerConfig):
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
     value_coef: float = 0.5
     """Weight of the squared value error in the loss, at least 0."""
-    grounding_weight: float = 1.0
+    grounding_weight: PositiveFloat = 1.0
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""
 
     def at_stage(self, stage: int) -> LearnerConfig:
@@ -71,60 +71,52 @@ class MessengerRunConfig:
     num_agents: ClassVar[int] = 1
 
     methods: tuple[str, ...] = ()
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     stages: tuple[int, ...] = (1,)
-    """Of MESSENGER, one after another by the same team: 1, 2, 3 for all."""
+    """Numbers of MESSENGER's stages that the same team plays one after another: 1 2 3 for all."""
     texts: str = "own"
-    """`own` sentences; a folder with a corpus; or `published`, the one in the folder that MESSENGER_TEXT_DIR names."""
+    """Sentences of the world: `own`; a folder with a corpus; or `published`, the one in the folder that
+    MESSENGER_TEXT_DIR names."""
     repair_quotes: bool = False
-    """Give mis-decoded quotation marks of a folder's texts back as ASCII ones."""
-    max_sentences_per_cell: int | None = None
-    """At most so many sentences about an entity in a role with a movement, for encoders that take long."""
-    frames: int = 3
-    """Moments that are seen."""
+    """Whether mis-decoded quotation marks of a folder's texts become ASCII ones again."""
+    max_sentences_per_cell: PositiveInt | None = None
+    """Largest number of sentences about an entity in a role with a movement, for encoders that take long; None: all."""
+    frames: PositiveInt = 3
+    """Number of moments that the agents see."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
     network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, channels=16, hidden_size=64))
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False
-    """After the first stage leave alone what finds the sentences about a sprite (keys and symbols), as the release."""
+    """Whether what finds the sentences about a sprite (keys and symbols) stays as it is after the first stage, as in
+    the release."""
     learner: MessengerLearnerConfig = MessengerLearnerConfig()
-    """For all rows."""
+    """How all rows learn, with one number for each stage in a triple."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
-    first_stage_env_steps: int = 100_000
-    """Env steps of training in the first of the stages."""
-    budget_env_steps: int = 1_000_000
-    """Env steps of training in each later stage."""
-    first_stage_validate_every_env_steps: int = 6_667
+    first_stage_env_steps: PositiveInt = 100_000
+    """Number of env steps of training in the first of the stages."""
+    budget_env_steps: PositiveInt = 1_000_000
+    """Number of env steps of training in each later stage."""
+    first_stage_validate_every_env_steps: PositiveInt = 6_667
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
-    validate_every_env_steps: int = 66_667
+    validate_every_env_steps: PositiveInt = 66_667
     """Number of env steps between validations in each later stage."""
-    valid_episodes: int = 500
-    """Of each, on games and sentences of the validation split."""
-    first_stage_checkpoint_every_env_steps: int = 20_000
+    valid_episodes: PositiveInt = 500
+    """Number of episodes in each validation, on games and sentences of the validation split."""
+    first_stage_checkpoint_every_env_steps: PositiveInt = 20_000
     """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
-    checkpoint_every_env_steps: int = 200_000
+    checkpoint_every_env_steps: PositiveInt = 200_000
     """Number of env steps between checkpoints in each later stage."""
-    test_episodes: int = 1000
-    """In each column of the table."""
+    test_episodes: PositiveInt = 1000
+    """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         check_some(self, "methods", "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
-        check_at_least(
-            1, self, "first_stage_env_steps", "budget_env_steps", "frames", "valid_episodes", "test_episodes"
-        )
-        check_at_least(1, self, "validate_every_env_steps", "first_stage_validate_every_env_steps")
-        check_at_least(1, self, "checkpoint_every_env_steps", "first_stage_checkpoint_every_env_steps")
         check_ranges(self)
-        check_at_least(1, self, "network.features", "network.channels", "network.hidden_size", "encoder.word_features")
-        check_at_least(0, self, "encoder.padded_to")
-        check_above(0, self, "learner.grounding_weight")
-        if self.max_sentences_per_cell is not None:
-            check_at_least(1, self, "max_sentences_per_cell")
         self._keep_folders()
 
     def _keep_folders(self) -> None:
@@ -150,7 +142,7 @@ class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained: game_id, emma, emma_grounding."""
 
 
 def make_world(

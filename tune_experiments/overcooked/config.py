@@ -11,13 +11,15 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+
 from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_ranges, check_some
+from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 
@@ -25,10 +27,10 @@ from tune_experiments.experiment.errors import UserError
 class ShapingSettings:
     """Weight of the shaped points in the rewards, in rows with shaping: 1, falling linearly to 0."""
 
-    share: float = 0.6
-    """When it reaches 0, as a share of the budget."""
-    env_steps: int = 0
-    """The same in env steps of the whole run; 0: use the share."""
+    share: PositiveFloat = 0.6
+    """Share of the budget, above 0, after which the shaped points weigh nothing."""
+    env_steps: NonNegativeInt = 0
+    """Number of env steps of the whole run after which the shaped points weigh nothing; 0: use the share."""
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
@@ -51,9 +53,10 @@ class OvercookedConfig:
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("selfplay", "selfplay_sparse")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained: selfplay, selfplay_sparse, fcp."""
     task: str = "cramped_room"
-    """Which of the five kitchens."""
+    """Name of the kitchen: cramped_room, asymmetric_advantages, coordination_ring, forced_coordination or
+    counter_circuit_o_1order."""
     population: str = ""
     """Run folder of this experiment whose row `selfplay` gives row `fcp` its partners."""
     network: GridCnnConfig = field(
@@ -61,23 +64,23 @@ class OvercookedConfig:
     )
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
-    """In rows with shaping."""
+    """Weight of the shaped points in the rewards, in rows with shaping."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """For all rows."""
+    """How all rows learn, each chef with its own ratio and advantage."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=50))
     """Processes and worlds of a trial."""
-    max_episode_steps: int = MAX_EPISODE_STEPS
-    """Env steps of an episode, in training and in tests."""
-    budget_env_steps: int = 600_000
-    """Joint steps of training."""
-    validate_every_env_steps: int = 60_000
+    max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
+    """Number of env steps of an episode, in training and in tests."""
+    budget_env_steps: PositiveInt = 600_000
+    """Number of joint env steps of training."""
+    validate_every_env_steps: PositiveInt = 60_000
     """Number of env steps between validations, the points of the curve of rewards."""
-    valid_episodes: int = 32
-    """Of each."""
-    checkpoint_every_env_steps: int = 60_000
+    valid_episodes: PositiveInt = 32
+    """Number of episodes in each validation."""
+    checkpoint_every_env_steps: PositiveInt = 60_000
     """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: int = 100
-    """Behind the table's numbers."""
+    test_episodes: PositiveInt = 100
+    """Number of test episodes behind each of the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -86,12 +89,8 @@ class OvercookedConfig:
             raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")
         if self.population:  # trials run, continue and are evaluated in other folders
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
-        check_at_least(1, self, "max_episode_steps", "budget_env_steps", "valid_episodes", "test_episodes")
-        check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
         check_ranges(self)
         check_some_widths(self.network)
-        check_at_least(0, self, "shaping.env_steps")
-        check_above(0, self, "shaping.share")
 
     @property
     def num_worlds(self) -> int:

@@ -10,53 +10,53 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs import make
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.algorithms.actor_critic import Regressed
 from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_above, check_at_least, check_between, check_ranges, check_some
+from tune_experiments.experiment.checks import check_at_least, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
 FIRST_WORLD_OF_LESSONS = 10_000
 """Lessons and the corpus are played in other worlds than training."""
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
-SMALLEST_VOCABULARY = 259
-"""Bytes and marks, with which every text can be written."""
 
 
 @dataclass(frozen=True)
 class LessonSettings:
     """Play of scripted cooks that often err: what the small model reads, or what a teacher's messages are about."""
 
-    worlds: int = 8
-    """Kitchens at once."""
-    env_steps: int = 60
-    """Of each, a round."""
-    error: float = 0.4
-    """Share of decisions that are random instead of the cooks'."""
+    worlds: PositiveInt = 8
+    """Number of kitchens that are played at once."""
+    env_steps: PositiveInt = 60
+    """Number of env steps of each kitchen in a round."""
+    error: UnitInterval = 0.4
+    """Share of decisions, from 0 to 1, that are random instead of the cooks'."""
 
 
 @dataclass(frozen=True)
 class CorpusSettings(LessonSettings):
     """What the small model reads: the teacher's messages, and actions with or without sense."""
 
-    worlds: int = 32
-    """Kitchens at once."""
-    sense: float = 0.75
-    """Share of the actions that a scripted cook would take; the others are any legal ones. A large model knows from its
-    own reading what a salad takes; without sense it has to be found out by cooking."""
-    heed: float = 1.0
-    """Share of those behind a message that he would take who hears it; the others are a deaf cook's. A large model
-    knows what it means to be asked for something, and needs not find that out by cooking either."""
+    worlds: PositiveInt = 32
+    """Number of kitchens that are played at once."""
+    sense: UnitInterval = 0.75
+    """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. A large model
+    knows from its own reading what a salad takes; without sense it has to be found out by cooking."""
+    heed: UnitInterval = 1.0
+    """Share of the actions behind a message, from 0 to 1, that a cook who hears it would take; the others are a deaf
+    cook's. A large model knows what it means to be asked for something, and needs not find that out by cooking
+    either."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +68,9 @@ class VercoLearnerConfig(LearnerConfig):
 
     learning_rate: float = 3e-3
     """Learning rate of language teams at the start, above 0."""
-    symbolic_learning_rate: float = 3e-3
+    symbolic_learning_rate: PositiveFloat = 3e-3
     """Learning rate of teams that see numbers at the start, above 0."""
-    critic_learning_rate: float = 0.0
+    critic_learning_rate: NonNegativeFloat = 0.0
     """Learning rate of a language team's value head at the start, at least 0; 0 takes that of the team."""
     is_joint: bool = False
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
@@ -89,51 +89,52 @@ class VercoConfig:
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet", "untrained")
-    """Rows of the table."""
+    """Rows of the table: verco, twosome, shuffled, teacher_messages, symbolic_ppo, commnet, untrained, api."""
     task: str = "tomato_b"
-    """Kitchen and order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or `secret_order`."""
+    """Name of the kitchen with its order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or
+    `secret_order`."""
     model: str = ""
     """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
-    """Adapters, messages and critic."""
+    """The team's language model, adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
     corpus: CorpusSettings = CorpusSettings()
-    """What the small model reads, the same for every task."""
+    """The texts that the small model reads, the same for every task."""
     lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
-    """What each round of the teacher's messages is about."""
+    """The play that each round of the teacher's messages is about."""
     lessons_by: Literal["cooks", "policy"] = "cooks"
-    """Whose play that is: of scripted cooks that err, or of the team itself before it learns to act."""
-    rounds: int = 2
-    """Of lessons."""
-    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=3))
+    """Who plays in lessons: cooks, scripted ones that err; policy, the team itself before it learns to act."""
+    rounds: PositiveInt = 2
+    """Number of rounds of lessons before the team learns to act."""
+    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
-    concurrency: int = field(default=4, metadata={"came_later": True})
-    """Questions to it under way at the same time."""
+    concurrency: PositiveInt = field(default=4, metadata={"came_later": True})
+    """Number of questions to a chat model under way at the same time."""
     replay: str = ""
     """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
-    """For all rows."""
+    """How all rows learn, each cook with its own ratio."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=16, fragment_length=32))
     """Processes and worlds of a trial."""
-    max_episode_steps: int = 0
-    """Env steps of an episode, in training and in tests; 0: as many as the task has."""
-    training_episode_steps: int = 64
-    """Env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
-    budget_env_steps: int = 20_000
-    """Joint steps of training, after the lessons."""
-    validate_every_env_steps: int = 2_500
+    max_episode_steps: NonNegativeInt = 0
+    """Number of env steps of an episode, in training and in tests; 0: as many as the task has."""
+    training_episode_steps: NonNegativeInt = 64
+    """Number of env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
+    budget_env_steps: PositiveInt = 20_000
+    """Number of joint env steps of training, after the lessons."""
+    validate_every_env_steps: PositiveInt = 2_500
     """Number of env steps between validations, the points of the curve of returns."""
-    valid_episodes: int = 32
-    """Of each."""
-    checkpoint_every_env_steps: int = 4_000
+    valid_episodes: PositiveInt = 32
+    """Number of episodes in each validation."""
+    checkpoint_every_env_steps: PositiveInt = 4_000
     """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: int = 100
-    """Behind the table's numbers."""
+    test_episodes: PositiveInt = 100
+    """Number of test episodes behind each of the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -141,17 +142,7 @@ class VercoConfig:
         self._find_folders()
         if self.task not in TASKS:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
-        check_at_least(1, self, "concurrency", "budget_env_steps", "valid_episodes", "test_episodes")
-        check_at_least(1, self, "validate_every_env_steps", "checkpoint_every_env_steps")
-        check_at_least(1, self, "rounds", "lessons.worlds", "lessons.env_steps", "corpus.worlds", "corpus.env_steps")
-        check_at_least(1, self, "distillation.epochs", "distillation.batch")
         check_ranges(self)
-        check_at_least(0, self, "max_episode_steps", "training_episode_steps")
-        check_at_least(0, self, "learner.critic_learning_rate")
-        check_above(0, self, "learner.symbolic_learning_rate", "distillation.learning_rate")
-        check_between(0, 1, self, "corpus.error", "corpus.sense", "corpus.heed")
-        check_between(0, 1, self, "lessons.error")
-        check_between(0, 0.9, self, "distillation.held_out")
         if "shuffled" in self.methods:  # messages of another kitchen
             check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
         _check_team(self)
@@ -191,13 +182,7 @@ def _whole(path: str) -> str:
 
 def _check_team(config: VercoConfig) -> None:
     """Refuse a language model, adapters, messages or a critic that cannot be built."""
-    check_at_least(1, config, "team.value_hidden_sizes", "team.messages.most_words", "team.messages.most_tokens")
-    check_at_least(1, config, "team.language.lora.rank", "team.language.lora.alpha")
     small = "team.language.small"
-    counts = ("layers", "width", "heads", "feed_forward", "context", "steps", "batch_tokens")
-    check_at_least(1, config, *(f"{small}.{name}" for name in counts))
-    check_at_least(SMALLEST_VOCABULARY, config, f"{small}.vocabulary")
-    check_above(0, config, f"{small}.learning_rate")
     width, heads = config.team.language.small.width, config.team.language.small.heads
     if width % (2 * heads):
         raise UserError(f"--{small}.width must be a multiple of twice --{small}.heads, {2 * heads}, not {width}")

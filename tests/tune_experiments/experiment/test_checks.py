@@ -25,6 +25,7 @@ class Config:
     learner: Learner = Learner()
     games: PositiveInt = 256
     layers: tuple[PositiveInt, ...] = (1, 2)
+    sides: tuple[PositiveInt, PositiveInt] = (4, 5)
     limit: NonNegativeInt | None = None
     num_agents: Annotated[int, Field(ge=2, le=3)] = 2
 
@@ -59,6 +60,11 @@ def test_a_value_out_of_range_in_a_file_is_named_with_type_and_range(flag, value
     inner[name] = [value] if name == "layers" else config_to_json(Learner(free=value))["free"]
     with pytest.raises(UserError, match=rf"{name.replace('_', '.')}.* must be .*{range_}.*, not "):
         config_from_json(Config, data)
+
+
+def test_a_range_that_several_entries_have_is_said_once():
+    with pytest.raises(UserError, match=r"^--sides must be at least 1, not 0$"):
+        Config(sides=(0, 1))
 
 
 def test_a_number_without_a_range_may_be_any():
