@@ -1,4 +1,4 @@
-"""One actor answers for all processes: one cache, one budget."""
+"""One actor answers for all processes, with one cache and one budget."""
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.client import ChatClient, Question

@@ -1,4 +1,4 @@
-"""Many questions at once, and an end to them when somebody wants one."""
+"""The chat client asks many questions at the same time, and an interrupt ends them."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""An endpoint that misbehaves in every way a server can costs tries, never the run."""
+"""An endpoint that fails in any way costs attempts, but never the run."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Every exchange is on disk: asked once, replayed without a network, not lost by whatever kills the run."""
+"""Every exchange is on disk: it is sent once, it can be replayed, and no kill loses it."""
 
 import contextlib
 import fcntl

@@ -1,4 +1,4 @@
-"""Whatever the endpoint answers, each situation gets messages: the model's if they are fit, else the scripted ones."""
+"""Every situation gets messages: the model's if they are valid, else the scripted ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Observations of a made-up reading world, and teams of every form, for the tests of reading networks."""
+"""Observations of an invented reading world, and small teams of every kind, for the tests of reading networks."""
 
 import dataclasses
 

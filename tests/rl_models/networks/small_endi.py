@@ -1,4 +1,4 @@
-"""Divided teams a few units wide, for made-up observations and for worlds, and masks of one's choice."""
+"""Small divided teams for invented observations and for worlds, with masks that a test can set."""
 
 import dataclasses
 

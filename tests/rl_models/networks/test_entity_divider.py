@@ -1,4 +1,4 @@
-"""EnDi around both backbones: a mask hides what it masks and nothing else; gradients go where they should."""
+"""EnDi with both backbones: a mask hides the masked entities only, and gradients reach the right weights."""
 
 import pytest
 import torch

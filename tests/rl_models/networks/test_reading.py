@@ -1,4 +1,4 @@
-"""txt2π, its ablations and its baselines: equal to their equations, sizes as published, nothing dead."""
+"""txt2π, its ablations and its baselines equal their equations; parameter counts are the published ones."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Reading teams act in RTFM as they learn from it, and read each text once while they act."""
+"""Reading teams compute the same while acting and while learning, and encode each text once while they act."""
 
 import numpy as np
 import pytest

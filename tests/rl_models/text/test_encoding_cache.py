@@ -1,4 +1,4 @@
-"""Encodings on disk: what is written is found by everybody, whole or not at all, and nothing in it can run."""
+"""Encodings on disk: all processes find them, files are whole, and loading a file runs no code."""
 
 import multiprocessing
 import os

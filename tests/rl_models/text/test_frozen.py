@@ -1,4 +1,4 @@
-"""Frozen encoders: a real BERT from a folder, each sentence encoded once in its life, clear words when it cannot be."""
+"""Frozen encoders: a real BERT from a folder, each sentence encoded once, and clear messages for failures."""
 
 import shutil
 import socket

@@ -1,4 +1,4 @@
-"""Built-in word vectors: words of training sentences are known, others are left out, padding is nothing."""
+"""Built-in word vectors: words of the training sentences are known, others are left out, padding is ignored."""
 
 import pytest
 import torch
