@@ -87,13 +87,22 @@ WHOLE = Share()
 
 
 def count_steps(batch: Batch) -> Tensor:
-    """[2] int64, the number of all joint steps (B * T) and of the steps at which an agent decides."""
+    """Number of all joint steps (B * T) and of the steps at which an agent decides, [2] int64.
+
+    Args:
+        batch: name -> [B, T, ...].
+    """
     mask, steps = decision_mask(batch), torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
     return torch.stack([steps, steps if mask is None else mask.any(-1).sum()])
 
 
 def share_of(part: Batch, whole: Tensor) -> Share:
-    """The share that a part has of a minibatch whose steps are counted in `whole`, [2] int64 as in `count_steps`."""
+    """The share that a part has of a minibatch.
+
+    Args:
+        part: the part, name -> [B, T, ...].
+        whole: [2] int64, steps of the minibatch as `count_steps` counts them.
+    """
     steps, decisions = count_steps(part) / whole.clamp(min=1)
     return Share(steps, decisions)
 
@@ -113,18 +122,24 @@ def chosen_actions(batch: Batch) -> JointActions:
 
 
 def decision_mask(batch: Batch) -> Tensor | None:
-    """[B, T, N] bool, agents that are in the game and decide at this step; None if all agents always do."""
+    """Agents that are in the game and decide at a step: batch, name -> [B, T, ...], to [B, T, N] bool.
+
+    None if all agents of the world always do.
+    """
     masks = [mask for key in ("decides", "alive") if (mask := _at_steps(batch, key)) is not None]
     return torch.stack(masks).all(0) if masks else None
 
 
 def alive_mask(batch: Batch) -> Tensor | None:
-    """[B, T, N] bool, agents that are in the game at this step; None if all agents always are."""
+    """Agents that are in the game at a step: batch, name -> [B, T, ...], to [B, T, N] bool; None if all always are."""
     return _at_steps(batch, "alive")
 
 
 def leaving_mask(batch: Batch) -> Tensor | None:
-    """[B, T, N] bool, agents that leave the game after this step while the episode goes on; None if nobody can."""
+    """Agents that leave the game after a step while the episode goes on: batch, name -> [B, T, ...], to [B, T, N] bool.
+
+    None if no agent of the world can leave.
+    """
     if "obs/alive" not in batch:
         return None
     now, then = batch["obs/alive"][:, :-1], batch["obs/alive"][:, 1:]

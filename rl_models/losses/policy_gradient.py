@@ -42,7 +42,7 @@ def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def alone(x: Tensor) -> Tensor:
-    """The sum over a single learner: returns x [...] as it is."""
+    """The sum over a single learner: x [...] -> [...], unchanged."""
     return x
 
 

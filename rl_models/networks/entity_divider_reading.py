@@ -20,7 +20,7 @@ from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, chec
 from rl_models.networks.film2_stack import Film2Stack
 from rl_models.networks.noise import NOISE
 from rl_models.networks.readers import DocumentAttention, Txt2PiReader
-from rl_models.networks.reading import ReadingNetwork, Sizes, offsets_to
+from rl_models.networks.reading import ReadingNetwork, ReadingSizes, offsets_to
 from rl_models.networks.txt2pi import Txt2PiConfig, film2_stack
 
 
@@ -39,7 +39,7 @@ class DividedReadingConfig:
 class DividedReading(ReadingNetwork):
     """txt2π with an entity divider."""
 
-    def __init__(self, config: DividedReadingConfig, sizes: Sizes, is_entity: Tensor, num_actions: int) -> None:
+    def __init__(self, config: DividedReadingConfig, sizes: ReadingSizes, is_entity: Tensor, num_actions: int) -> None:
         """Build the network.
 
         Args:

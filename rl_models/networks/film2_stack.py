@@ -58,12 +58,13 @@ class Film2Stack(nn.Module):
         inputs = [cell_features, *channels[:-1]]
         text = text_features + context_features
         self.layers = nn.ModuleList(
-            Film2(seen + OFFSETS, text, out, modulates_text) for seen, out in zip(inputs, channels, strict=True)
+            Film2(width + OFFSETS, text, out, modulates_text) for width, out in zip(inputs, channels, strict=True)
         )
         # The summary of the last layer has no use.
         summarised = inputs if context_features else []
         self.summaries = nn.ModuleList(
-            nn.Linear(seen + (OFFSETS if index == 0 else 0), context_features) for index, seen in enumerate(summarised)
+            nn.Linear(width + (OFFSETS if index == 0 else 0), context_features)
+            for index, width in enumerate(summarised)
         )
 
     def forward(
@@ -114,7 +115,7 @@ class ConvolutionStack(nn.Module):
         self.features = channels[-1]
         inputs = [cell_features + text_features, *channels[:-1]]
         self.layers = nn.ModuleList(
-            nn.Conv2d(seen + OFFSETS, out, 3, padding=1) for seen, out in zip(inputs, channels, strict=True)
+            nn.Conv2d(width + OFFSETS, out, 3, padding=1) for width, out in zip(inputs, channels, strict=True)
         )
 
     def forward(

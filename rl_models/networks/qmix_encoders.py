@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.texts import Encoded, encode_texts
 
 GOAL = "goal"
@@ -71,7 +71,7 @@ class Symbols(nn.Module):
         features: width of the result of `carried`.
     """
 
-    def __init__(self, config: RoomConfig, sizes: Sizes) -> None:
+    def __init__(self, config: RoomConfig, sizes: ReadingSizes) -> None:
         """Build the embedding.
 
         Args:
@@ -118,7 +118,7 @@ class RoomEncoder(nn.Module):
         features: F, width of an encoded room.
     """
 
-    def __init__(self, config: RoomConfig, sizes: Sizes, side: int) -> None:
+    def __init__(self, config: RoomConfig, sizes: ReadingSizes, side: int) -> None:
         """Build the layers.
 
         Args:
@@ -162,7 +162,7 @@ class RoomState(nn.Module):
         features: S, width of the state.
     """
 
-    def __init__(self, config: RoomConfig, sizes: Sizes, cells: int) -> None:
+    def __init__(self, config: RoomConfig, sizes: ReadingSizes, cells: int) -> None:
         """Build the layer.
 
         Args:

@@ -36,7 +36,7 @@ _FRAMES_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ReadingSizes:
     """Sizes of a world, from which a reading network is built.
 
     Attributes:
@@ -61,7 +61,7 @@ class ReadingNetwork(nn.Module):
 
     def __init__(
         self,
-        sizes: Sizes,
+        sizes: ReadingSizes,
         words: nn.Embedding,
         reader: Txt2PiReader | SummaryReader | SilgReader,
         stack: Film2Stack | ConvolutionStack,

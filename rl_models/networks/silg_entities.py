@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import SilgConfig, reading_network
 from rl_models.policy import Features, State
 from rl_models.text.words import Vocabulary
@@ -48,7 +48,7 @@ class SilgEntities(nn.Module):
         self._side, self._symbols = sizes.side, sizes.symbols
         self._first_avatar = sizes.symbols - sizes.avatar_symbols
         names = _names(sizes, len(vocabulary))
-        self.reading = reading_network(config, Sizes(sizes.num_agents, int(names.max()) + 1, names))
+        self.reading = reading_network(config, ReadingSizes(sizes.num_agents, int(names.max()) + 1, names))
         self.num_agents, self.features = sizes.num_agents, self.reading.features
         self.tokens: Tensor
         self.register_buffer("tokens", vocabulary.tokens(sentences), persistent=False)

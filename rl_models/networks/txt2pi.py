@@ -25,7 +25,7 @@ from rl_models.networks.readers import (
     SummaryReader,
     Txt2PiReader,
 )
-from rl_models.networks.reading import Activation, ReadingNetwork, Sizes
+from rl_models.networks.reading import Activation, ReadingNetwork, ReadingSizes
 from rl_models.networks.silg_reader import SilgReader
 
 CHANNELS = (16, 32, 64, 64, 64)
@@ -104,7 +104,7 @@ class SilgConfig:
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 
 
-def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
+def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
     if isinstance(config, Txt2PiConfig):

@@ -21,7 +21,7 @@ from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
 from rl_models.networks.private import shared_or_private
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
@@ -81,7 +81,7 @@ class DividedEmmaTeamConfig:
 
 
 def divided_reading_team(
-    config: DividedReadingTeamConfig, sizes: Sizes, is_entity: Tensor, num_actions: int, seed: int = 0
+    config: DividedReadingTeamConfig, sizes: ReadingSizes, is_entity: Tensor, num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team of txt2π with an entity divider. PyTorch's global generator is left as it is.
 

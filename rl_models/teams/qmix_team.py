@@ -13,7 +13,7 @@ import torch
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState, VectorEncoder, VectorState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,12 @@ class QmixConfig:
 
 
 def qmix_room_team(
-    config: QmixConfig, sizes: Sizes, room: tuple[int, int], num_actions: int, seed: int = 0, epsilon: float = 1.0
+    config: QmixConfig,
+    sizes: ReadingSizes,
+    room: tuple[int, int],
+    num_actions: int,
+    seed: int = 0,
+    epsilon: float = 1.0,
 ) -> QmixPolicy:
     """Build a team for rooms that reads no document. PyTorch's global generator is left as it is.
 

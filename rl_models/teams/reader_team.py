@@ -8,7 +8,7 @@ import torch
 
 from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.private import shared_or_private
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import PAPER, ReadingConfig, Txt2PiConfig, reading_network
 from rl_models.policy import TeamPolicy
 
@@ -30,7 +30,7 @@ PAPER_TEAM = ReadingTeamConfig(PAPER, head_hidden_size=400, only_legal_moves=Fal
 """The team of the paper. The paper gives no width of the heads' hidden layers; here it is the width of the features."""
 
 
-def reading_team(config: ReadingTeamConfig, sizes: Sizes, num_actions: int, seed: int = 0) -> TeamPolicy:
+def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:
     """Build a team that reads. PyTorch's global generator is left as it is.
 
     Args:

@@ -17,7 +17,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
-from rl_models.chat.opening import ChatSettings
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers

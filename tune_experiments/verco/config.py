@@ -18,7 +18,7 @@ from rl_envs.salad.world import Salad
 from rl_models.algorithms.actor_critic import Regressed
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
-from rl_models.chat.opening import ChatSettings
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig

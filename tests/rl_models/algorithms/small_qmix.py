@@ -7,7 +7,7 @@ from rl_envs import make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import RoomConfig
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Schedule
 from rl_models.teams.qmix_team import QmixConfig, qmix_room_team, qmix_team
 from rl_models.training.collector import Collector
@@ -27,7 +27,7 @@ def rooms(num_worlds, first_world=0, **arguments):
 def room_team(config=CONFIG, seed=0, epsilon=0.5, size=SIZE):
     place = rooms(1, size=size)
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-    sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
+    sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
     return qmix_room_team(config, sizes, (size, size), place.action_spec, seed, epsilon)
 
 

@@ -1,4 +1,4 @@
-"""Epsilon-greedy play: probabilities by hand, frequencies of draws, legal moves, and greedy play at any epsilon."""
+"""Epsilon-greedy policies: probabilities by hand, frequencies of samples, legal actions, greedy play at any epsilon."""
 
 import pytest
 import torch

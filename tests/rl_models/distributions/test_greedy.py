@@ -1,4 +1,4 @@
-"""Greedy play: the likeliest actions of every kind of joint policy, in evaluation too."""
+"""Greedy play: the mode of every kind of joint policy, in evaluation too."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The joint categorical policy against its own table: every quantity by enumerating joint actions one at a time."""
+"""The joint categorical policy against its table: every quantity by enumeration of joint actions."""
 
 import itertools
 

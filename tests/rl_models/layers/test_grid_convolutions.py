@@ -1,4 +1,4 @@
-"""The convolutions over grids: one kernel for embedding and first convolution says what the two say in turn."""
+"""Convolutions over grids: the embedding and the first convolution, computed as one, equal both in turn."""
 
 import pytest
 import torch

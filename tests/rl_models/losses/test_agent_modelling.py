@@ -1,4 +1,4 @@
-"""Agent modelling is the cross-entropy of what each agent expects of each other with what that one did."""
+"""Agent modelling is the cross-entropy of each agent's prediction of the others' actions."""
 
 import math
 

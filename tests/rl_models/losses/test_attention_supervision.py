@@ -1,4 +1,4 @@
-"""Attention supervision against numbers worked out by hand."""
+"""Attention supervision against hand numbers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Surrogates, value errors and masks against numbers worked out by hand."""
+"""Policy losses, value losses and masks against hand numbers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Double Q-learning of a joint value: against hand numbers and against loops over everything."""
+"""Double Q-learning of a joint value against hand numbers and against plain loops."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""EMMA and Game-ID over all cells of the grid, one frame at a time: dense planes, tokens projected one by one.
+"""EMMA and Game-ID computed slowly: over all cells of the grid, one frame at a time, with tokens projected one by one.
 
 It takes weights from a team built by `rl_models.teams.emma_team` and shares no other code with it.
 """

@@ -1,11 +1,11 @@
-"""Observations of a made-up reading world, and teams of every form, for the tests of reading networks."""
+"""Observations of an invented reading world, and small teams of every kind, for the tests of reading networks."""
 
 import dataclasses
 
 import torch
 
 from rl_models.networks.readers import ReaderConfig
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 
@@ -32,7 +32,7 @@ def sizes(agents=1, vocabulary=WORDS):
     names = torch.randint(1, vocabulary, (NAMES, 2), generator=torch.Generator().manual_seed(5))
     names[0] = 0
     names[1, 1] = 0
-    return Sizes(agents, vocabulary, names)
+    return ReadingSizes(agents, vocabulary, names)
 
 
 def narrow(config):

@@ -1,4 +1,4 @@
-"""Observations as MESSENGER's worlds give them, made up, and small teams for the tests of EMMA."""
+"""Invented observations in the form of MESSENGER's, and small teams, for the tests of EMMA."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Central teams: sizes as the sheet counts them, one network that sees everything, one value shared out, memory."""
+"""Central teams: parameter counts of the paper, one network that sees all views, one shared value, memory."""
 
 import math
 from itertools import permutations

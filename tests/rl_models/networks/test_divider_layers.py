@@ -1,4 +1,4 @@
-"""Parts of entity dividers: Gumbel-softmax, convolutions read where something stands, sprites followed in time."""
+"""Parts of entity dividers: Gumbel-softmax, sparse convolutions, matching of sprites over time."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""EMMA over occupied cells is EMMA over all of them; sizes as published, nothing dead, options do what they say."""
+"""EMMA over occupied cells equals EMMA over all cells; parameter counts are the published ones; options take effect."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""EMMA acts in MESSENGER as it learns from it, with every text encoder, and reads each sentence once while it acts."""
+"""EMMA computes the same while acting and while learning, with every text encoder, and encodes each sentence once."""
 
 import numpy as np
 import pytest

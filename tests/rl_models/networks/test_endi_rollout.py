@@ -1,4 +1,4 @@
-"""Divided teams act in their worlds as they learn from it: the noise that acted is the noise of every epoch."""
+"""Divided teams compute the same while acting and while learning: every epoch uses the noise of acting."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What depends on weights alone is computed once while acting, and is never that of other weights."""
+"""Results that depend on weights alone are computed once while acting, and never come from old weights."""
 
 import copy
 import dataclasses

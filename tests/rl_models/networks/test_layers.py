@@ -1,4 +1,4 @@
-"""Padded texts read as packed ones, attention that ignores padding, and FiLM² as its equations say."""
+"""Readers of padded texts equal packed ones, attention ignores padding, and FiLM² follows its equations."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""QMIX's networks: agents learn from what acted, forget at the ends of episodes, and read no document."""
+"""Networks of QMIX: acting and learning agree, memory ends with the episode, and no document is read."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""txt2π, its ablations and its baselines: equal to their equations, sizes as published, nothing dead."""
+"""txt2π, its ablations and its baselines equal their equations; parameter counts are the published ones."""
 
 import pytest
 import torch
@@ -209,5 +209,5 @@ def test_weights_come_from_the_seed_alone():
 
 
 def test_channels_whose_sum_cannot_be_formed_are_refused():
-    with pytest.raises(ValueError, match="as wide"):
+    with pytest.raises(ValueError, match="equal channels"):
         reading_team(ReadingTeamConfig(Txt2PiConfig(channels=(4, 8, 16))), sizes(), ACTIONS)

@@ -1,4 +1,4 @@
-"""Reading teams act in RTFM as they learn from it, and read each text once while they act."""
+"""Reading teams compute the same while acting and while learning, and encode each text once while they act."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector
@@ -29,7 +29,7 @@ def world(num_worlds=6, first_world=0, **arguments):
 
 def team(place, name="released", **arguments):
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-    sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
+    sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
     return reading_team(ReadingTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
 
 

@@ -1,4 +1,4 @@
-"""SILG's model in MESSENGER: what it is shown, that it acts as it learns, and that it reads."""
+"""SILG's model in MESSENGER: its input, equal results while acting and while learning, and that it reads."""
 
 import numpy as np
 import pytest

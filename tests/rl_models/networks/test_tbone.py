@@ -1,4 +1,4 @@
-"""TBONE teams: sizes as the sheet counts them, any number of agents, live parameters, messages, memory."""
+"""TBONE teams: parameter counts of the paper, any number of agents, used parameters, messages, memory."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Teams that see numbers: perceptrons apart, and CommNet's averages."""
+"""Teams whose observation is a vector: multilayer perceptrons, and the averages of CommNet."""
 
 import torch
 

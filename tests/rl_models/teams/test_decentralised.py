@@ -1,4 +1,4 @@
-"""Agents that run apart from one another, and exchange nothing but messages, do exactly what their team does."""
+"""Agents that run apart and exchange only messages act exactly like their team."""
 
 import pytest
 import torch

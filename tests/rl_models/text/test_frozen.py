@@ -1,4 +1,4 @@
-"""Frozen encoders: a real BERT from a folder, each sentence encoded once in its life, clear words when it cannot be."""
+"""Frozen encoders: a real BERT from a folder, each sentence encoded once, and clear messages for failures."""
 
 import shutil
 import socket
@@ -120,7 +120,7 @@ def test_a_wrong_or_unreachable_name_ends_in_one_sentence(name):
         PretrainedEncoder(name)
     said = str(caught.value)
     assert repr(name) in said
-    assert "neither a folder nor a model that could be had" in said
+    assert "neither a folder nor a model that the Hugging Face hub could deliver" in said
     assert "check the name and the network" in said
     assert "\n" not in said
 
@@ -185,8 +185,8 @@ def test_a_file_that_cannot_be_read_is_named(bert, tmp_path):
 @pytest.mark.parametrize(
     ("padded_to", "sentence", "said"),
     [
-        (0, "run " * 30, "a sentence has 32 tokens .* and 24 are the most; shorten it$"),
-        (8, "run " * 10, "a sentence has 12 tokens .* and 8 are the most; shorten it or pad to more$"),
+        (0, "run " * 30, "a sentence has 32 tokens .*, more than 24; shorten it$"),
+        (8, "run " * 10, "a sentence has 12 tokens .*, more than 8; shorten it or pad to more$"),
         (36, "run", "at most 24 tokens; pad to fewer than 36"),
     ],
 )

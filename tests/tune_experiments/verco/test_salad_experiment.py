@@ -11,7 +11,7 @@ from rl_envs.salad import render
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
@@ -231,7 +231,7 @@ class Scripted:
 def answering(monkeypatch):
     def answer(text):
         model = Scripted(text)
-        monkeypatch.setattr(prompted, "asker", lambda settings, concurrency: Asker(model, concurrency=1))
+        monkeypatch.setattr(prompted, "client", lambda settings, concurrency: ChatClient(model, concurrency=1))
         return model
 
     return answer
