@@ -146,7 +146,7 @@ def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_ro
 def sizes(world: World) -> dict[str, Any]:
     """What a network must know of a FurnMove world."""
     view = world.observation_spec["view"].shape
-    return {"num_agents": world.num_agents, "view": view, "actions": world.action_spec}
+    return {"num_agents": world.num_agents, "view": view, "num_actions": world.action_spec}
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:

@@ -98,7 +98,7 @@ def test_a_team_that_was_told_plays_worlds_that_tell_nothing():
 def test_a_reader_without_attention_cannot_be_supervised():
     trial = plan(SMOKE, "film", 0)
     policy, batch = fragment_of(trial, plan(SMOKE, SUPERVISED, 0).make_world(num_worlds=6, first_world=0))
-    with pytest.raises(ValueError, match="let the network show its attention"):
+    with pytest.raises(ValueError, match="shows_attention"):
         AttentionSupervision(Schedule.constant(1.0))(forward(policy, batch), batch, Progress())
 
 

@@ -31,6 +31,7 @@ from tune_experiments.sama.trials import make_rounds, with_lessons
 from tune_experiments.sama_ablations import PRESETS
 
 LAYOUT, METHOD = "cramped_room", "code-cramped_room"
+pytestmark = pytest.mark.processes
 CONFIG = dataclasses.replace(
     PRESETS["smoke"],
     methods=("code",),
