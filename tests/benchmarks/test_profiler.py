@@ -19,7 +19,7 @@ from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, centr
 from rl_models.training.collector import Collector
 
 SMALL = TboneConfig(cell_features=2, channels=(2, 2, 2, 4), hidden_size=8, message_features=2)
-SIZES = {"num_agents": 2, "view": (num_channels(2), VIEW, VIEW), "actions": 13}
+SIZES = {"num_agents": 2, "view": (num_channels(2), VIEW, VIEW), "num_actions": 13}
 
 
 @pytest.fixture

@@ -102,6 +102,10 @@ class RunFolder:
         """Give the lock back. The system does it too when the process dies, however it dies."""
         self._lock.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: all but the lock, which stays here."""
+        return vars(self) | {"_lock": ExitStack()}
+
     def __enter__(self) -> RunFolder:
         return self
 

@@ -181,7 +181,7 @@ def test_teams_of_one_to_four_are_tested_a_few_worlds_at_a_time(agents, monkeypa
     config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1, max_episode_steps=3)
     policy, starts = plan(config, "sync_2", 0).build_policy(), starts_of_the_test(config)
     at_once = play_from(config, starts, policy)
-    monkeypatch.setattr(coordination, "_MOST_PROBABILITIES", 2 * 13**agents)
+    monkeypatch.setattr(coordination, "_MAX_PROBABILITIES", 2 * 13**agents)
     for name, values in play_from(config, starts, policy).items():
         np.testing.assert_allclose(values, at_once[name], atol=1e-6)
     assert ("_joint_policy" in at_once) == (agents > 1)
