@@ -133,7 +133,7 @@ def _learning(learner: Learner) -> list[Watch]:
     kind = type(learner.objective)
     return [
         Watch(loop, "to_batch", "batch"),
-        Watch(actor_critic, "take", "batch"),
+        Watch(actor_critic, "select_worlds", "batch"),
         Watch(kind, "prepare", "returns"),
         Watch(impala, "vtrace", "returns"),
         Watch(kind, "loss", "loss"),
