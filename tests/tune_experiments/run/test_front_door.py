@@ -141,6 +141,7 @@ def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_pat
     assert again.told == [], "what there was before is not new"
 
 
+@pytest.mark.processes
 def test_importing_the_package_brings_in_nothing_heavy():
     import subprocess
     import sys

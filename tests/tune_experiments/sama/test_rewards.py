@@ -152,6 +152,7 @@ def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     ]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("code", "reason"),
     [("import os\n", "one function"), (FUNCTION + "return sum(1 for one in range(10) if one) // 0", "ZeroDivision")],
@@ -166,6 +167,7 @@ def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, re
         assert reason in book.failures[SERVE]
 
 
+@pytest.mark.processes
 def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
     kitchen, domain, _ = roll("cramped_room", worlds=1, steps=1)
 
