@@ -31,7 +31,7 @@ from rl_models.networks.emma_body import RELEASED, EmmaSizes
 from rl_models.networks.entity_divider import OTHERS
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import (
     VARIANTS,
@@ -75,7 +75,7 @@ def time_rtfm() -> LoopTimes:
     """Time IMPALA around txt2pi with an entity divider, from the initial weights."""
     world = Rtfm(READING_WORLDS, num_agents=AGENTS, **STAGES["S1"])
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
-    sizes = Sizes(AGENTS, world.text_spec["document"].vocabulary, names)
+    sizes = ReadingSizes(AGENTS, world.text_spec["document"].vocabulary, names)
     is_entity = torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
     policy = divided_reading_team(DividedReadingTeamConfig(READING), sizes, is_entity, NUM_MOVES)
     objective = Impala(is_joint=False, extra_losses=LOSSES)

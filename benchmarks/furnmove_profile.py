@@ -20,7 +20,7 @@ from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms import impala
+from rl_models.algorithms import actor_critic, impala
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
@@ -107,7 +107,7 @@ def _network(policy: TeamPolicy) -> list[Watch]:
     assert isinstance(network, Tbone)
     return [
         Watch(network.embedding, "shares", "embedding"),
-        Watch(grid_convolutions, "first_convolution", "convolution_1"),
+        Watch(grid_convolutions, "embedded_convolution", "convolution_1"),
         *[Watch(layer, "forward", f"convolution_{1 + row // 2}") for row, layer in enumerate(network.convolutions)],
         Watch(Tbone, "forward", "recurrence"),
         Watch(SteppedLstm, "input_gates", "lstm_inputs"),
@@ -132,7 +132,8 @@ def _acting(world: World) -> list[Watch]:
 def _learning(learner: Learner) -> list[Watch]:
     kind = type(learner.objective)
     return [
-        *[Watch(loop, name, "batch") for name in ("to_batch", "take")],
+        Watch(loop, "to_batch", "batch"),
+        Watch(actor_critic, "take", "batch"),
         Watch(kind, "prepare", "returns"),
         Watch(impala, "vtrace", "returns"),
         Watch(kind, "loss", "loss"),

@@ -29,7 +29,7 @@ from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -80,7 +80,7 @@ def measure() -> Iterator[Measurement]:
 def time_training(world: Rtfm, turns: int) -> LoopTimes:
     """Time IMPALA with the released network from its initial weights."""
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
-    sizes = Sizes(world.num_agents, world.text_spec["document"].vocabulary, names)
+    sizes = ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)
     policy, objective = reading_team(ReadingTeamConfig(), sizes, NUM_MOVES), Impala(loss_reduction="sum_steps")
     collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
     collector.reset(0)

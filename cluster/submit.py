@@ -57,28 +57,30 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    said = "name of a script in tune_experiments/, or package.module:NAME"
+    said = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
     parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help=said)
     parser.add_argument(
-        "--address", help="address of the head's dashboard, http://HOST:PORT; else RAY_API_SERVER_ADDRESS"
+        "--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS."
     )
-    parser.add_argument("--token-file", type=Path, help="file that holds the cluster's token; else RAY_AUTH_TOKEN")
+    parser.add_argument(
+        "--token-file", type=Path, help="File that holds the cluster's token; by default RAY_AUTH_TOKEN holds it."
+    )
     parser.add_argument(
         "--storage",
         default=os.environ.get("CONCORD_STORAGE"),
-        help="folder that all nodes see, or s3://..., gs://...; results go below it; else CONCORD_STORAGE",
+        help="Folder that all nodes see, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE.",
     )
     parser.add_argument(
-        "--no-wait", action="store_true", help="return after the submission, without following the output"
+        "--no-wait", action="store_true", help="Return after the submission, without following the output."
     )
     parser.add_argument(
-        "--env", nargs="*", default=[], metavar="NAME", help="variables of this shell to pass to the job"
+        "--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job."
     )
     parser.add_argument(
-        "--install", action="store_true", help="install the pinned versions on each node before training"
+        "--install", action="store_true", help="Install the pinned versions on each node before training."
     )
     parser.add_argument(
-        "--any-versions", action="store_true", help="train even if the cluster's versions differ from the pinned ones"
+        "--any-versions", action="store_true", help="Train even if the cluster's versions differ from the pinned ones."
     )
     return parser
 

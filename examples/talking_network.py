@@ -25,7 +25,7 @@ from rl_models.policy import Features, State, TeamPolicy
 class TalkingConfig:
     """Widths of the network; its fields become flags of an experiment that uses it."""
 
-    hidden: PositiveInt = 32
+    hidden_size: PositiveInt = 32
     """Number of features of an agent."""
     message: PositiveInt = 8
     """Number of numbers that an agent tells the others in each step."""
@@ -44,10 +44,10 @@ class TalkingNetwork(nn.Module):
         """
         super().__init__()
         self.num_agents = num_agents
-        self.names = nn.Parameter(torch.randn(num_agents, config.hidden))
-        self.read = nn.Linear(inputs, config.hidden)
-        self.say = nn.Linear(config.hidden, config.message)
-        self.hear = nn.Linear(config.hidden + config.message, config.hidden)
+        self.names = nn.Parameter(torch.randn(num_agents, config.hidden_size))
+        self.read = nn.Linear(inputs, config.hidden_size)
+        self.say = nn.Linear(config.hidden_size, config.message)
+        self.hear = nn.Linear(config.hidden_size + config.message, config.hidden_size)
 
     def initial_state(self, batch: int) -> State:
         """Nothing is remembered."""
@@ -87,7 +87,7 @@ def talking_team(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = TalkingNetwork(config, num_agents, inputs)
-        head: nn.Module = MarginalHead(config.hidden, actions)
+        head: nn.Module = MarginalHead(config.hidden_size, actions)
         if components > 1:
-            head = SyncHead(config.hidden, actions, components, num_agents, config.message)
-        return TeamPolicy(network, head, ValueHead(config.hidden))
+            head = SyncHead(config.hidden_size, actions, components, num_agents, config.message)
+        return TeamPolicy(network, head, ValueHead(config.hidden_size))

@@ -1,7 +1,7 @@
-"""Fragments as tensors: the flat dictionary that objectives read and that RLlib can slice along worlds.
+"""Batch: a fragment as a flat dictionary of tensors, which objectives read and RLlib slices along worlds.
 
 Keys: `obs/NAME` [B, T + 1, N, ...], `is_first` [B, T + 1], the fragment's steps and ends under their own names, and
-`texts/KEY` [D, L] for token tables, which belong to no world and are never sliced.
+`texts/KEY` [D, L] for token tables. A token table belongs to no world and is never sliced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Batch: TypeAlias = dict[str, Tensor]
 
 
 def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
-    """Tensors of a fragment; on the CPU they share its memory."""
+    """The tensors of a fragment, name -> [B, ...] and `texts/KEY` -> [D, L]; on the CPU they share its memory."""
     batch = {f"obs/{key}": torch.from_numpy(value) for key, value in fragment.obs.items()}
     batch["is_first"] = torch.from_numpy(fragment.is_first)
     batch |= {key: torch.from_numpy(value) for key, value in {**fragment.steps, **fragment.ends}.items()}
@@ -30,43 +30,52 @@ def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
     return {key: value.to(device) for key, value in batch.items()}
 
 
-def take(batch: Batch, worlds: Tensor | slice) -> Batch:
-    """The same steps of some of the worlds."""
+def select_worlds(batch: Batch, worlds: Tensor | slice) -> Batch:
+    """Select some of the worlds, and keep all their steps: name -> [B, ...] to name -> [K, ...].
+
+    Args:
+        batch: name -> [B, ...] and `texts/KEY` -> [D, L].
+        worlds: a slice of B, or [K] int64 for K of the worlds.
+    """
     return {key: value if key.startswith("texts/") else value[worlds] for key, value in batch.items()}
 
 
 def without_last_observation(batch: Batch) -> Batch:
-    """Observations at the T steps only, for objectives that need no output at the one after them."""
+    """Remove observation T + 1: `obs/NAME` and `is_first` go from [B, T + 1, ...] to [B, T, ...].
+
+    It is for objectives that do not use the policy's output after the last step.
+    """
     cut = {key: value[:, :-1] for key, value in batch.items() if key == "is_first" or key.startswith("obs/")}
     return batch | cut
 
 
-def steps_of_decisions(batch: Batch) -> Batch:
-    """The K steps at which anybody chooses, each a sequence of its own: [B, T, ...] -> [K, 1, ...]; K may be 0.
+def decision_steps(batch: Batch) -> Batch:
+    """The K steps at which an agent decides, each as a sequence of its own: [B, T, ...] -> [K, 1, ...]; K may be 0.
 
-    What belongs to a fragment and not to a step (`last_values`, `versions`) has done its work and is left out.
+    Entries of a whole fragment (`last_values`, `versions`) are no longer needed and are left out.
 
     Raises:
-        ValueError: a team with memory, to which a step alone means something else.
+        ValueError: the team has memory, so its steps cannot be computed apart.
     """
     if any(key.startswith("state/") for key in batch):
         raise ValueError("a team with memory learns from whole fragments; leave `by_decisions` off")
-    mask = decides(batch)
-    place = torch.ones_like(batch["terminated"]) if mask is None else mask.any(-1)
-    per_step = [key for key, value in batch.items() if value.shape[:2] == place.shape and key != "last_values"]
-    cut = {key: batch[key][place][:, None] for key in per_step if not key.startswith("texts/")}
+    mask = decision_mask(batch)
+    selected = torch.ones_like(batch["terminated"]) if mask is None else mask.any(-1)
+    per_step = [key for key, value in batch.items() if value.shape[:2] == selected.shape and key != "last_values"]
+    cut = {key: batch[key][selected][:, None] for key in per_step if not key.startswith("texts/")}
     return cut | {key: value for key, value in batch.items() if key.startswith("texts/")}
 
 
 @dataclass(frozen=True)
 class Share:
-    """How much of a minibatch a part holds; other parts follow, or lie with other learners.
+    """The part of a minibatch that a batch holds; other learners, or later batches, hold the other parts.
 
-    A loss is made of means, each over some steps. The weighted means of all parts sum to the mean over the minibatch.
+    A loss consists of means over steps. Weighted by these shares, the means of all parts add up to the mean over the
+    minibatch.
 
     Attributes:
-        steps: share of the B * T joint steps, of which some means are taken.
-        decisions: share of the steps at which anybody chooses, of which the others are taken.
+        steps: share of the B * T joint steps, in [0, 1], for means over all steps.
+        decisions: share of the steps at which an agent decides, in [0, 1], for means over these steps.
     """
 
     steps: Tensor | float = 1.0
@@ -74,48 +83,63 @@ class Share:
 
 
 WHOLE = Share()
-"""Of a minibatch that is learned from at once."""
+"""The share of a batch that holds the whole minibatch."""
 
 
 def count_steps(batch: Batch) -> Tensor:
-    """[2] int64, all B * T joint steps, and those at which anybody chooses."""
-    mask, steps = decides(batch), torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
+    """Number of all joint steps (B * T) and of the steps at which an agent decides, [2] int64.
+
+    Args:
+        batch: name -> [B, T, ...].
+    """
+    mask, steps = decision_mask(batch), torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
     return torch.stack([steps, steps if mask is None else mask.any(-1).sum()])
 
 
 def share_of(part: Batch, whole: Tensor) -> Share:
-    """What a part holds of a minibatch with so many steps, [2] as `count_steps` counts them."""
+    """The share that a part has of a minibatch.
+
+    Args:
+        part: the part, name -> [B, T, ...].
+        whole: [2] int64, steps of the minibatch as `count_steps` counts them.
+    """
     steps, decisions = count_steps(part) / whole.clamp(min=1)
     return Share(steps, decisions)
 
 
-def think(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
-    """The policy's output at every observation of the batch."""
+def forward(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
+    """The policy's output at every observation of the batch, [B, T, ...] or [B, T + 1, ...] as the batch has them."""
     obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith(("obs/", "texts/"))}
     state = {key.removeprefix("state/"): value for key, value in batch.items() if key.startswith("state/")}
     return policy(obs, state, batch["is_first"])
 
 
-def chosen(batch: Batch) -> JointActions:
-    """The joint actions that were taken, [B, T, N] int64 or one such tensor a factor."""
+def chosen_actions(batch: Batch) -> JointActions:
+    """The joint actions that were taken, [B, T, N] int64, or factor -> [B, T, N] int64."""
     if "actions" in batch:
         return batch["actions"]
     return {key.removeprefix("actions/"): value for key, value in batch.items() if key.startswith("actions/")}
 
 
-def decides(batch: Batch) -> Tensor | None:
-    """[B, T, N] bool, which agents chose an action and were in the game; None where all always do."""
+def decision_mask(batch: Batch) -> Tensor | None:
+    """Agents that are in the game and decide at a step: batch, name -> [B, T, ...], to [B, T, N] bool.
+
+    None if all agents of the world always do.
+    """
     masks = [mask for key in ("decides", "alive") if (mask := _at_steps(batch, key)) is not None]
     return torch.stack(masks).all(0) if masks else None
 
 
-def alive(batch: Batch) -> Tensor | None:
-    """[B, T, N] bool, which agents were in the game; None where all always are."""
+def alive_mask(batch: Batch) -> Tensor | None:
+    """Agents that are in the game at a step: batch, name -> [B, T, ...], to [B, T, N] bool; None if all always are."""
     return _at_steps(batch, "alive")
 
 
-def leaves(batch: Batch) -> Tensor | None:
-    """[B, T, N] bool, agents for whom the game was over after this step though the episode went on."""
+def leaving_mask(batch: Batch) -> Tensor | None:
+    """Agents that leave the game after a step while the episode goes on: batch, name -> [B, T, ...], to [B, T, N] bool.
+
+    None if no agent of the world can leave.
+    """
     if "obs/alive" not in batch:
         return None
     now, then = batch["obs/alive"][:, :-1], batch["obs/alive"][:, 1:]

@@ -1,7 +1,7 @@
-"""Fragment: T steps of B worlds as plain arrays, the unit that travels from env runners to learners.
+"""Fragment: T steps of B worlds as NumPy arrays, which env runners send to learners.
 
-It is deliberately no dict, list or tuple: RLlib passes what `sample()` returns through dm_tree, which would flatten
-those. `len` counts worlds, because RLlib shards fragments over learners by slicing `fragment[:k]` along `len`.
+A fragment is no dict, list or tuple: RLlib passes the result of `sample()` through dm_tree, which would flatten those.
+`len` counts worlds, because RLlib shards fragments over learners by slicing `fragment[:k]` along `len`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ class Fragment:
     """T consecutive steps of B worlds.
 
     Attributes:
-        obs: name -> [B, T + 1, N, ...]; the last one is what followed the last step. A network's own noise is among
-            them, so that all epochs see it as it was.
+        obs: name -> [B, T + 1, N, ...]; the last one follows the last step. A network's own noise is an observation
+            too, so that all epochs use the same noise.
         is_first: [B, T + 1] bool, an episode begins with this observation.
-        steps: name -> [B, T, ...]: `reward` [.., N] float32, `terminated`, `truncated` bool, `duration` [.., N],
-            `log_prob`, `component`, `agent_log_prob` [.., N], `values` [.., N], `final_values` [.., N] (value of the
-            final observation where truncated) and `actions` [.., N] int, or `actions/NAME` for each factor.
-        ends: name -> [B, ...]: `last_values` [B, N] and `state/NAME`, the recurrent state before the first step.
-        texts: observation key -> [D, L], the token rows that this key's numbers point at.
-        versions: [B] int64, how often the policy that acted had been updated.
+        steps: name -> [B, T, ...]: `reward` [B, T, N] float32, `terminated` and `truncated` [B, T] bool, `duration`
+            [B, T, N] int, `log_prob` and `component` [B, T], `agent_log_prob` and `values` [B, T, N] float32,
+            `final_values` [B, T, N] float32 (values of the final observation where the episode was truncated) and
+            `actions` [B, T, N] int, or `actions/NAME` for each factor.
+        ends: name -> [B, ...]: `last_values` [B, N] float32 and `state/NAME`, the recurrent state before the first
+            step.
+        texts: observation key -> [D, L] int, the token rows that the numbers under this key point at.
+        versions: [B] int64, number of updates of the policy that acted.
     """
 
     __slots__ = ("ends", "is_first", "obs", "steps", "texts", "versions")
@@ -53,7 +55,7 @@ class Fragment:
         return len(self.is_first)
 
     def __getitem__(self, worlds: slice) -> Fragment:
-        """The same steps of fewer worlds."""
+        """All steps of some of the worlds."""
         return Fragment(
             {key: value[worlds] for key, value in self.obs.items()},
             self.is_first[worlds],
@@ -64,20 +66,20 @@ class Fragment:
         )
 
     def slice(self, worlds: slice, len_lookback_buffer: int | None = None) -> Fragment:
-        """RLlib's name for `fragment[worlds]`; there is no look-back, state travels in `ends`."""
+        """RLlib's name for `fragment[worlds]`. There is no look-back buffer, because `ends` holds the state."""
         return self[worlds]
 
     def env_steps(self) -> int:
-        """B * T joint steps."""
+        """Number of joint steps, B * T."""
         return len(self) * (self.is_first.shape[1] - 1)
 
     def agent_steps(self) -> int:
-        """Env steps times agents."""
+        """Number of agent steps, B * T * N."""
         return self.env_steps() * self.steps["reward"].shape[-1]
 
     @staticmethod
     def join(fragments: Iterable[Fragment]) -> Fragment:
-        """Fragments of equal T side by side; rows of token tables are renumbered."""
+        """One fragment of all worlds. T must be equal; the rows of the token tables get new numbers."""
         fragments = list(fragments)
         if len(fragments) == 1:
             return fragments[0]
@@ -97,7 +99,7 @@ def _concatenate(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 
 def _join_texts(fragments: list[Fragment]) -> tuple[dict[str, Array], list[dict[str, Array]]]:
-    """One table of distinct texts for each key, and each fragment's row numbers in it."""
+    """One table of distinct texts for each key, and each fragment's observations with row numbers of that table."""
     observations = [dict(fragment.obs) for fragment in fragments]
     tables = {}
     for key in fragments[0].texts:

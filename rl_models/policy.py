@@ -1,7 +1,7 @@
-"""A team's policy: one network, one head for the joint policy, one for the values.
+"""A team's policy: one network, one head for the joint policy and one head for the values.
 
-`forward` is the only way from observations to a policy: acting calls it with T = 1 and training with whole
-fragments, so both compute the same thing. This file knows no world and no algorithm.
+Acting calls `forward` with T = 1, training calls it with whole fragments, and there is no third way from observations
+to a policy. So acting and training compute the same thing. This file knows no world and no algorithm.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from torch import Tensor, nn
 from rl_models.distributions.joint_policy import JointPolicy
 
 State: TypeAlias = dict[str, Tensor]
-"""Recurrent state, name -> [B, ...] ([B, N, ...] where each agent has its own); empty for networks without memory."""
+"""Recurrent state, name -> [B, ...], or [B, N, ...] if each agent has its own; empty for networks without memory."""
 UNVALUED = "unvalued"
-"""Extra: [B, T, N] bool, agents in the game that were not computed, because they carry on while another one decides.
-Their values mean nothing; a network that computes all agents, or has left nobody out, does not name it."""
+"""Extra: [B, T, N] bool, agents in the game that the network skipped, because they carry on while another one decides.
+The values of these agents mean nothing. A network that computes all agents leaves this extra out."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """Output of a network over a window of T steps; a head needs nothing else.
+    """Output of a network over T steps; a head needs nothing else.
 
     Attributes:
         features: [B, T, N, F] float32; [B, T, 1, F] where one network acts for all agents.
-        state: recurrent state after the last step.
-        messages: [B, T, N, message features], the last thing each agent said, where agents talk.
-        extras: anything worth showing (attention maps, masks), name -> [B, T, ...].
-        legal: [B, T, N, A] bool, actions that are possible at all, where the world says so.
+        state: recurrent state after the last step, name -> [B, ...].
+        messages: [B, T, N, message features] float32, the last message of each agent; None if agents send none.
+        extras: attention maps, masks and inputs of extra losses, name -> [B, T, ...].
+        legal: [B, T, N, A] bool, legal actions; None if the world does not say which actions are legal.
     """
 
     features: Tensor
@@ -41,13 +41,13 @@ class Features:
 
 @dataclass(frozen=True)
 class TeamOutput:
-    """What a team's forward pass gives over a window of T steps.
+    """Output of a team's forward pass over T steps.
 
     Attributes:
         policy: joint policy with batch shape [B, T].
-        values: [B, T, N] float32.
-        state: recurrent state after the last step.
-        extras: anything worth showing, name -> [B, T, ...].
+        values: [B, T, N] float32, each agent's value of the present state.
+        state: recurrent state after the last step, name -> [B, ...].
+        extras: as in `Features`, name -> [B, T, ...].
     """
 
     policy: JointPolicy
@@ -57,15 +57,21 @@ class TeamOutput:
 
 
 class TeamNetwork(Protocol):
-    """What a network must offer to be part of a team."""
+    """The methods that a network of a team must have."""
 
     num_agents: int
 
     def initial_state(self, batch: int) -> State:
-        """State before the first step of an episode, name -> [B, ...]."""
+        """Recurrent state before the first step of an episode, name -> [B, ...]."""
 
     def __call__(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features over [B, T]."""
+        """Features [B, T, N, F] of T consecutive steps.
+
+        Args:
+            obs: name -> [B, T, N, ...].
+            state: recurrent state before the first step, name -> [B, ...].
+            is_first: [B, T] bool, an episode begins at this step.
+        """
 
 
 class TeamPolicy(nn.Module):
@@ -79,15 +85,15 @@ class TeamPolicy(nn.Module):
         self.num_agents = network.num_agents
 
     def initial_state(self, batch: int) -> State:
-        """Recurrent state before an episode, name -> [B, ...], with agents on the second axis if each has its own."""
+        """Recurrent state before an episode, name -> [B, ...], or [B, N, ...] if each agent has its own."""
         return self.network.initial_state(batch)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Joint policy and values at T consecutive steps.
+        """Joint policy with batch shape [B, T] and values [B, T, N] of T consecutive steps.
 
         Args:
             obs: name -> [B, T, N, ...].
-            state: recurrent state before the first of them.
+            state: recurrent state before the first step, name -> [B, ...].
             is_first: [B, T] bool, an episode begins at this step.
         """
         features = self.network(obs, state, is_first)

@@ -1,4 +1,4 @@
-"""Coefficients that change while training goes on, as functions of what was done and never of the clock."""
+"""Schedules: coefficients that change during training, as functions of the training done and never of the clock."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Unit = Literal["env_steps", "episodes"]
 
 @dataclass
 class Progress:
-    """How far training has come; part of every checkpoint.
+    """Training done so far; part of every checkpoint.
 
     Attributes:
-        env_steps: joint steps learned from.
-        episodes: training episodes that ended in them.
-        updates: optimiser steps.
+        env_steps: number of joint steps that the learner has used.
+        episodes: number of training episodes that ended in these steps.
+        updates: number of optimiser steps.
     """
 
     env_steps: int = 0
@@ -25,34 +25,38 @@ class Progress:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Piecewise linear between points, constant outside them.
+    """A value that is linear between points and constant before the first and after the last.
 
     Attributes:
-        points: (moment, value) in rising order of moments.
-        unit: what moments count.
+        points: (moment, value), with rising moments.
+        unit: unit of the moments.
     """
 
     points: tuple[tuple[float, float], ...]
     unit: Unit = "env_steps"
 
     def __post_init__(self) -> None:
-        """Refuse points out of order."""
+        """Check the order of the points.
+
+        Raises:
+            ValueError: there are no points, or their moments do not rise.
+        """
         moments = [moment for moment, _ in self.points]
         if not moments or moments != sorted(set(moments)):
             raise ValueError(f"a schedule needs points with rising moments, got {self.points}")
 
     @classmethod
     def constant(cls, value: float) -> Schedule:
-        """The same value for ever."""
+        """A schedule that always has the same value."""
         return cls(((0, value),))
 
     @classmethod
     def linear(cls, start: float, end: float, until: float, unit: Unit = "env_steps") -> Schedule:
-        """From `start` at the beginning to `end` at `until`, then constant."""
+        """A schedule that goes from `start` at moment 0 to `end` at moment `until`, and stays there."""
         return cls(((0, start), (max(until, 1), end)), unit)
 
     def at(self, progress: Progress) -> float:
-        """Value at this point of training."""
+        """The value after this much training."""
         now = getattr(progress, self.unit)
         before = self.points[0]
         for after in self.points:

@@ -47,7 +47,7 @@ class Opened:
     """A trained team."""
 
     path: Where
-    """Run folder, trial folder or checkpoint."""
+    """Run folder, trial folder or checkpoint of the team."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the checkpoint names them."""
 
@@ -62,9 +62,9 @@ class Play(Opened):
     """Play one episode and print what everybody does."""
 
     seed: int = SEED
-    """Which episode."""
+    """Seed of the episode that is played."""
     decentralised: bool = False
-    """By one process an agent, which exchange nothing but messages: the same episode."""
+    """Whether one process plays each agent, and they exchange nothing but messages: the same episode."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Render(Opened):
     """Write a video of one episode, a solved one if there is any among sixteen."""
 
     seed: int = SEED
-    """Which episodes to choose from."""
+    """Seed of the sixteen episodes to choose from."""
     out: Path | None = None
-    """A new GIF; by default it lies beside the checkpoints."""
+    """File of the new GIF; by default it lies beside the checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Export(Opened):
     """Write a team's adapters of a language model as folders that peft reads."""
 
     out: Path | None = None
-    """A new folder; by default it lies beside the checkpoints."""
+    """New folder for the adapters; by default it lies beside the checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Table:
     """Make tables and figures again from what lies in a run folder."""
 
     path: Where
-    """Run folder."""
+    """Run folder with the results of training."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the run folder names them."""
 

@@ -48,7 +48,7 @@ SMOKE = dataclasses.replace(
     methods=("emma", "endi_dis_grounding"),
     stages=(1, 3),
     goal_features=4,
-    silg=SilgConfig(hidden=2, word_features=4, channels=(4, 4), features=4),
+    silg=SilgConfig(hidden_size=2, word_features=4, channels=(4, 4), features=4),
 )
 REFERENCE = reference(
     dataclasses.replace(LAPTOP, methods=PAPER_ROWS, silg=SilgConfig()),

@@ -78,9 +78,9 @@ class Method:
     """What distinguishes the rows of the table."""
 
     components: PositiveInt
-    """Mixture components m; 1 is the marginal policy."""
+    """Number of mixture components m; 1 is the marginal policy."""
     entropy_coef: NonNegativeFloat
-    """Bonus at the start; it falls linearly to 0 at `entropy_share` of the budget."""
+    """Weight of the entropy bonus at the start, at least 0; it falls linearly to 0 at `entropy_share` of the budget."""
 
 
 @dataclass(frozen=True)
@@ -88,31 +88,32 @@ class Config:
     """One run of this experiment."""
 
     methods: tuple[Literal["sync", "marginal"], ...] = ("sync", "marginal")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained: sync, marginal."""
     sync: Method = Method(3, 0.8)
-    """As many components as the optimal joint policy has rank."""
+    """The row `sync`, with as many components as the optimal joint policy has rank."""
     marginal: Method = Method(1, 0.08)
-    """Each agent on its own."""
+    """The row `marginal`, in which each agent draws on its own."""
     learning_rate: PositiveFloat = 0.02
-    """Of Adam, for the first `hold_share` of the budget; then it falls geometrically."""
+    """Learning rate of Adam, above 0, for the share `hold_share` of the budget; then it falls geometrically."""
     final_learning_rate: PositiveFloat = 2e-4
-    """At the end."""
+    """Learning rate of Adam at the end, above 0."""
     temperature: PositiveFloat = 0.35
-    """Of the adversary's reply, for the first `hold_share` of the budget; then it falls geometrically."""
+    """Temperature of the adversary's reply, above 0, for the share `hold_share` of the budget; then it falls
+    geometrically."""
     final_temperature: PositiveFloat = 0.002
-    """At the end: as good as the best reply."""
+    """Temperature of the adversary's reply at the end, above 0: as good as the best reply."""
     hold_share: Annotated[float, Field(ge=0, le=0.99)] = 0.2
-    """Of the budget."""
+    """Share of the budget, from 0 to 0.99, in which learning rate and temperature stay as they are."""
     entropy_share: UnitInterval = 0.5
-    """Of the budget, after which there is no entropy bonus."""
+    """Share of the budget, from 0 to 1, after which there is no entropy bonus."""
     games: PositiveInt = 256
-    """Played at once; one update learns from one step of each."""
+    """Number of games played at once; one update learns from one step of each."""
     updates_per_row: PositiveInt = 10
-    """Updates between two rows of the log."""
+    """Number of updates between two rows of the log."""
     budget_env_steps: PositiveInt = 102_400
-    """Joint steps of training."""
+    """Number of joint env steps of training."""
     checkpoint_every_env_steps: PositiveInt = 25_600
-    """At most this much is lost when something dies."""
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -37,7 +37,7 @@ class CrossPlay:
     methods: tuple[str, ...] = ()
     """Rows whose teams play; all of them by default."""
     episodes: int = 100
-    """Of each pair."""
+    """Number of episodes of each pair."""
     out: Path | None = None
     """Folder of the report; by default `crossplay` in the first run."""
 

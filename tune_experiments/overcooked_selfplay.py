@@ -50,7 +50,7 @@ from tune_experiments.search.search import SearchSpace
 LAPTOP = OvercookedConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
-    network=GridCnnConfig(convolutions=(4, 4), first_kernel=3, dense=(16,)),
+    network=GridCnnConfig(channels=(4, 4), first_kernel=3, hidden_sizes=(16,)),
     workers=Workers(worlds_per_runner=8, fragment_length=20),
     max_episode_steps=60,
     budget_env_steps=1_600,

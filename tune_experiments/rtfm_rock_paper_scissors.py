@@ -47,7 +47,9 @@ LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
     task=LettersTask(size=5, max_episode_steps=10),
-    network=NetworkSettings(word_features=6, document_hidden=4, goal_hidden=4, inventory_hidden=3, features=8),
+    network=NetworkSettings(
+        word_features=6, document_hidden_size=4, goal_hidden_size=4, inventory_hidden_size=3, features=8
+    ),
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=512,
     transfer_env_steps=256,

@@ -32,7 +32,7 @@ LAPTOP = SamaConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
     methods=("sama", "mappo", "selfplay"),
-    network=SamaNetworkConfig(features=8, convolutions=(4, 4), hidden=16),
+    network=SamaNetworkConfig(features=8, channels=(4, 4), hidden_size=16),
     encoder=TextEncoderConfig(word_features=8),
     states=20,
     workers=Workers(worlds_per_runner=8, fragment_length=20),
@@ -56,7 +56,7 @@ PAPER = dataclasses.replace(
     planner="openai",
     reward_source="code",
     encoder=TextEncoderConfig(name=AUTO),
-    network=SamaNetworkConfig(features=256, convolutions=(64, 64), hidden=128),
+    network=SamaNetworkConfig(features=256, channels=(64, 64), hidden_size=128),
     learner=dataclasses.replace(
         LAPTOP.learner,
         learning_rate=5e-5,

@@ -62,12 +62,12 @@ SMOKE = dataclasses.replace(
     team=LanguageTeamSettings(
         language=LanguageModelSettings(small=_TINY),
         normalisation="token",  # else a model that has learned next to nothing waits: the shortest phrase
-        value_hidden=(16,),
+        value_hidden_sizes=(16,),
     ),
-    symbolic=VectorConfig(dense=(16,)),
+    symbolic=VectorConfig(hidden_sizes=(16,)),
     corpus=CorpusSettings(worlds=2, env_steps=10),
     lessons=LessonSettings(worlds=2, env_steps=8),
-    distillation=DistillationSettings(epochs=1, batch=8, held_out=0.3),
+    distillation=DistillationSettings(num_epochs=1, batch_size=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),
     max_episode_steps=24,
     training_episode_steps=0,

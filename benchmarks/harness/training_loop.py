@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmarks.harness.clock import median, median_ratio, timed
 from benchmarks.harness.tensors import tensors_in
 from rl_models.algorithms.objective import Objective
-from rl_models.batch import Batch, think, to_batch
+from rl_models.batch import Batch, forward, to_batch
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamOutput, TeamPolicy
@@ -142,7 +142,7 @@ def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
 def _learn(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> None:
     for part in parts:
         policy.zero_grad(set_to_none=True)
-        _any_scalar(think(policy, part), extras).backward()
+        _any_scalar(forward(policy, part), extras).backward()
 
 
 def _any_scalar(output: TeamOutput, extras: tuple[str, ...]) -> Tensor:

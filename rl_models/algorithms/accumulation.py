@@ -9,7 +9,7 @@ import torch
 
 from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, Objective
-from rl_models.batch import Batch, Share, take
+from rl_models.batch import Batch, Share, select_worlds
 from rl_models.losses.extra_loss import Statistics
 
 
@@ -21,7 +21,7 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
     count = min(objective.gradient_accumulation_steps, sequences)
     if count == 1:
         return [minibatch]
-    return [take(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
+    return [select_worlds(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
 
 
 class Divergence:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import Batch, Share, alive, chosen, decides, leaves, take
+from rl_models.batch import Batch, Share, alive_mask, chosen_actions, decision_mask, leaving_mask, select_worlds
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, values_of_decisions
@@ -76,7 +76,7 @@ class ActorCritic:
                 yield batch
                 continue
             for rows in _shuffled(held.total, number, generator):
-                yield take(batch, held.own(rows).to(device))
+                yield select_worlds(batch, held.own(rows).to(device))
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Nothing follows an optimiser step."""
@@ -93,8 +93,8 @@ class ActorCritic:
                 "while another one decides: set is_joint=False"
             )
         if self.is_joint:
-            return output.policy.log_prob(chosen(batch), decides(batch))[..., None]
-        return output.policy.component_log_prob(chosen(batch), batch["component"])
+            return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
+        return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
 
     def _sampling_log_prob(self, batch: Batch) -> Tensor:
         return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
@@ -110,12 +110,12 @@ class ActorCritic:
         return advantages.sum(-1, keepdim=True) if self.is_joint else advantages
 
     def _mask(self, batch: Batch) -> Tensor | None:
-        mask = decides(batch)
+        mask = decision_mask(batch)
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
 
     def _valued(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, agents of whom a decision is valued: their own, or in the joint form anybody's."""
-        mask, present = decides(batch), alive(batch)
+        mask, present = decision_mask(batch), alive_mask(batch)
         if mask is None or not self.is_joint:
             return mask
         anybody = mask.any(-1, keepdim=True).expand_as(mask)
@@ -123,13 +123,13 @@ class ActorCritic:
 
     def _regressed(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, whose values are learned; None: everybody's."""
-        return self._valued(batch) if self.regressed == "decisions" else alive(batch)
+        return self._valued(batch) if self.regressed == "decisions" else alive_mask(batch)
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
-        left = leaves(batch)
+        left = leaving_mask(batch)
         if left is not None:
             discounts = discounts * ~left
         truncated = batch["truncated"][..., None].expand_as(values)
@@ -151,7 +151,7 @@ class ActorCritic:
     ) -> tuple[Tensor, Statistics]:
         """Add the entropy bonus and the extra losses, each term weighed by its share of the steps it is a mean over."""
         weight = self.entropy_coef.at(progress)
-        entropy = self._entropy(output, decides(batch))
+        entropy = self._entropy(output, decision_mask(batch))
         of_decisions, of_values = policy_loss - weight * entropy, self.value_coef * value_loss
         # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
         share_of_values = share.decisions if self.regressed == "decisions" else share.steps

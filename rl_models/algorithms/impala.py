@@ -46,13 +46,13 @@ class Impala(ActorCritic):
         `whole` covers all T + 1 observations.
         """
         values = whole.values[:, :-1]
-        output = TeamOutput(whole.policy.first(values.shape[1]), values, whole.state, whole.extras)
+        output = TeamOutput(whole.policy.first_steps(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
         targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
-        policy_loss = pg.policy_gradient(log_prob, self._advantages(advantages), self._mask(batch))
-        value_loss = pg.value_error(values, targets, self._regressed(batch))
+        policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
+        value_loss = pg.value_loss(values, targets, self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]

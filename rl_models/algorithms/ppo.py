@@ -12,7 +12,7 @@ from rl_models.algorithms.actor_critic import ActorCritic
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, RllibAlgorithm
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, steps_of_decisions, without_last_observation
+from rl_models.batch import WHOLE, Batch, Share, decision_steps, without_last_observation
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.returns import gae
@@ -58,7 +58,7 @@ class Ppo(ActorCritic):
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
         """As of every actor-critic; `by_decisions` shuffles decisions instead of sequences."""
-        return super().minibatches(steps_of_decisions(batch) if self.by_decisions else batch, seed, replay, learners)
+        return super().minibatches(decision_steps(batch) if self.by_decisions else batch, seed, replay, learners)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
@@ -77,5 +77,5 @@ class Ppo(ActorCritic):
     def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
         targets, mask = batch["value_targets"], self._regressed(batch)
         if self.value_clip_range:
-            return pg.clipped_value_error(values, targets, batch["values"], self.value_clip_range, mask)
-        return pg.value_error(values, targets, mask)
+            return pg.clipped_value_loss(values, targets, batch["values"], self.value_clip_range, mask)
+        return pg.value_loss(values, targets, mask)

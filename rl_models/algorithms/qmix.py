@@ -18,7 +18,7 @@ from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, decides
+from rl_models.batch import WHOLE, Batch, Share, decision_mask
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
@@ -44,7 +44,7 @@ class QmixLearnerConfig(OptimiserConfig):
     exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
     exploration_final_epsilon: UnitInterval = 0.05
-    """Probability of a random action after that, from 0 to 1; QMIX's paper has 0.05."""
+    """Probability of a random action at the end of exploration, from 0 to 1; QMIX's paper has 0.05."""
     buffer_size: PositiveInt = 5000
     """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
     batch_size: int = 32
@@ -117,7 +117,7 @@ class Qmix:
         Raises:
             ValueError: a world that Q-learning of joint actions does not fit.
         """
-        if "actions" not in batch or decides(batch) is not None:
+        if "actions" not in batch or decision_mask(batch) is not None:
             raise ValueError(
                 "QMIX needs a world whose agents all choose one action at every step, and this one has factored "
                 "actions, macro actions or agents that leave: train there with PPO or IMPALA"

@@ -1,6 +1,6 @@
-"""Talking to a chat model: requests, an endpoint behind bounds, a record on disk, and answers that are checked.
+"""Client of a chat endpoint: requests, limits of time and cost, a record on disk, and checked answers.
 
-Text in, checked values out. A caller builds a `Question` (what to ask, how to read the reply, what to do without one)
-and hands it to an `Asker`; whatever the other side does, each question ends with a value. Nothing here knows a world, a
-planner or a network, imports torch or Ray, or runs what a model wrote.
+A caller builds a `Question` (a request, a function that reads the reply, and a fallback) and passes it to a
+`ChatClient`. Every question ends with a value, whatever the endpoint does. This package knows no world, planner or
+network, imports neither torch nor Ray, and never runs what a model wrote.
 """

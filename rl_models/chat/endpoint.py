@@ -1,61 +1,66 @@
-"""An endpoint that speaks the OpenAI chat protocol, behind bounds: tries, time, bytes and money.
+"""An endpoint of the OpenAI chat protocol, with limits of attempts, time, bytes and cost.
 
-The `openai` library is imported when an endpoint is built, so nobody else needs it. The body is read here, piece by
-piece, because the library would read whatever the server sends for as long as it sends. Words of the server never
-enter a reason. This file must not know what is asked, or keep anything.
+The `openai` library is imported when an endpoint is built, so other code does not need it. The body is read here in
+pieces, because the library would read everything that a server sends. Text from the server never enters a reason. This
+file must not know what is asked, and it stores nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from threading import Lock, Timer
+from types import TracebackType
 from typing import Any
 
-from rl_models.chat.deadline import Deadline
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 from rl_models.chat.meter import Meter, OverBudgetError
 
 BASE_URL_VARIABLE, API_KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
-"""Where address and key are read from, and from nowhere else."""
-_WORTH_ANOTHER_TRY = {408, 409, 425, 429}
-_MOST_TOKENS_COUNTED = 10_000_000
+"""Environment variables of address and key; there is no other way to set them."""
+_TEMPORARY_STATUS = {408, 409, 425, 429}
+_MAX_TOKENS_COUNTED = 10_000_000
 
 
 class ChatSettingsError(ValueError):
-    """An endpoint cannot be used as it is set up; the sentence says how to mend it."""
+    """An endpoint cannot be used with its settings; the message says what helps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointSettings:
-    """Bounds of a call.
+    """Limits of a request.
 
-    Address and key are no settings: somebody else's run folder must not choose what is sent as a key, or where to.
+    Address and key are no settings, because a run folder of somebody else must not choose where a key is sent.
     """
 
     timeout_seconds: float = 60.0
-    """Of one try, from connecting to the last byte, however slowly bytes come."""
-    tries: int = 5
-    """Sendings of one request before it counts as failed."""
+    """Longest time of one attempt in seconds, from connecting to the last byte."""
+    max_attempts: int = 5
+    """Number of attempts to send one request before it counts as failed."""
     first_pause_seconds: float = 1.0
-    """Pause after the first failed try; doubles each time, unless the server asks for another."""
-    longest_pause_seconds: float = 30.0
-    most_body_bytes: int = 1_000_000
+    """Pause in seconds after the first failed attempt; it doubles each time, unless the server asks for another."""
+    max_pause_seconds: float = 30.0
+    """Longest pause in seconds between two attempts."""
+    max_body_bytes: int = 1_000_000
+    """Largest size of a reply's body in bytes; a larger one counts as a failed attempt."""
 
 
-class TryFailedError(Exception):
-    """One try brought nothing.
+class AttemptFailedError(Exception):
+    """One attempt brought no reply.
 
     Attributes:
-        is_final: another try would bring nothing either.
-        pause_seconds: how long the server asks to wait, if it does.
+        is_final: another attempt would fail too.
+        pause_seconds: pause in seconds that the server asks for; None if it asks for none.
     """
 
     def __init__(self, reason: str, is_final: bool = False, pause_seconds: float | None = None) -> None:
-        """Keep the reason as the exception's text."""
+        """Use the reason as the message."""
         super().__init__(reason)
         self.is_final, self.pause_seconds = is_final, pause_seconds
 
@@ -74,23 +79,23 @@ class Endpoint:
         self._client = _open_client(settings, self._watch)
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """Try until a body of the protocol's form has come, the tries are used up or trying is of no use."""
-        reason = "no try is allowed"
-        for number in range(self._settings.tries):
+        """Send the request until a valid reply comes, the attempts are used up, or another attempt is useless."""
+        reason = "no attempt is allowed"
+        for number in range(self._settings.max_attempts):
             try:
-                return self._try_once(request)
+                return self._attempt(request)
             except OverBudgetError as refusal:
                 return ChatFailure(str(refusal))
-            except TryFailedError as failed:
+            except AttemptFailedError as failed:
                 self._meter.count_failed_call()
                 reason = str(failed)
                 if failed.is_final:
                     break
-                if number + 1 < self._settings.tries:
+                if number + 1 < self._settings.max_attempts:
                     self._sleep(self._pause(number, failed.pause_seconds))
         return ChatFailure(reason)
 
-    def _try_once(self, request: ChatRequest) -> ChatReply:
+    def _attempt(self, request: ChatRequest) -> ChatReply:
         self._meter.admit()
         reply = _read_completion(self._fetch(request))
         self._meter.count_tokens(reply.prompt_tokens, reply.completion_tokens)
@@ -101,13 +106,13 @@ class Endpoint:
             self._here.deadline = deadline
             try:
                 return self._send(request)
-            except TryFailedError:
+            except AttemptFailedError:
                 if deadline.is_over:
-                    raise TryFailedError("the answer did not end in time") from None
+                    raise AttemptFailedError("the answer did not end in time") from None
                 raise
 
     def _watch(self, request: Any) -> None:
-        """Tell this thread's deadline which connection its request takes."""
+        """Let this thread's deadline trace the connections of the request."""
         request.extensions["trace"] = self._here.deadline.trace
 
     def _send(self, request: ChatRequest) -> bytes:
@@ -118,28 +123,30 @@ class Endpoint:
             with create(**_arguments(request)) as response:
                 return self._read_body(response.iter_bytes())
         except openai.APITimeoutError:
-            raise TryFailedError("no answer came in time") from None
+            raise AttemptFailedError("no answer came in time") from None
         except openai.APIStatusError as error:
             raise _refused(error.status_code, error.response.headers.get("retry-after")) from None
         except openai.APIConnectionError:
-            raise TryFailedError("the endpoint cannot be reached or broke the connection") from None
-        except TryFailedError:
+            raise AttemptFailedError("the endpoint cannot be reached or broke the connection") from None
+        except AttemptFailedError:
             raise
         except Exception as error:
-            # A body that stops short raises an error of the HTTP library underneath, whichever that is.
-            raise TryFailedError(f"the answer broke off ({type(error).__name__})") from None
+            # An incomplete body raises an error of the HTTP library that `openai` uses, which may be any.
+            raise AttemptFailedError(f"the answer broke off ({type(error).__name__})") from None
 
     def _read_body(self, pieces: Iterable[bytes]) -> bytes:
         body = bytearray()
         for piece in pieces:
             body += piece
-            if len(body) > self._settings.most_body_bytes:
-                raise TryFailedError(f"the answer is longer than {self._settings.most_body_bytes} bytes", is_final=True)
+            if len(body) > self._settings.max_body_bytes:
+                raise AttemptFailedError(
+                    f"the answer is longer than {self._settings.max_body_bytes} bytes", is_final=True
+                )
         return bytes(body)
 
     def _pause(self, number: int, wanted: float | None) -> float:
         pause = self._settings.first_pause_seconds * 2**number if wanted is None else wanted
-        return min(max(pause, 0.0), self._settings.longest_pause_seconds)
+        return min(max(pause, 0.0), self._settings.max_pause_seconds)
 
 
 def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> Any:
@@ -156,12 +163,12 @@ def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> An
             "that asks for none), or choose another backend"
         )
     if not (key.isascii() and key.isprintable()):
-        raise ChatSettingsError(f"{API_KEY_VARIABLE} holds signs that cannot be sent: set it to the key and no more")
-    # Error bodies are closed unread, and nobody is sent elsewhere: both would leave the bounds of this file. No
-    # connection is used twice, so each try sees its own being opened and can shut it.
+        raise ChatSettingsError(f"{API_KEY_VARIABLE} holds characters that cannot be sent: set it to the key only")
+    # Bodies of errors are closed unread and redirects are not followed, because both would escape the limits of this
+    # file. No connection is used twice, so each attempt opens its own connections and can shut them down.
     http = openai.DefaultHttpxClient(
         follow_redirects=False,
-        event_hooks={"request": [watch], "response": [_close_what_is_no_answer]},
+        event_hooks={"request": [watch], "response": [_close_error]},
     )
     return openai.OpenAI(
         api_key=key,
@@ -173,7 +180,7 @@ def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> An
     )
 
 
-def _close_what_is_no_answer(response: Any) -> None:
+def _close_error(response: Any) -> None:
     if response.status_code != 200:
         response.close()
 
@@ -183,7 +190,7 @@ def _arguments(request: ChatRequest) -> dict[str, Any]:
         "model": request.model,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
         "temperature": request.temperature,
-        "max_tokens": request.most_tokens,
+        "max_tokens": request.max_tokens,
     }
     if request.seed is not None:
         arguments["seed"] = request.seed
@@ -192,11 +199,11 @@ def _arguments(request: ChatRequest) -> dict[str, Any]:
     return arguments
 
 
-def _refused(status: int, retry_after: str | None) -> TryFailedError:
+def _refused(status: int, retry_after: str | None) -> AttemptFailedError:
     if status in (401, 403):
-        return TryFailedError(f"the endpoint refused the key (status {status})", is_final=True)
-    can_pass = status in _WORTH_ANOTHER_TRY or status >= 500
-    return TryFailedError(f"the endpoint answered with status {status}", not can_pass, _seconds(retry_after))
+        return AttemptFailedError(f"the endpoint refused the key (status {status})", is_final=True)
+    can_pass = status in _TEMPORARY_STATUS or status >= 500
+    return AttemptFailedError(f"the endpoint answered with status {status}", not can_pass, _seconds(retry_after))
 
 
 def _seconds(text: str | None) -> float | None:
@@ -208,22 +215,68 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _read_completion(body: bytes) -> ChatReply:
-    """The reply in a body of the chat protocol; anything else is worth another try."""
+    """The reply in a body of the chat protocol; any other body fails the attempt."""
     try:
         document = json.loads(body.decode("utf-8"))
         text = document["choices"][0]["message"]["content"]
     except (ValueError, RecursionError):
-        raise TryFailedError("the answer is not JSON") from None
+        raise AttemptFailedError("the answer is not JSON") from None
     except (KeyError, IndexError, TypeError):
-        raise TryFailedError("the answer holds no message") from None
+        raise AttemptFailedError("the answer holds no message") from None
     if not isinstance(text, str):
-        raise TryFailedError("the answer holds no text")
+        raise AttemptFailedError("the answer holds no text")
     usage = document.get("usage")
-    # Half a surrogate pair can be written as JSON but never be sent again.
+    # Half a surrogate pair can be read from JSON, but it cannot be sent again.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return ChatReply(text, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
 
 
 def _tokens(usage: Any, name: str) -> int:
     number = usage.get(name) if isinstance(usage, dict) else None
-    return min(number, _MOST_TOKENS_COUNTED) if type(number) is int and number > 0 else 0
+    return min(number, _MAX_TOKENS_COUNTED) if type(number) is int and number > 0 else 0
+
+
+class Deadline:
+    """A context around one attempt that shuts down its connections after some time, whatever the server sends.
+
+    The time-outs of an HTTP library start again with each byte. A server that sends its headers slowly could hold a
+    call for any time. Shutting down a socket wakes the thread that waits for it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """Set the time; it starts when the context is entered."""
+        self._timer = Timer(seconds, self._end)
+        self._timer.daemon = True
+        self._lock = Lock()
+        self._sockets: list[socket.socket] = []
+        self.is_over = False
+
+    def __enter__(self) -> Deadline:
+        """Start the timer."""
+        self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Stop the timer, because the attempt has ended."""
+        self._timer.cancel()
+
+    def trace(self, event: str, info: dict[str, Any]) -> None:
+        """Remember a new connection; this is a callback for the extension `trace` of httpcore requests."""
+        stream = info.get("return_value")
+        if not event.endswith(("connect_tcp.complete", "start_tls.complete")) or stream is None:
+            return
+        with self._lock:
+            self._sockets.append(stream.get_extra_info("socket"))
+            if self.is_over:
+                self._shut()
+
+    def _end(self) -> None:
+        with self._lock:
+            self.is_over = True
+            self._shut()
+
+    def _shut(self) -> None:
+        for one in self._sockets:
+            with contextlib.suppress(OSError):  # the server has closed it already
+                # The method of the TLS class would remove the cipher while another thread reads.
+                socket.socket.shutdown(one, socket.SHUT_RDWR)

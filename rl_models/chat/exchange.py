@@ -1,6 +1,6 @@
-"""One exchange with a chat model: the request, and the reply or the failure that answers it.
+"""One exchange with a chat model: a request, and the reply or the failure that answers it.
 
-This file must not know how an answer is got.
+This file must not know how requests are sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True)
 class Message:
-    """One turn of the conversation."""
+    """One message of a conversation."""
 
     role: Role
     content: str
@@ -25,54 +25,55 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatRequest:
-    """What is sent. `key` names it by content, so equal requests share one answer."""
+    """A request. Its `key` is a hash of its content, so equal requests share one answer."""
 
     model: str
     messages: tuple[Message, ...]
-    most_tokens: int = 512
-    """Length at which the model must stop."""
+    max_tokens: int = 512
+    """Largest number of tokens in the reply."""
     temperature: float = 0.0
     seed: int | None = None
     is_json: bool = False
-    """Asks the server for a JSON object; the reply is checked all the same."""
+    """Whether the server is asked for a JSON object. The reply is checked in any case."""
     stage: str = field(default="", compare=False)
-    """What the request is for. Stands in records and transcripts and is not sent."""
+    """Purpose of the request, for records and transcripts; it is not sent."""
     context: Any = field(default=None, compare=False)
-    """The values that the messages were rendered from, for backends that answer by rule. Not sent, not recorded."""
+    """Values from which the messages were rendered, for backends that answer by rule. They are not sent and not
+    recorded."""
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of everything that is sent."""
+        """SHA-256 of all fields that are sent."""
         text = json.dumps(self.sent(), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def sent(self) -> dict[str, Any]:
-        """The fields that reach the model, as JSON."""
+        """The fields that reach the model, as JSON. Records on disk use these names, so they must not change."""
         return {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in self.messages],
-            "most_tokens": self.most_tokens,
+            "most_tokens": self.max_tokens,
             "temperature": self.temperature,
             "seed": self.seed,
             "is_json": self.is_json,
         }
 
     def after_rejection(self, reply: str, reason: str) -> ChatRequest:
-        """The same question asked again: the rejected reply stands in the conversation with what is wrong with it."""
+        """The same question asked again, after the rejected reply and the reason in the conversation."""
         again = f"That reply cannot be used: {reason}. Answer the question again, in the form it asks for."
         return replace(self, messages=(*self.messages, Message("assistant", reply), Message("user", again)))
 
 
 @dataclass(frozen=True)
 class ChatReply:
-    """Text that came back, and what it cost."""
+    """Text of a reply, and its number of tokens."""
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """For a record."""
+        """The reply as JSON for a record."""
         return {
             "text": self.text,
             "prompt_tokens": self.prompt_tokens,
@@ -82,7 +83,7 @@ class ChatReply:
 
 @dataclass(frozen=True)
 class ChatFailure:
-    """No reply came back; the reason is a clause of our own words, never the server's."""
+    """No reply came. The reason is a clause in our words; text from the server never enters it."""
 
     reason: str
 
@@ -91,17 +92,17 @@ Outcome = ChatReply | ChatFailure
 
 
 class Transport(Protocol):
-    """Gets one request answered. Called from several threads at once; never raises for what the other side does."""
+    """Answers requests, in several threads at once. It raises no error for anything that the server does."""
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Answer one request."""
 
 
 def outcome_from_json(line: Mapping[str, Any]) -> Outcome:
-    """Read a record's line; the inverse of what `Recorded` writes.
+    """Read a line of a record, as `Recorded` writes it.
 
     Raises:
-        ValueError: the line holds neither a reply nor a failure, or one of another form.
+        ValueError: the line holds neither a valid reply nor a valid failure.
     """
     reply, failure = line.get("reply"), line.get("failure")
     if isinstance(failure, str):

@@ -1,4 +1,4 @@
-"""What an endpoint may cost and has cost: calls and tokens counted, a hard budget, calls spread over time.
+"""Meter of an endpoint's cost: it counts calls and tokens, enforces a budget, and limits the rate of calls.
 
 This file must not know what is asked.
 """
@@ -13,28 +13,31 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Cost:
-    """Sums since the meter was made."""
+    """Sums since the meter was created."""
 
     calls: int = 0
-    """Requests that left this machine, retries included."""
+    """Number of requests sent, with repeated attempts."""
     failed_calls: int = 0
-    """Those of them that brought no usable body."""
+    """Number of these requests without a usable body."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
     @property
     def tokens(self) -> int:
-        """Tokens of both directions."""
+        """Number of tokens sent and received."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits of a whole run. A call is let out while both sums are below them, so calls in flight may end above."""
+    """Limits of a whole run. A call is sent while both sums are below them, so pending calls may exceed them."""
 
-    most_calls: int = 10_000
-    most_tokens: int = 20_000_000
+    max_calls: int = 10_000
+    """Largest number of calls of a run, with repeated attempts."""
+    max_tokens: int = 20_000_000
+    """Largest number of tokens of a run, sent and received together."""
     calls_per_minute: float = 600.0
+    """Largest number of calls in a minute, above 0; later calls wait."""
 
 
 class OverBudgetError(Exception):
@@ -42,7 +45,7 @@ class OverBudgetError(Exception):
 
 
 class Meter:
-    """Counts and admits calls; safe to use from several threads."""
+    """Counts and admits calls. It can be used from several threads."""
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class Meter:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Clock and sleep are arguments so that tests need not wait."""
+        """Set the budget. Clock and sleep are arguments so that tests need not wait."""
         self._budget, self._clock, self._sleep = budget, clock, sleep
         self._lock = threading.Lock()
         self._cost = Cost()
@@ -58,12 +61,12 @@ class Meter:
 
     @property
     def cost(self) -> Cost:
-        """What has been spent so far."""
+        """The cost so far."""
         with self._lock:
             return self._cost
 
     def admit(self) -> None:
-        """Count one call and wait for its turn.
+        """Count one call, and wait until the rate limit allows it.
 
         Raises:
             OverBudgetError: the budget is used up.
@@ -78,7 +81,7 @@ class Meter:
             self._sleep(wait)
 
     def count_tokens(self, prompt: int, completion: int) -> None:
-        """Add what a reply says it cost."""
+        """Add the tokens of a reply."""
         with self._lock:
             spent = self._cost
             self._cost = replace(
@@ -88,12 +91,12 @@ class Meter:
             )
 
     def count_failed_call(self) -> None:
-        """A call brought nothing."""
+        """Count a call without a usable body."""
         with self._lock:
             self._cost = replace(self._cost, failed_calls=self._cost.failed_calls + 1)
 
     def _check(self) -> None:
-        if self._cost.calls >= self._budget.most_calls:
-            raise OverBudgetError(f"the budget of {self._budget.most_calls} calls is used up")
-        if self._cost.tokens >= self._budget.most_tokens:
-            raise OverBudgetError(f"the budget of {self._budget.most_tokens} tokens is used up")
+        if self._cost.calls >= self._budget.max_calls:
+            raise OverBudgetError(f"the budget of {self._budget.max_calls} calls is used up")
+        if self._cost.tokens >= self._budget.max_tokens:
+            raise OverBudgetError(f"the budget of {self._budget.max_tokens} tokens is used up")

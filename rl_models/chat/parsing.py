@@ -1,4 +1,4 @@
-"""Reading replies: the JSON object in a text, and that object as a checked record.
+"""Parsing of replies: the JSON object in a text, and its validation against a pydantic model.
 
 This file must not know what is asked.
 """
@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from rl_models.chat.asker import RejectedReplyError
+from rl_models.chat.client import RejectedReplyError
 
 R = TypeVar("R", bound=BaseModel)
 
 
 def read_json_object(text: str) -> dict[str, Any]:
-    """The JSON object that a reply is, or that stands between its first and last brace.
+    """The JSON object in a reply, from its first to its last brace.
 
     Raises:
-        RejectedReplyError: there is none.
+        RejectedReplyError: the reply holds no JSON object.
     """
     start, end = text.find("{"), text.rfind("}")
     try:
@@ -32,10 +32,11 @@ def read_json_object(text: str) -> dict[str, Any]:
 
 
 def read_record(text: str, model: type[R]) -> R:
-    """The reply as a record of a pydantic model.
+    """The reply as an instance of a pydantic model.
 
     Raises:
-        RejectedReplyError: it is no JSON object, or not of the model's form; the clause names the first fault.
+        RejectedReplyError: the reply is no JSON object, or it does not match the model; the message names the first
+            error.
     """
     try:
         return model.model_validate(read_json_object(text))

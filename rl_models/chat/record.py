@@ -1,10 +1,10 @@
-"""A record of every exchange on disk, which is also the cache, and from which a run repeats without a network.
+"""Record of all exchanges on disk. It is also a cache, and a run can be repeated from it without a network.
 
-One JSON object a line: `key` (SHA-256 of what was sent), `stage`, `request`, and `reply` or `failure`. A line is
-appended as soon as its answer is there, so a run that is killed loses only calls in flight; half a line at the end is
-cut off before anything is added. Several processes may write one record: each line is written, and half a line cut off,
-while the file is locked, so what is cut off is nobody's who still writes. A long text that comes again, such
-as an instruction, stands there once and then as its SHA-256: the key is what answers. This file must not know who
+Each line is a JSON object: `key` (SHA-256 of the request), `stage`, `request`, and `reply` or `failure`. A line is
+appended as soon as its answer comes, so a killed run loses pending calls only; an incomplete line at the end is removed
+before the next line is written. Several processes may write one record: lines are written and removed while the file is
+locked, so no process removes a line that another one is writing. A long text that occurs again, such as an instruction,
+is stored once and afterwards as its SHA-256, because only the key is needed for an answer. This file must not know who
 answers.
 """
 
@@ -25,25 +25,25 @@ _LONG_TEXT = 500
 
 
 class RecordError(ValueError):
-    """A record cannot be used; the sentence says which, where and how to mend it."""
+    """A record cannot be used; the message says which one, where, and what helps."""
 
 
 class Recorded:
-    """A `Transport` that answers equal requests once, and writes down what another transport says.
+    """A `Transport` that records the answers of another transport, and sends equal requests only once.
 
-    Only replies are reused: a failure is written, and the next equal request is sent again.
+    Only replies are reused. After a recorded failure the next equal request is sent again.
     """
 
     def __init__(self, path: Path, transport: Transport) -> None:
-        """Continue the record at `path`, or begin one.
+        """Open the record at `path`, or create it.
 
         Raises:
-            RecordError: the file holds something else, or cannot be written.
+            RecordError: the file is no record, or cannot be written.
         """
         self._transport = transport
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
-        self._told: set[str] = set()
+        self._stored_texts: set[str] = set()
         known = read_record(path, drops_torn_end=True) if path.exists() else []
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
         self.hits = 0
@@ -54,7 +54,7 @@ class Recorded:
             raise RecordError(f"the record {path} cannot be written ({error.strerror}): choose another path") from None
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """Answer from the record, or ask and write it down; equal requests at the same time wait for one answer."""
+        """Answer from the record, or send the request and record the answer; equal requests wait for one answer."""
         with self._lock:
             lock = self._locks[request.key]
         with lock:
@@ -80,21 +80,21 @@ class Recorded:
     def _shortened(self, sent: dict[str, Any]) -> dict[str, Any]:
         for message in sent["messages"]:
             digest = hashlib.sha256(message["content"].encode()).hexdigest()
-            if digest in self._told:
+            if digest in self._stored_texts:
                 message["content"] = f"as before: {digest}"
             elif len(message["content"]) > _LONG_TEXT:
-                self._told.add(digest)
+                self._stored_texts.add(digest)
         return sent
 
 
 class Replay:
-    """A `Transport` that answers from a record alone: for each request, its outcomes in the order they came."""
+    """A `Transport` that answers from a record only: each request gets its recorded outcomes in their order."""
 
     def __init__(self, path: Path) -> None:
-        """Read a record.
+        """Read the record.
 
         Raises:
-            RecordError: there is none, or it is damaged.
+            RecordError: the record does not exist or is damaged.
         """
         self._path = path
         self._lock = threading.Lock()
@@ -103,7 +103,7 @@ class Replay:
             self._outcomes[key].append(outcome)
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """The next recorded outcome; the last one stays."""
+        """The next recorded outcome; the last one is repeated."""
         with self._lock:
             outcomes = self._outcomes.get(request.key)
             if not outcomes:
@@ -112,22 +112,22 @@ class Replay:
 
 
 class LastReplies:
-    """A `Transport` that answers from a record alone: to each request the last reply in it.
+    """A `Transport` that answers from a record only: each request gets its last recorded reply.
 
-    Unlike `Replay` it does not begin where the run began, whose first tries may have failed.
+    Unlike `Replay` it does not repeat the failures before that reply.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read a record.
+        """Read the record.
 
         Raises:
-            RecordError: there is none, or it is damaged.
+            RecordError: the record does not exist or is damaged.
         """
         known = read_record(path, drops_torn_end=False)
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """The reply, or a failure where there was none."""
+        """The last recorded reply, or a failure if there is none."""
         return self._replies.get(request.key) or ChatFailure("the record holds no reply to this request")
 
 
@@ -135,11 +135,11 @@ def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
     """All outcomes of a record with their keys, in order.
 
     Args:
-        path: the file.
-        drops_torn_end: cut off half a line that a killed process left, instead of passing over it.
+        path: file of the record.
+        drops_torn_end: remove an incomplete last line of a killed process from the file; if not, it is skipped.
 
     Raises:
-        RecordError: it cannot be read, or a whole line is not of a record.
+        RecordError: the file cannot be read, or a complete line is not a line of a record.
     """
     try:
         whole = _whole_lines(path) if drops_torn_end else _until_last_end(path.read_bytes())
@@ -149,13 +149,13 @@ def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
 
 
 def _whole_lines(path: Path) -> bytes:
-    """What a file holds once half a line at its end is gone; whoever is writing one has ended before."""
+    """Content of a file after its incomplete last line is removed. The lock waits for processes that write a line."""
     with path.open("r+b", buffering=0) as file, hold_open_file(file):
         return os.pread(file.fileno(), _cut_half_a_line(file), 0)
 
 
 def _cut_half_a_line(file: IO[bytes]) -> int:
-    """Remove what somebody who was killed left at the end of a locked file; the bytes that stay."""
+    """Remove the incomplete last line of a killed process from a locked file; returns the new size in bytes."""
     size = os.fstat(file.fileno()).st_size
     if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
         size = len(_until_last_end(os.pread(file.fileno(), size, 0)))
@@ -168,12 +168,12 @@ def _until_last_end(raw: bytes) -> bytes:
 
 
 def _append_line(file: IO[bytes], line: bytes) -> None:
-    """Add a whole line to an unbuffered file, or nothing: a full disk takes part of a line and then fails."""
+    """Append a whole line to an unbuffered file, or nothing. A full disk takes part of a line before it fails."""
     with hold_open_file(file):
         size = _cut_half_a_line(file)
         if file.write(line) != len(line):
             file.truncate(size)
-            raise OSError(f"the record {file.name} takes no more: free its disk")
+            raise OSError(f"the record {file.name} cannot grow because its disk is full: free disk space")
 
 
 def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome]:
@@ -184,5 +184,5 @@ def _read_line(path: Path, number: int, line: bytes) -> tuple[str, Outcome]:
         return document["key"], outcome_from_json(document)
     except (ValueError, RecursionError):
         raise RecordError(
-            f"line {number} of the record {path} is not of a record: delete that line, and it is asked again"
+            f"line {number} of the record {path} is not a line of a record: delete it, and the request is sent again"
         ) from None

@@ -1,8 +1,8 @@
-"""A chat model as the teacher of messages, and as a player: Verco, section 4.2 and the baseline that is only prompted.
+"""A chat model as a teacher of messages, and as a player (Verco, section 4.2 and the prompted baseline).
 
-The teacher sees all agents' observations and says one short message for each agent; a reply of another form is
-rejected, asked again and at last replaced by the scripted message. The player names one of the actions it may take.
-This file must not know the kitchen: prompts, names, scripted messages and actions are handed in.
+The teacher reads all agents' observations and writes one short message for each agent. A reply of another form is
+rejected and asked again, and after the last attempt scripted messages replace it. The player names one of the allowed
+actions. This file must not know the world: prompts, names, scripted messages and actions are arguments.
 """
 
 from __future__ import annotations
@@ -12,48 +12,50 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from rl_models.chat.asker import Asker, Question, RejectedReplyError
+from rl_models.chat.client import ChatClient, Question, RejectedReplyError
 from rl_models.chat.exchange import ChatRequest, Message
 from rl_models.chat.parsing import read_json_object
 
 T = TypeVar("T")
-MOST_WORDS = 10
-"""Of a message (Verco, appendix: the prompt of the teacher)."""
-_LONGEST_MESSAGE = 120
+MAX_WORDS = 10
+"""Largest number of words in a message (Verco, appendix, prompt of the teacher)."""
+_MAX_CHARACTERS = 120
 _WRITABLE = re.compile(r"[A-Za-z0-9 ,.;:!?'()\-]+")
 
 
 @dataclass(frozen=True)
 class Taught(Generic[T]):
-    """What was asked for, and whether the model said it or the fallback."""
+    """The value of a question, and whether it comes from the model or from the fallback."""
 
     values: T
     is_from_model: bool
     rejections: tuple[str, ...]
+    """The reasons why replies were not used, in order."""
 
 
 class ChatTeacher:
-    """Messages for all agents of a team from the state of their world."""
+    """Writes messages for all agents of a team, from a prompt that describes the state of their world."""
 
-    def __init__(self, asker: Asker, model: str, agents: Sequence[str]) -> None:
-        """One teacher for one task.
+    def __init__(self, client: ChatClient, model: str, agents: Sequence[str]) -> None:
+        """Build the teacher of one task.
 
         Args:
-            asker: carries the questions.
-            model: name the endpoint knows the model by.
-            agents: names, in the order of messages.
+            client: client that asks the questions.
+            model: name of the model at the endpoint.
+            agents: names of the agents, in the order of their messages.
         """
-        self._asker, self._model, self._agents = asker, model, tuple(agents)
+        self._client, self._model, self._agents = client, model, tuple(agents)
 
     def messages(self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]) -> list[Taught[tuple[str, ...]]]:
-        """One message per agent for each prompt.
+        """One message an agent for each prompt.
 
         Args:
-            prompts: role, rules, what all agents see, and the form of the answer: a line `NAME: message` for each.
-            scripted: for each prompt the messages to use when the model says nothing of use.
+            prompts: role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for
+                each agent.
+            scripted: fallback messages for each prompt.
         """
         return _ask(
-            self._asker,
+            self._client,
             [_request(self._model, (Message("user", prompt),), "teacher") for prompt in prompts],
             [lambda text: read_messages(text, self._agents)] * len(prompts),
             [tuple(lines) for lines in scripted],
@@ -61,11 +63,17 @@ class ChatTeacher:
 
 
 class ChatPlayer:
-    """Actions for one agent after another, chosen among those its mask allows."""
+    """Chooses actions, for one agent at a time, among the allowed ones."""
 
-    def __init__(self, asker: Asker, model: str, instruction: str) -> None:
-        """One player for one task; `instruction` gives role, task and rules of the world."""
-        self._asker, self._model = asker, model
+    def __init__(self, client: ChatClient, model: str, instruction: str) -> None:
+        """Build the player of one task.
+
+        Args:
+            client: client that asks the questions.
+            model: name of the model at the endpoint.
+            instruction: role, task and rules of the world.
+        """
+        self._client, self._model = client, model
         self._system = (
             f'{instruction}\n\nAnswer with one JSON object, {{"action": "..."}}, naming one of the listed actions in '
             "the words of the list. Write nothing else."
@@ -74,12 +82,12 @@ class ChatPlayer:
     def choose(
         self, situations: Sequence[str], actions: Sequence[Sequence[str]], fallback: Sequence[int]
     ) -> list[Taught[int]]:
-        """An action for each situation, as its place in the list of allowed ones.
+        """An action for each situation, as its index in the list of allowed actions.
 
         Args:
-            situations: what the agent sees, as text.
-            actions: for each situation the allowed actions in words.
-            fallback: for each situation the action to take when the model names none of them.
+            situations: the agent's observations as text.
+            actions: allowed actions in words, for each situation.
+            fallback: index of the fallback action, for each situation.
         """
         prompts = [
             f"{situation}\n\nActions: {'; '.join(allowed)}"
@@ -88,14 +96,14 @@ class ChatPlayer:
         checks = [_reader_of_actions(tuple(allowed)) for allowed in actions]
         system = Message("system", self._system)
         requests = [_request(self._model, (system, Message("user", text)), "player", True) for text in prompts]
-        return _ask(self._asker, requests, checks, list(fallback))
+        return _ask(self._client, requests, checks, list(fallback))
 
 
 def read_messages(text: str, agents: Sequence[str]) -> tuple[str, ...]:
-    """Messages in the order of `agents` from a reply of one line `NAME: message` for each.
+    """Messages in the order of `agents`, from a reply with one line `NAME: message` for each agent.
 
     Raises:
-        RejectedReplyError: another form, an agent without a message, or a message that is not short and plain.
+        RejectedReplyError: the reply has another form, lacks a message, or has a message that is long or not plain.
     """
     lines = [line.partition(":") for line in text.splitlines() if line.strip()]
     if sorted(name.strip() for name, _, _ in lines) != sorted(agents):
@@ -108,12 +116,12 @@ def read_messages(text: str, agents: Sequence[str]) -> tuple[str, ...]:
 def _read_message(name: str, message: str) -> str:
     if not message:
         raise RejectedReplyError(f"the message of {name} is empty")
-    if len(message) > _LONGEST_MESSAGE or not _WRITABLE.fullmatch(message):
+    if len(message) > _MAX_CHARACTERS or not _WRITABLE.fullmatch(message):
         raise RejectedReplyError(
-            f"the message of {name} must be one line of plain letters of at most {_LONGEST_MESSAGE} characters"
+            f"the message of {name} must be one line of plain letters of at most {_MAX_CHARACTERS} characters"
         )
-    if (words := len(message.split())) > MOST_WORDS:
-        raise RejectedReplyError(f"the message of {name} has {words} words and may have {MOST_WORDS}")
+    if (words := len(message.split())) > MAX_WORDS:
+        raise RejectedReplyError(f"the message of {name} has {words} words and may have {MAX_WORDS}")
     return message
 
 
@@ -130,15 +138,15 @@ def _reader_of_actions(allowed: tuple[str, ...]) -> Callable[[str], int]:
 
 
 def _request(model: str, messages: tuple[Message, ...], stage: str, is_json: bool = False) -> ChatRequest:
-    return ChatRequest(model=model, messages=messages, most_tokens=200, is_json=is_json, stage=stage)
+    return ChatRequest(model=model, messages=messages, max_tokens=200, is_json=is_json, stage=stage)
 
 
 def _ask(
-    asker: Asker, requests: Sequence[ChatRequest], checks: Sequence[Callable[[str], T]], fallbacks: Sequence[T]
+    client: ChatClient, requests: Sequence[ChatRequest], checks: Sequence[Callable[[str], T]], fallbacks: Sequence[T]
 ) -> list[Taught[T]]:
     questions = [
         Question(request, check, lambda value=value: value)  # type: ignore[misc]
         for request, check, value in zip(requests, checks, fallbacks, strict=True)
     ]
-    answers = asker.ask(questions)
+    answers = client.ask(questions)
     return [Taught(answer.value, answer.source == "model", answer.rejections) for answer in answers]

@@ -1,7 +1,7 @@
-"""What a record of exchanges has cost: requests, tokens of both directions, and money if prices are known.
+"""Usage of a chat model, from the record of exchanges: requests, tokens, and the cost if prices are known.
 
-Counted from the record and not by the process that asked, so a run that was killed and continued has one sum, and a
-replay tells what the run that it repeats has cost. This file must not know who answers.
+It is counted from the record and not by the process that asked. So a run that was killed and continued has one sum, and
+a replay reports the usage of the run that it repeats. This file must not know who answers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from rl_models.chat.record import read_record
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Of a million tokens, in whatever money; 0: unknown."""
+    """Prices of a million tokens of each direction."""
 
     prompt: float = 0.0
+    """Price of a million tokens that are sent, in any currency; 0 means unknown."""
     completion: float = 0.0
+    """Price of a million tokens that are received, in the same currency; 0 means unknown."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,10 @@ class Usage:
     """Sums over a record.
 
     Attributes:
-        requests: that left; a repeated sending of the same request after an error counts once.
-        failures: those of them that brought no reply.
-        prompt_tokens: sent, as the endpoint counts.
-        completion_tokens: received.
+        requests: number of requests; repeated attempts after an error count once.
+        failures: number of requests without a reply.
+        prompt_tokens: number of tokens sent, as the endpoint counts them.
+        completion_tokens: number of tokens received.
     """
 
     requests: int = 0
@@ -38,17 +40,17 @@ class Usage:
     completion_tokens: int = 0
 
     def cost(self, prices: Prices) -> float:
-        """In the money of the prices."""
+        """The cost in the currency of the prices."""
         return (self.prompt_tokens * prices.prompt + self.completion_tokens * prices.completion) / 1e6
 
     def numbers(self, prices: Prices) -> dict[str, float]:
-        """For logs and results, name -> number; the cost only where prices are known."""
-        told = {f"chat_{name}": float(value) for name, value in vars(self).items()}
-        return told | ({"chat_cost": self.cost(prices)} if prices != Prices() else {})
+        """Metrics for logs and results, name -> number; the cost only if prices are known."""
+        counts = {f"chat_{name}": float(value) for name, value in vars(self).items()}
+        return counts | ({"chat_cost": self.cost(prices)} if prices != Prices() else {})
 
 
 def usage_of(record: Path) -> Usage:
-    """Of all exchanges in a record; nothing where there is none.
+    """The usage of all exchanges in a record; zero if the file does not exist.
 
     Raises:
         RecordError: the file is no record.

@@ -1,7 +1,7 @@
-"""Epsilon-greedy play as a joint policy: every agent takes its best action, or with probability epsilon any legal one.
+"""Epsilon-greedy joint policy: each agent takes its best action, or any legal one with probability epsilon.
 
-It is a mixture with one component, so rollouts sample it from the world's own uniforms and record its log-probabilities
-as those of any other policy. Greedy play takes the best action also where epsilon makes all of them alike.
+It is a mixture with one component, so rollouts sample it with the world's uniforms and record its log-probabilities
+like those of other policies. Greedy play takes the best action even if epsilon makes all actions equally likely.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from rl_models.distributions.mixture import MixtureOfMarginals
 
 @dataclass(frozen=True)
 class EpsilonGreedy(MixtureOfMarginals):
-    """Joint policy of N agents that explore each for itself.
+    """Joint policy of N agents that explore independently.
 
     Attributes:
-        best: [..., N] int64, the action of the largest value.
+        best: [..., N] int64, the action with the largest value.
     """
 
     best: Tensor
 
     @classmethod
-    def of_values(cls, values: Tensor, epsilon: Tensor) -> EpsilonGreedy:
-        """Explore around values.
+    def from_values(cls, values: Tensor, epsilon: Tensor) -> EpsilonGreedy:
+        """Build the policy from action values.
 
         Args:
-            values: [..., N, A] float32, -inf for what is not legal.
-            epsilon: [] in [0, 1], probability of a uniformly drawn legal action.
+            values: [..., N, A] float32, minus infinity for illegal actions.
+            epsilon: scalar in [0, 1], probability of a uniformly drawn legal action.
         """
         is_legal = values > -torch.inf
         best = values.argmax(-1)
@@ -41,14 +41,14 @@ class EpsilonGreedy(MixtureOfMarginals):
         log_marginals = probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
         return cls(values.new_zeros(*values.shape[:-2], 1), log_marginals.unsqueeze(-2), best)
 
-    def first(self, steps: int) -> EpsilonGreedy:
-        """The policy at the first `steps` steps of a batch shape [B, T]."""
+    def first_steps(self, steps: int) -> EpsilonGreedy:
+        """The policy at the first `steps` steps of its batch shape [B, T]."""
         return EpsilonGreedy(self.log_weights[:, :steps], self.log_marginals[:, :steps], self.best[:, :steps])
 
-    def of_worlds(self, worlds: slice) -> EpsilonGreedy:
-        """The policy in some of the worlds of a batch shape [B, ...]."""
+    def select_worlds(self, worlds: slice) -> EpsilonGreedy:
+        """The policy in some of the worlds of its batch shape [B, ...]."""
         return EpsilonGreedy(self.log_weights[worlds], self.log_marginals[worlds], self.best[worlds])
 
-    def likeliest(self) -> tuple[Tensor, Tensor]:
-        """Best actions [..., N] int64, and the only component [...]."""
+    def mode(self) -> tuple[Tensor, Tensor]:
+        """The best actions [..., N] int64, and component 0 as [...] int64."""
         return self.best, self.log_weights.argmax(-1)

@@ -1,4 +1,4 @@
-"""Joint policy over factored actions: an independent joint policy for each factor (where to go, what to say)."""
+"""Joint policy over factored actions: one independent joint policy for each factor, such as a move and a message."""
 
 from __future__ import annotations
 
@@ -23,28 +23,38 @@ class FactoredPolicy:
 
     @property
     def num_uniforms(self) -> int:
-        """Those of all factors, one after another."""
+        """U, the sum over all factors; one sample takes the uniforms of one factor after the other."""
         return sum(policy.num_uniforms for policy in self.factors.values())
 
-    def first(self, steps: int) -> FactoredPolicy:
-        """The policy at the first `steps` steps of a batch shape [B, T]."""
-        return FactoredPolicy({name: policy.first(steps) for name, policy in self.factors.items()})
+    def first_steps(self, steps: int) -> FactoredPolicy:
+        """The policy at the first `steps` steps of its batch shape [B, T]."""
+        return FactoredPolicy({name: policy.first_steps(steps) for name, policy in self.factors.items()})
 
     def sample(self, uniforms: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Uniforms [..., U] -> factor -> actions [..., N]; components [..., K]."""
+        """Uniforms [..., U] in [0, 1) -> factor -> actions [..., N] int64; components [..., K] int64."""
         parts = uniforms.split([policy.num_uniforms for policy in self.factors.values()], dim=-1)
         return self._joined([policy.sample(part) for policy, part in zip(self.factors.values(), parts, strict=True)])
 
-    def likeliest(self) -> tuple[dict[str, Tensor], Tensor]:
-        """Each factor's likeliest actions [..., N], and components [..., K]."""
-        return self._joined([policy.likeliest() for policy in self.factors.values()])
+    def mode(self) -> tuple[dict[str, Tensor], Tensor]:
+        """Factor -> mode of its policy [..., N] int64; components [..., K] int64."""
+        return self._joined([policy.mode() for policy in self.factors.values()])
 
     def log_prob(self, actions: dict[str, Tensor], decides: Tensor | None = None) -> Tensor:
-        """Joint log-probability of all factors, [...]."""
+        """Joint log-probability of all factors, [...] float32.
+
+        Args:
+            actions: factor -> [..., N] int64.
+            decides: [..., N] bool, agents whose actions count; None for all.
+        """
         return _total(policy.log_prob(actions[name], decides) for name, policy in self.factors.items())
 
     def component_log_prob(self, actions: dict[str, Tensor], component: Tensor) -> Tensor:
-        """Each agent's log-probability with that of the components drawn, [..., N]."""
+        """Each agent's log-probability of its actions and the drawn components, [..., N] float32.
+
+        Args:
+            actions: factor -> [..., N] int64.
+            component: [..., K] int64, the component drawn for each factor.
+        """
         each = component.unbind(-1)
         return _total(
             policy.component_log_prob(actions[name], one)
@@ -52,15 +62,15 @@ class FactoredPolicy:
         )
 
     def component_entropy(self) -> Tensor:
-        """[..., N], summed over factors."""
+        """Sum over factors of the entropy of (component, own action), [..., N] float32, in nats."""
         return _total(policy.component_entropy() for policy in self.factors.values())
 
     def marginal_entropy(self) -> Tensor:
-        """[..., N], summed over factors."""
+        """Sum over factors of the entropy of each agent's marginal policy, [..., N] float32, in nats."""
         return _total(policy.marginal_entropy() for policy in self.factors.values())
 
     def _joined(self, drawn: list[tuple[Tensor, Tensor]]) -> tuple[dict[str, Tensor], Tensor]:
-        """Actions by factor and stacked components, from those of each factor in order."""
+        """Actions by factor and stacked components [..., K], from the (actions, component) of each factor in order."""
         actions = dict(zip(self.factors, (action for action, _ in drawn), strict=True))
         return actions, torch.stack([component for _, component in drawn], dim=-1)
 

@@ -1,7 +1,7 @@
-"""One probability for each joint action of a team: the central policy of A Cordial Sync (section 4.2).
+"""One probability for each joint action of a team: the central policy (A Cordial Sync, section 4.2).
 
-Nothing is assumed about how agents depend on each other, and the table has A**N entries. It stands for one mind that
-moves every agent, so there is nothing to draw in common: a sample takes one uniform number, and its component is 0.
+The table has A**N entries and can represent every dependence between agents. One central policy moves all agents, so a
+sample takes one uniform number, and its component is always 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class JointCategorical:
     """Joint policy of N agents.
 
     Attributes:
-        log_table: [..., A, ..., A] float, log Pi with one axis an agent, normalised over all of them.
+        log_table: [..., A, ..., A] float, log Pi, with one axis an agent, normalised over these axes.
         num_agents: N.
     """
 
@@ -28,7 +28,7 @@ class JointCategorical:
 
     @classmethod
     def from_logits(cls, logits: Tensor, num_agents: int) -> JointCategorical:
-        """Normalise logits [..., A, ..., A] over their last N axes."""
+        """Build the policy from logits [..., A, ..., A], which are normalised over their last N axes."""
         table = logits.flatten(-num_agents).log_softmax(-1)
         return cls(table.view(logits.shape), num_agents)
 
@@ -39,15 +39,15 @@ class JointCategorical:
 
     @property
     def num_uniforms(self) -> int:
-        """One: the whole joint action is drawn at once."""
+        """U = 1, because the whole joint action is drawn at once."""
         return 1
 
-    def first(self, steps: int) -> JointCategorical:
-        """The policy at the first `steps` steps of a batch shape [B, T]."""
+    def first_steps(self, steps: int) -> JointCategorical:
+        """The policy at the first `steps` steps of its batch shape [B, T]."""
         return JointCategorical(self.log_table[:, :steps], self.num_agents)
 
-    def of_worlds(self, worlds: slice) -> JointCategorical:
-        """The policy in some of the worlds of a batch shape [B, ...]."""
+    def select_worlds(self, worlds: slice) -> JointCategorical:
+        """The policy in some of the worlds of its batch shape [B, ...]."""
         return JointCategorical(self.log_table[worlds], self.num_agents)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
@@ -61,15 +61,17 @@ class JointCategorical:
         """
         return self._joint_action(inverse_cdf(self._flat(), uniforms[..., 0]))
 
-    def likeliest(self) -> tuple[Tensor, Tensor]:
-        """The likeliest joint action [..., N] int64; component [...] int64, all 0."""
+    def mode(self) -> tuple[Tensor, Tensor]:
+        """The most probable joint action [..., N] int64; component [...] int64, all 0."""
         return self._joint_action(self._flat().argmax(-1))
 
     def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
-        """Exact log-probability of joint actions [..., N] int64: [...].
+        """Exact joint log-probability, [...] float32.
 
-        With `decides` [..., N] bool it is the probability of the deciding agents' actions alone: the others' axes are
-        summed over.
+        Args:
+            actions: [..., N] int64, joint actions.
+            decides: [..., N] bool, agents whose actions count; the probability is summed over the actions of the
+                others. None for all.
         """
         if decides is None:
             return self.log_joint_at(actions[..., None, :])[..., 0]
@@ -82,54 +84,58 @@ class JointCategorical:
         return total
 
     def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
-        """The joint log-probability for every agent, [..., N].
+        """The joint log-probability for each agent, [..., N] float32.
 
-        So the per-agent form gives log Pi the sum of all agents' advantages. One table cannot tell the agents apart:
-        where some of them do not decide, that form counts their ignored actions, and the joint form is the right one.
+        The per-agent form thus gives log Pi the sum of all agents' advantages. One table cannot separate the agents: if
+        some of them do not decide, this form counts their ignored actions, and only the joint form is right.
+
+        Args:
+            actions: [..., N] int64, joint actions.
+            component: [...] int64, not used.
         """
         return self.log_prob(actions)[..., None].expand(*actions.shape)
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
-        """Log-probabilities of E given joint actions a sample: [..., E, N] int64 -> [..., E]."""
+        """Log-probabilities of E joint actions a sample: [..., E, N] int64 -> [..., E] float32."""
         index = joint_actions[..., 0]
         for agent in range(1, self.num_agents):
             index = index * self.num_actions + joint_actions[..., agent]
         return self._flat().gather(-1, index)
 
     def log_joint(self) -> Tensor:
-        """Log of the whole joint tensor, [..., A, ..., A] with N action axes."""
+        """Log of the joint tensor Pi, [..., A, ..., A] float32 with N action axes."""
         return self.log_table
 
     def joint(self) -> Tensor:
-        """The joint tensor Pi, [..., A, ..., A]."""
+        """The joint tensor Pi, [..., A, ..., A] float32 with N action axes, probabilities."""
         return self.log_table.exp()
 
     def marginals(self) -> Tensor:
-        """Each agent's own marginal policy, [..., N, A]: Pi summed over the others' actions."""
+        """Each agent's marginal policy, [..., N, A] float32: Pi summed over the others' actions."""
         joint = self.joint()
         batch, axes = joint.shape[: -self.num_agents], range(-self.num_agents, 0)
-        own = [joint.movedim(axis, -1).reshape(*batch, -1, self.num_actions).sum(-2) for axis in axes]
-        return torch.stack(own, dim=-2)
+        marginals = [joint.movedim(axis, -1).reshape(*batch, -1, self.num_actions).sum(-2) for axis in axes]
+        return torch.stack(marginals, dim=-2)
 
     def component_entropy(self) -> Tensor:
-        """H(Pi) / N for each agent, [..., N], so that their sum is the entropy of the joint policy."""
+        """H(Pi) / N for each agent, [..., N] float32 in nats, so that the sum is the entropy of the joint policy."""
         flat = self._flat()
         entropy = -(flat.exp() * flat).sum(-1, keepdim=True) / self.num_agents
         return entropy.expand(*entropy.shape[:-1], self.num_agents)
 
     def marginal_entropy(self) -> Tensor:
-        """Entropy of each agent's own marginal policy, [..., N]."""
+        """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
         return torch.special.entr(self.marginals()).sum(-1)
 
     def tvd(self) -> Tensor:
-        """Total variation distance to the product of own marginals, [...]."""
+        """Total variation distance between Pi and the product of its marginals, [...] float32 in [0, 1]."""
         return 0.5 * l1_to_product(self.joint(), self.marginals())
 
     def _joint_action(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Joint actions [..., N] by their place in row-major order [...], and component 0."""
+        """Joint actions [..., N] from their indices in row-major order [...], and component 0 as [...]."""
         actions = torch.unravel_index(index, self.log_table.shape[-self.num_agents :])
         return torch.stack(actions, dim=-1), torch.zeros_like(index)
 
     def _flat(self) -> Tensor:
-        """[..., A ** N], joint actions in row-major order."""
+        """[..., A ** N], log-probabilities of the joint actions in row-major order."""
         return self.log_table.flatten(-self.num_agents)

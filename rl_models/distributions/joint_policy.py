@@ -1,4 +1,4 @@
-"""What rollouts and objectives ask of a joint policy, whatever its family."""
+"""Protocols of joint policies, which rollouts and objectives use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 from torch import Tensor
 
 JointActions: TypeAlias = Tensor | dict[str, Tensor]
-"""[..., N] int64, or one such tensor for each factor of a factored action."""
+"""[..., N] int64, or factor -> [..., N] int64 if actions are factored."""
 
 
 class JointPolicy(Protocol):
@@ -15,35 +15,53 @@ class JointPolicy(Protocol):
 
     @property
     def num_uniforms(self) -> int:
-        """U, uniform numbers that one sample takes."""
+        """U, number of uniform numbers that one sample takes."""
 
-    def first(self, steps: int) -> Self:
-        """The policy at the first `steps` steps of a batch shape [B, T]."""
+    def first_steps(self, steps: int) -> Self:
+        """The policy at the first `steps` steps of its batch shape [B, T]."""
 
     def sample(self, uniforms: Tensor) -> tuple[JointActions, Tensor]:
-        """Uniforms [..., U] -> joint actions, and the mixture component drawn ([...], or [..., K] for K factors)."""
+        """Draw joint actions.
 
-    def likeliest(self) -> tuple[JointActions, Tensor]:
-        """What greedy play takes in place of a sample: joint actions and component, of the same shapes."""
+        Args:
+            uniforms: [..., U] in [0, 1).
+
+        Returns:
+            joint actions [..., N] int64 (by factor if actions are factored); drawn mixture component [...] int64, or
+            [..., K] for K factors.
+        """
+
+    def mode(self) -> tuple[JointActions, Tensor]:
+        """Joint actions [..., N] and component [...] that greedy play takes in place of a sample."""
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, [...], of the actions of those agents that decide ([..., N] bool)."""
+        """Exact joint log-probability, [...] float32.
+
+        Args:
+            actions: [..., N] int64, joint actions (by factor if actions are factored).
+            decides: [..., N] bool, agents whose actions count; None for all.
+        """
 
     def component_log_prob(self, actions: Any, component: Tensor) -> Tensor:
-        """Each agent's own log-probability together with that of the component drawn, [..., N]."""
+        """Each agent's log-probability of (drawn component, own action), [..., N] float32.
+
+        Args:
+            actions: [..., N] int64, joint actions (by factor if actions are factored).
+            component: [...] int64, the drawn component, or [..., K] for K factors.
+        """
 
     def component_entropy(self) -> Tensor:
-        """Entropy of (component, own action) for each agent, [..., N]."""
+        """Entropy of (component, own action) for each agent, [..., N] float32, in nats."""
 
     def marginal_entropy(self) -> Tensor:
-        """Entropy of each agent's own marginal policy, [..., N]."""
+        """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
 
 
 @runtime_checkable
 class WholeJointPolicy(JointPolicy, Protocol):
-    """A joint policy over one action an agent, which knows the probability of every joint action.
+    """A joint policy with one action an agent that gives the probability of every joint action.
 
-    Coordination sets, the paper's metrics and RLlib's stock learners need this much.
+    Coordination sets, the metrics of A Cordial Sync and RLlib's stock learners need such a policy.
     """
 
     @property
@@ -55,35 +73,35 @@ class WholeJointPolicy(JointPolicy, Protocol):
         """A."""
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Uniforms [..., U] -> joint actions [..., N] int64, and the mixture component drawn, [...]."""
+        """Uniforms [..., U] in [0, 1) -> joint actions [..., N] int64 and drawn component [...] int64."""
 
-    def likeliest(self) -> tuple[Tensor, Tensor]:
-        """Joint actions [..., N] int64 and component [...]."""
+    def mode(self) -> tuple[Tensor, Tensor]:
+        """Joint actions [..., N] int64 and component [...] int64 that greedy play takes."""
 
-    def of_worlds(self, worlds: slice) -> Self:
-        """The policy in some of the worlds of a batch shape [B, ...]."""
+    def select_worlds(self, worlds: slice) -> Self:
+        """The policy in some of the worlds of its batch shape [B, ...]."""
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
-        """Log-probabilities of E given joint actions a sample: [..., E, N] int64 -> [..., E]."""
+        """Log-probabilities of E joint actions a sample: [..., E, N] int64 -> [..., E] float32."""
 
     def log_joint(self) -> Tensor:
-        """Log of the joint tensor, [..., A, ..., A] with N action axes."""
+        """Log of the joint tensor Pi, [..., A, ..., A] float32 with N action axes."""
 
     def joint(self) -> Tensor:
-        """The joint tensor Pi, [..., A, ..., A]."""
+        """The joint tensor Pi, [..., A, ..., A] float32 with N action axes, probabilities."""
 
     def marginals(self) -> Tensor:
-        """Each agent's own marginal policy, [..., N, A]."""
+        """Each agent's marginal policy, [..., N, A] float32, probabilities."""
 
     def tvd(self) -> Tensor:
-        """Total variation distance to the product of own marginals, [...]."""
+        """Total variation distance between Pi and the product of its marginals, [...] float32 in [0, 1]."""
 
 
 def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
-    """The policy itself, for whoever needs probabilities of whole joint actions.
+    """The policy itself, checked to have a joint tensor.
 
     Raises:
-        TypeError: it has no joint tensor, such as a factored policy.
+        TypeError: the policy has no joint tensor; a factored policy has none.
     """
     if not isinstance(policy, WholeJointPolicy):
         raise TypeError(f"a policy with a joint tensor is needed here, and this policy is a {type(policy).__name__}")

@@ -1,1 +1,1 @@
-"""Heads: features in, distributions and values out."""
+"""Heads: they turn the features of a network into joint policies and values."""

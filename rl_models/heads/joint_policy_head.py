@@ -1,4 +1,4 @@
-"""Heads that turn beliefs into joint policies and values (A Cordial Sync, section 4.2)."""
+"""Heads for marginal, SYNC and factored policies and for values (A Cordial Sync, section 4.2)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ _MIXTURE_HIDDEN = 64
 
 
 class MarginalHead(nn.Module):
-    """Each agent draws its own action: a mixture with one component."""
+    """Marginal policies: each agent draws its own action, so the mixture has one component."""
 
-    def __init__(self, features: int, actions: int) -> None:
+    def __init__(self, features: int, num_actions: int) -> None:
         super().__init__()
-        self.components, self.actions = 1, actions
-        self.policy = nn.Linear(features, actions)
+        self.components, self.num_actions = 1, num_actions
+        self.policy = nn.Linear(features, num_actions)
         glorot_(self)
 
     def forward(self, features: Features) -> MixtureOfMarginals:
-        """Features [B, T, N, F] -> joint policy over [B, T] with M = 1."""
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
         logits = self.policy(features.features).unsqueeze(-2)
         return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits)
 
 
 class SyncHead(nn.Module):
-    """SYNC: M marginal policies an agent, and mixture weights that every agent can compute from all messages."""
+    """SYNC policies: M marginal policies an agent, and mixture weights that every agent computes from all messages."""
 
-    def __init__(self, features: int, actions: int, components: int, num_agents: int, message_features: int) -> None:
+    def __init__(
+        self, features: int, num_actions: int, components: int, num_agents: int, message_features: int
+    ) -> None:
         super().__init__()
-        self.components, self.actions = components, actions
-        self.policies = nn.Linear(features, components * actions)
+        self.components, self.num_actions = components, num_actions
+        self.policies = nn.Linear(features, components * num_actions)
         self.mixture = nn.Sequential(
             nn.Linear(message_features * num_agents, _MIXTURE_HIDDEN),
             nn.ReLU(),
@@ -45,28 +47,28 @@ class SyncHead(nn.Module):
         glorot_(self)
 
     def forward(self, features: Features) -> MixtureOfMarginals:
-        """Features [B, T, N, F] with messages -> joint policy over [B, T].
+        """Features [B, T, N, F] with messages [B, T, N, message features] -> joint policy with batch shape [B, T].
 
         Raises:
-            ValueError: the network's agents do not talk.
+            ValueError: the agents of the network exchange no messages.
         """
         if features.messages is None:
             raise ValueError(
-                "SYNC needs a network whose agents exchange messages: their mixture weights come from them"
+                "SYNC computes its mixture weights from messages: use a network whose agents exchange messages"
             )
         logits = self.policies(features.features).unflatten(-1, (self.components, -1))
         return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
 
 
 class FactoredHead(nn.Module):
-    """One head for each factor of a factored action."""
+    """Factored policy: one head for each factor of an action."""
 
     def __init__(self, heads: dict[str, nn.Module]) -> None:
         super().__init__()
         self.heads = nn.ModuleDict(heads)
 
     def forward(self, features: Features) -> FactoredPolicy:
-        """Features [B, T, N, F] -> factored joint policy over [B, T]."""
+        """Features [B, T, N, F] -> factored joint policy with batch shape [B, T]."""
         return FactoredPolicy({name: head(features) for name, head in self.heads.items()})
 
 
@@ -79,5 +81,5 @@ class ValueHead(nn.Module):
         glorot_(self)
 
     def forward(self, features: Features) -> Tensor:
-        """[B, T, N, F] -> [B, T, N]."""
+        """Features [B, T, N, F] -> values [B, T, N] float32."""
         return torch.squeeze(self.value(features.features), -1)

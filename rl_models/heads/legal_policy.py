@@ -1,6 +1,6 @@
-"""A marginal policy over legal actions, and a value, on a network's features (RTFM, eqs. 21-22).
+"""Heads for a marginal policy over legal actions and for a value (RTFM, eqs. 21-22).
 
-The released code has single linear layers, the paper two with a ReLU between them.
+The released code has one linear layer in each head, the paper has two with a ReLU between them.
 """
 
 from __future__ import annotations
@@ -12,29 +12,31 @@ from rl_models.layers.agent_linear import AgentLayers
 from rl_models.policy import Features
 
 _NEVER = -1e9
-"""Logit of an illegal action: its probability is 0 in every precision, and finite so that its entropy is 0 too."""
+"""Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
 
 
 class LegalPolicyHead(nn.Module):
-    """Each agent draws its own action from those that are legal, or from all where nothing says which are."""
+    """Marginal policies over the legal actions, or over all actions if the world does not say which are legal."""
 
-    def __init__(self, features: int, actions: int, hidden: int = 0, only_legal: bool = True, members: int = 1) -> None:
+    def __init__(
+        self, features: int, num_actions: int, hidden_size: int = 0, only_legal: bool = True, members: int = 1
+    ) -> None:
         """Build the layers.
 
         Args:
             features: F.
-            actions: A.
-            hidden: width between two layers; 0: there is one.
-            only_legal: never draw what is not legal.
-            members: 1, shared by all agents, or N, one each.
+            num_actions: A.
+            hidden_size: width of the hidden layer; 0 for no hidden layer.
+            only_legal: draw legal actions only.
+            members: 1 for one head that all agents share, N for one head an agent.
         """
         super().__init__()
-        self.components, self.actions = 1, actions
+        self.components, self.num_actions = 1, num_actions
         self._only_legal = only_legal
-        self.policy = _layers(features, hidden, actions, members)
+        self.policy = _layers(features, hidden_size, num_actions, members)
 
     def forward(self, features: Features) -> MixtureOfMarginals:
-        """Features [B, T, N, F] -> joint policy over [B, T] with M = 1."""
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
         logits = self.policy(features.features)
         if self._only_legal and features.legal is not None:
             logits = logits.masked_fill(~features.legal, _NEVER)
@@ -42,22 +44,22 @@ class LegalPolicyHead(nn.Module):
 
 
 class LayeredValueHead(nn.Module):
-    """Each agent's value of the present state."""
+    """Each agent's value of the present state, with a hidden layer or without."""
 
-    def __init__(self, features: int, hidden: int = 0, members: int = 1) -> None:
+    def __init__(self, features: int, hidden_size: int = 0, members: int = 1) -> None:
         super().__init__()
-        self.value = _layers(features, hidden, 1, members)
+        self.value = _layers(features, hidden_size, 1, members)
 
     def forward(self, features: Features) -> Tensor:
-        """[B, T, N, F] -> [B, T, N]."""
+        """Features [B, T, N, F] -> values [B, T, N] float32."""
         values: Tensor = self.value(features.features)
         return values.squeeze(-1)
 
 
-def _layers(inputs: int, hidden: int, outputs: int, members: int) -> nn.Module:
-    """A linear layer, or with a hidden width two of them with a ReLU between; of all agents or of each."""
+def _layers(inputs: int, hidden_size: int, outputs: int, members: int) -> nn.Module:
+    """One linear layer, or two with a ReLU between them; shared by all agents or one such part an agent."""
     if members > 1:
-        return AgentLayers(_layers(inputs, hidden, outputs, 1) for _ in range(members))
-    if hidden == 0:
+        return AgentLayers(_layers(inputs, hidden_size, outputs, 1) for _ in range(members))
+    if hidden_size == 0:
         return nn.Linear(inputs, outputs)
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+    return nn.Sequential(nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Linear(hidden_size, outputs))

@@ -1,1 +1,1 @@
-"""Building blocks without opinions: initialisation, embeddings, recurrence, communication."""
+"""Layers that networks and heads share: initialisation, embeddings, recurrence, attention, convolutions, messages."""

@@ -1,7 +1,7 @@
 """Attention over the words of texts (RTFM, section 4.2): self-attention and attention to a query.
 
-Many frames of an episode look at the same text. `TextGroups` lays them out so that frames of one text share a matrix
-product, instead of each having a copy of the text's states.
+Many frames of an episode attend to the same text. `TextGroups` arranges them so that the frames of one text share a
+matrix product, and not every frame needs a copy of the text's states.
 """
 
 from __future__ import annotations
@@ -10,55 +10,66 @@ import torch
 from torch import Tensor, nn
 
 _FRAMES_TOGETHER = 8
-"""Most frames that share one copy of a text's states."""
+"""Largest number of frames that share one copy of a text's states."""
 
 
 def attend(states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-    """Dot-product attention to queries (eqs. 14-16).
+    """Dot-product attention of queries over words (RTFM, eqs. 14-16).
 
     Args:
         states: [D, L, F] float32, h_i of every word.
-        padding: [D, 1, L] float32, 0 on words and minus infinity behind them.
+        padding: [D, 1, L] float32, as `padding_scores` returns it.
         queries: [D, Q, F] float32.
 
     Returns:
-        contexts [D, Q, F]; weights [D, Q, L].
+        contexts [D, Q, F] float32; attention weights [D, Q, L] float32, which sum to 1 over L.
     """
     weights = torch.baddbmm(padding, queries, states.mT).softmax(-1)
     return weights @ states, weights
 
 
-def padding_of(states: Tensor, lengths: Tensor) -> Tensor:
-    """States [D, L, F], lengths [D] -> [D, 1, L], what is added to scores: 0 on words, minus infinity behind them."""
-    behind = torch.arange(states.shape[1], device=lengths.device) >= lengths[:, None]
-    return states.new_zeros(behind.shape).masked_fill_(behind, -torch.inf)[:, None]
+def padding_scores(states: Tensor, lengths: Tensor) -> Tensor:
+    """Scores that mask the padding of texts; they are added to attention scores.
+
+    Args:
+        states: [D, L, F] float32, states of the words; only shape, type and device matter.
+        lengths: [D] int64, number of words of each text.
+
+    Returns:
+        [D, 1, L] float32, 0 on words and minus infinity on padding.
+    """
+    is_padding = torch.arange(states.shape[1], device=lengths.device) >= lengths[:, None]
+    return states.new_zeros(is_padding.shape).masked_fill_(is_padding, -torch.inf)[:, None]
 
 
 class SelfAttention(nn.Module):
-    """Fixed-length summary of a text, selfattn(H) (eqs. 10-12). The softmax ignores the bias that eq. 10 prints."""
+    """Fixed-length summary of a text, selfattn(H) (RTFM, eqs. 10-12).
+
+    The bias in eq. 10 has no effect, because a softmax follows; it is counted as a parameter.
+    """
 
     def __init__(self, features: int) -> None:
         super().__init__()
         self.score = nn.Linear(features, 1)
 
     def forward(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """States [D, L, F] and lengths [D] -> summaries [D, F]."""
-        scores = self.score(states).mT + padding_of(states, lengths)
+        """States [D, L, F] float32 and lengths [D] int64 -> summaries [D, F] float32."""
+        scores = self.score(states).mT + padding_scores(states, lengths)
         return (scores.softmax(-1) @ states).squeeze(1)
 
 
 class TextGroups:
-    """Which frames look at the same text, in groups of at most eight.
+    """Groups of at most eight frames that attend to the same text.
 
     Attributes:
         texts: [G] int64, the text of each group.
     """
 
     def __init__(self, rows: Tensor) -> None:
-        """Arrange frames.
+        """Group the frames.
 
         Args:
-            rows: [K] int64, the text that each frame looks at.
+            rows: [K] int64, the text of each frame.
         """
         count = rows.bincount()
         present = int((count > 0).sum())
@@ -66,21 +77,21 @@ class TextGroups:
         groups = (count + self._size - 1) // self._size
         order = rows.argsort(stable=True)
         ordered = rows[order]
-        place = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[ordered]
+        index_in_text = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[ordered]
         self._slot = torch.empty_like(rows)
-        self._slot[order] = (groups.cumsum(0) - groups)[ordered] * self._size + place
+        self._slot[order] = (groups.cumsum(0) - groups)[ordered] * self._size + index_in_text
         self.texts = torch.arange(len(count), device=rows.device).repeat_interleave(groups)
 
     def attend(self, states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Every frame attends to its own text.
+        """Attention of every frame over its own text.
 
         Args:
-            states: [G, L, F] float32, of the text of each group.
-            padding: [G, 1, L] float32, as `attend` takes it.
-            queries: [K, F] float32, one a frame.
+            states: [G, L, F] float32, word states of the text of each group.
+            padding: [G, 1, L] float32, as `padding_scores` returns it.
+            queries: [K, F] float32, one query a frame.
 
         Returns:
-            contexts [K, F]; weights [K, L].
+            contexts [K, F] float32; attention weights [K, L] float32.
         """
         slots = queries.new_zeros(len(self.texts) * self._size, queries.shape[1])
         grouped = slots.index_copy(0, self._slot, queries).unflatten(0, (-1, self._size))

@@ -1,7 +1,7 @@
-"""Two recurrent layers that read padded texts from both ends, equal to packed ones on the words.
+"""BiLSTM and BiGRU over padded texts; on the words they equal PyTorch's layers over packed sequences.
 
-Packed sequences of unequal length cost many times more on a CPU, above all in the backward pass. Here the second layer
-reads each text reversed within its own length instead, so padding comes after the words in both directions.
+Packed sequences of unequal length cost many times more on a CPU, above all in the backward pass. Here the backward
+layer reads each text reversed within its own length, so the padding follows the words in both directions.
 """
 
 from __future__ import annotations
@@ -14,62 +14,63 @@ from torch import Tensor, nn
 Cell = Literal["lstm", "gru"]
 
 _TEXTS_AT_ONCE = 64
-"""Texts that are read together on a CPU: with more of them the backward pass leaves its caches (twice as slow)."""
+"""Texts in one chunk on a CPU. With more of them the backward pass does not fit into the caches and takes twice the
+time."""
 
 
 class Bidirectional(nn.Module):
     """BiLSTM or BiGRU over padded texts.
 
     Attributes:
-        features: 2 hidden, the width of a word's state.
+        features: 2 * hidden_size, the width of a word's state.
     """
 
-    def __init__(self, cell: Cell, inputs: int, hidden: int) -> None:
+    def __init__(self, cell: Cell, inputs: int, hidden_size: int) -> None:
         """Build both directions.
 
         Args:
             cell: kind of recurrence.
-            inputs: F, width of a word.
-            hidden: width of a word's state in one direction.
+            inputs: F, width of a word's vector.
+            hidden_size: width of a word's state in one direction.
         """
         super().__init__()
         recurrence = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
-        self.features = 2 * hidden
-        self.onward = recurrence(inputs, hidden, batch_first=True)
-        self.backward_ = recurrence(inputs, hidden, batch_first=True)
+        self.features = 2 * hidden_size
+        self.onward = recurrence(inputs, hidden_size, batch_first=True)
+        self.backward_ = recurrence(inputs, hidden_size, batch_first=True)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Read texts.
+        """A state for every word of every text.
 
         Args:
-            words: [D, L, F] float32.
-            lengths: [D] int64, words of each text; what follows them is padding.
+            words: [D, L, F] float32, vectors of the words.
+            lengths: [D] int64, number of words of each text, at least 1; padding follows the words.
 
         Returns:
-            [D, L, 2 hidden] float32, a state for each word; meaningless on the padding.
+            [D, L, 2 * hidden_size] float32; meaningless on the padding.
         """
         at_once = _TEXTS_AT_ONCE if words.device.type == "cpu" else len(words)
-        parts = zip(words.split(at_once), lengths.split(at_once), strict=True)
-        return torch.cat([self._read(*part) for part in parts])
+        chunks = zip(words.split(at_once), lengths.split(at_once), strict=True)
+        return torch.cat([self._forward_chunk(*chunk) for chunk in chunks])
 
-    def _read(self, words: Tensor, lengths: Tensor) -> Tensor:
+    def _forward_chunk(self, words: Tensor, lengths: Tensor) -> Tensor:
         longest = int(lengths.max())
-        read = words[:, :longest]
+        trimmed = words[:, :longest]
         mirror = _mirror(lengths, longest)
-        onward, _ = self.onward(read)
-        backward, _ = self.backward_(_taken(read, mirror))
-        states = torch.cat([onward, _taken(backward, mirror)], -1)
+        onward, _ = self.onward(trimmed)
+        backward, _ = self.backward_(_reordered(trimmed, mirror))
+        states = torch.cat([onward, _reordered(backward, mirror)], -1)
         return nn.functional.pad(states, (0, 0, 0, words.shape[1] - longest))
 
 
 def _mirror(lengths: Tensor, longest: int) -> Tensor:
-    """[D, L] int64, for every place the place as far from the text's end; padding stays where it is."""
-    place = torch.arange(longest, device=lengths.device)
+    """[D, L] int64, flat indices that reverse the words of each text and leave the padding in place."""
+    position = torch.arange(longest, device=lengths.device)
     last = lengths[:, None] - 1
-    mirrored = torch.where(place <= last, last - place, place)
+    mirrored = torch.where(position <= last, last - position, position)
     return mirrored + longest * torch.arange(len(lengths), device=lengths.device)[:, None]
 
 
-def _taken(states: Tensor, places: Tensor) -> Tensor:
-    """[D, L, F] in another order within each text."""
-    return states.flatten(0, 1).index_select(0, places.flatten()).view_as(states)
+def _reordered(states: Tensor, positions: Tensor) -> Tensor:
+    """States [D, L, F] at flat positions [D, L]."""
+    return states.flatten(0, 1).index_select(0, positions.flatten()).view_as(states)

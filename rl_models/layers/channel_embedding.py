@@ -1,4 +1,4 @@
-"""Embedding of grids whose cells carry a set of binary channels (A Cordial Sync, appendix A.4)."""
+"""Embedding of grids whose cells have binary channels (A Cordial Sync, appendix A.4)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _EPSILON = 1e-3
 
 
 class ChannelEmbedding(nn.Module):
-    """Mean of the learned vectors of a cell's active channels: sum / (number active + 0.001).
+    """Mean of the learned vectors of a cell's active channels: sum / (number of active channels + 0.001).
 
     Attributes:
-        weight: [C, F] one vector a channel.
+        weight: [C, F] float32, one vector a channel.
     """
 
     def __init__(self, channels: int, features: int) -> None:
@@ -20,7 +20,7 @@ class ChannelEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(channels, features))
 
     def shares(self, grid: Tensor) -> Tensor:
-        """What each active channel counts for in its cell.
+        """The weight of each channel in the mean of its cell.
 
         Args:
             grid: [K, C, H, W] uint8 or float, 0 or 1.

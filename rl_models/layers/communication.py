@@ -1,7 +1,7 @@
-"""One round in which every agent says something and hears the others (A Cordial Sync, section 4.1, talk and reply).
+"""A round of communication: every agent sends one message to all others (A Cordial Sync, section 4.1, talk and reply).
 
-A message is a convex combination of two learned symbols, so it carries one free scalar, and gradients pass through it.
-`forward` is the round of a team, all agents at once; `take_part` that of one agent which runs apart from the others.
+A message is a convex combination of two learned symbols, so it has one degree of freedom, and gradients pass through
+it. `forward` computes the round of all agents at once; `forward_agent` computes the part of one agent that runs apart.
 """
 
 from __future__ import annotations
@@ -16,73 +16,73 @@ from rl_models.layers.initialisation import normalise_rows_
 
 SYMBOLS = 2
 _CLASSIFIER_NORM = 0.01
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 
-Dialogue = Generator[Tensor, Tensor, Outcome]
-"""What one agent computes while it talks: yields what it says, [B, 1, ...], and is sent what all said, [B, N, ...]."""
+Dialogue = Generator[Tensor, Tensor, Result]
+"""One agent's computation with messages: yields its message [B, 1, ...] and is sent all messages [B, N, ...]."""
 
 
 class CommunicationRound(nn.Module):
-    """Say, hear, and update one's belief: x + MLP([x, what the others said])."""
+    """Send and receive messages, then update the belief x: x + MLP([x, messages of the others])."""
 
-    def __init__(self, num_agents: int, features: int, message_features: int, hears_others: bool = True) -> None:
-        """Build the round.
+    def __init__(self, num_agents: int, features: int, message_features: int, communicates: bool = True) -> None:
+        """Build the layers.
 
         Args:
             num_agents: N.
             features: F, width of a belief.
             message_features: width of a message.
-            hears_others: False is the no-communication baseline: an agent hears itself in place of each other agent,
-                so both forms have the same parameters.
+            communicates: False is the no-communication baseline: an agent receives its own message in place of every
+                other one, so both forms have the same parameters.
         """
         super().__init__()
         self.num_agents = num_agents
-        self.hears_others = hears_others
+        self.communicates = communicates
         width = features + message_features * (num_agents - 1)
         self.classifier = nn.Linear(features, SYMBOLS)
         self.symbols = nn.Parameter(torch.randn(SYMBOLS, message_features))
         self.update = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, features), nn.ReLU())
 
     def initialise_(self) -> None:
-        """Start with near-uniform symbols: classifier rows of norm 0.01."""
+        """Scale the classifier's rows to norm 0.01, so that all symbols begin with nearly the same weight."""
         normalise_rows_(self.classifier.weight, _CLASSIFIER_NORM)
 
     def forward(self, belief: Tensor) -> tuple[Tensor, Tensor]:
-        """Exchange messages.
+        """One round of all agents.
 
         Args:
             belief: [B, N, F] float32.
 
         Returns:
-            belief afterwards [B, N, F]; messages said [B, N, message features].
+            belief after the round [B, N, F] float32; messages [B, N, message features] float32.
         """
-        messages = self._say(belief)
-        return self._update(belief, self._heard(messages)), messages
+        messages = self._message(belief)
+        return self._update(belief, self._received(messages)), messages
 
-    def take_part(self, belief: Tensor, agent: int, needs_messages: bool) -> Dialogue[tuple[Tensor, Tensor]]:
-        """The same for one agent, which may run elsewhere than the others.
+    def forward_agent(self, belief: Tensor, agent: int, needs_messages: bool) -> Dialogue[tuple[Tensor, Tensor]]:
+        """One round of one agent, which may run in another process than the others.
 
         Args:
             belief: [B, 1, F] float32.
-            agent: which of the N it is.
-            needs_messages: ask what all said even if nobody's belief depends on it.
+            agent: index of the agent, from 0 to N - 1.
+            needs_messages: exchange messages even if no belief depends on them.
 
         Returns:
-            belief afterwards [B, 1, F]; messages said [B, N, message features], or only one's own [B, 1, ...] where
-            nothing was exchanged.
+            belief after the round [B, 1, F] float32; messages [B, N, message features] float32, or [B, 1, ...], the
+            agent's own message, if none were exchanged.
         """
-        said = self._say(belief)
-        messages = (yield said) if self.hears_others or needs_messages else said
-        heard = [part[:, [agent]] for part in self._heard(messages)] if self.hears_others else self._heard(said)
-        return self._update(belief, heard), messages
+        own = self._message(belief)
+        messages = (yield own) if self.communicates or needs_messages else own
+        received = [part[:, [agent]] for part in self._received(messages)] if self.communicates else self._received(own)
+        return self._update(belief, received), messages
 
-    def _say(self, belief: Tensor) -> Tensor:
+    def _message(self, belief: Tensor) -> Tensor:
         return torch.softmax(self.classifier(belief), dim=-1) @ self.symbols
 
-    def _heard(self, messages: Tensor) -> list[Tensor]:
-        """N - 1 arrays: what each agent hears from the next one, from the one after that, and so on in a circle."""
+    def _received(self, messages: Tensor) -> list[Tensor]:
+        """N - 1 tensors [B, N, ...]: the messages of agents i + 1, i + 2, ... (modulo N) that agent i receives."""
         shifts = range(1, self.num_agents)
-        return [messages.roll(-shift, dims=1) if self.hears_others else messages for shift in shifts]
+        return [messages.roll(-shift, dims=1) if self.communicates else messages for shift in shifts]
 
-    def _update(self, belief: Tensor, heard: list[Tensor]) -> Tensor:
-        return belief + self.update(torch.cat([belief, *heard], dim=-1))
+    def _update(self, belief: Tensor, received: list[Tensor]) -> Tensor:
+        return belief + self.update(torch.cat([belief, *received], dim=-1))

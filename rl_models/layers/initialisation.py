@@ -1,4 +1,4 @@
-"""Initial weights as the papers' code sets them: Glorot-uniform everywhere, in A Cordial Sync with a gain."""
+"""Initial weights of the papers' code: Glorot-uniform weights, in A Cordial Sync with a gain for convolutions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from torch import nn
 
 
 def glorot_(module: nn.Module) -> None:
-    """Glorot-uniform weights and zero biases for linear, convolutional and recurrent layers, in place.
+    """Set Glorot-uniform weights and zero biases of linear, convolutional and recurrent layers, in place.
 
-    Convolutions are scaled by sqrt(2) for the ReLU that follows them.
+    Weights of convolutions have a gain of sqrt(2), for the ReLU that follows them.
     """
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
@@ -26,14 +26,14 @@ def glorot_(module: nn.Module) -> None:
 
 
 def glorot_matrices_(module: nn.Module) -> None:
-    """Glorot-uniform matrices and kernels in place, biases as torch has them: MESSENGER's released code."""
+    """Set Glorot-uniform matrices and kernels in place, and leave PyTorch's biases (MESSENGER's released code)."""
     for parameter in module.parameters():
         if parameter.ndim > 1:
             nn.init.xavier_uniform_(parameter)
 
 
 def normalise_rows_(weight: torch.Tensor, norm: float) -> None:
-    """Scale every row of `weight` ([out, in]) to the given Euclidean norm, in place."""
+    """Scale every row of `weight` [outputs, inputs] to the Euclidean norm `norm`, in place."""
     with torch.no_grad():
         weight.mul_(norm / weight.norm(dim=1, keepdim=True))
 

@@ -1,4 +1,4 @@
-"""An LSTM taken apart: what depends on its inputs alone is computed for all steps at once."""
+"""LSTM cell in two parts, so that the part that depends on the inputs alone is computed for all steps at once."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from torch import Tensor, nn
 
 
 class SteppedLstm(nn.LSTMCell):
-    """`nn.LSTMCell` with its input side and its step apart; the batch shape is free."""
+    """`nn.LSTMCell` with separate methods for the input and the step; it takes any batch shape."""
 
     def input_gates(self, inputs: Tensor) -> Tensor:
-        """[..., F] -> [..., 4 hidden], the part of the gates that does not depend on the state."""
+        """The part of the gates that does not depend on the state: [..., F] -> [..., 4 * hidden_size] float32."""
         return nn.functional.linear(inputs, self.weight_ih, self.bias_ih + self.bias_hh)
 
     def step(self, gates: Tensor, output: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """One step.
+        """One step of the LSTM.
 
         Args:
-            gates: [..., 4 hidden], of `input_gates`.
-            output: [..., hidden], what the LSTM said last.
-            memory: [..., hidden], its cell.
+            gates: [..., 4 * hidden_size] float32, as `input_gates` returns them.
+            output: [..., hidden_size] float32, output of the last step.
+            memory: [..., hidden_size] float32, cell state after the last step.
 
         Returns:
-            output and memory afterwards.
+            output [..., hidden_size] and memory [..., hidden_size] after this step.
         """
         gates = gates + nn.functional.linear(output, self.weight_hh)
-        write, forget, content, show = gates.chunk(4, dim=-1)
-        memory = torch.sigmoid(forget) * memory + torch.sigmoid(write) * torch.tanh(content)
-        return torch.sigmoid(show) * torch.tanh(memory), memory
+        input_gate, forget_gate, content, output_gate = gates.chunk(4, dim=-1)
+        memory = torch.sigmoid(forget_gate) * memory + torch.sigmoid(input_gate) * torch.tanh(content)
+        return torch.sigmoid(output_gate) * torch.tanh(memory), memory

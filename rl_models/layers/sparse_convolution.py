@@ -1,8 +1,8 @@
-"""A convolution over moments of a grid that is empty nearly everywhere, computed from what stands in it.
+"""Convolution over moments of a grid that is nearly empty, computed from its sprites only.
 
-Equal to `nn.Conv2d` over all cells with moments as channels. Both parts are linear and may be exchanged with whatever
-mixes features linearly before them: `project` gives a feature's share in the window of cells around it, and `lay_out`
-adds such shares up where the sprites stand. This file must not know what features are.
+It equals `nn.Conv2d` over all cells with moments as channels. `project` computes what a feature adds to the outputs
+around its cell, and `lay_out` adds these shares up at the cells of the sprites. Both are linear, so a caller may mix
+features linearly after `project` instead of before it. This file must not know what the features are.
 """
 
 from __future__ import annotations
@@ -15,65 +15,65 @@ class SparseConvolution(nn.Module):
     """k x k convolution without padding over a square grid.
 
     Attributes:
-        positions: P, output cells, row by row.
-        shares: width of what `project` returns.
+        positions: P, number of output cells, row by row.
+        shares: width of the result of `project`.
     """
 
-    def __init__(self, features: int, maps: int, side: int, moments: int, kernel: int = 2) -> None:
+    def __init__(self, features: int, channels: int, side: int, moments: int, kernel: int = 2) -> None:
         """Build the convolution.
 
         Args:
-            features: F of one moment; a dense input would have `moments` * F channels, oldest first.
-            maps: M, output channels.
+            features: F, channels of one moment; a dense input would have `moments` * F channels, oldest first.
+            channels: C, output channels.
             side: cells along a side of the grid.
             moments: T.
-            kernel: k.
+            kernel: k, side of the kernel in cells.
         """
         super().__init__()
-        self.convolution = nn.Conv2d(moments * features, maps, kernel)
+        self.convolution = nn.Conv2d(moments * features, channels, kernel)
         self._features, self._moments, self._window = features, moments, kernel * kernel
         self.positions = (side - kernel + 1) ** 2
-        self.shares = moments * self._window * maps
-        self._maps = maps
-        self.places: Tensor
-        self.register_buffer("places", _places(side, kernel), persistent=False)
+        self.shares = moments * self._window * channels
+        self._channels = channels
+        self.output_cells: Tensor
+        self.register_buffer("output_cells", _output_cells(side, kernel), persistent=False)
 
     def project(self, features: Tensor) -> Tensor:
-        """What features [..., F] add to the output cells around them, at each moment: [..., `shares`]."""
+        """What features add to the output cells around them at each moment: [..., F] -> [..., `shares`] float32."""
         kernel = self.convolution.weight.unflatten(1, (self._moments, self._features))
         rows = kernel.permute(1, 3, 4, 0, 2).reshape(self.shares, self._features)
         return nn.functional.linear(features, rows)
 
     def by_moment(self, shares: Tensor) -> Tensor:
-        """[..., `shares`] -> [..., T, window M], one moment's part for sprites of that moment."""
+        """The part of each moment: [..., `shares`] -> [..., T, window * C]."""
         return shares.unflatten(-1, (self._moments, -1))
 
     def lay_out(self, shares: Tensor, cells: Tensor) -> Tensor:
         """Add up the shares of all sprites of all moments.
 
         Args:
-            shares: [K, S, window M], what sprites add around them, 0 for those that are gone.
+            shares: [K, S, window * C] float32, what sprites add around them, 0 for those that are gone.
             cells: [K, S] int, row * side + column.
 
         Returns:
-            [K, P, M], the convolution's output with its bias.
+            [K, P, C] float32, the convolution's output with its bias.
         """
         frames = len(cells)
         first = torch.arange(frames, device=cells.device)[:, None, None] * self.positions
-        place = self.places[cells.long()]
-        # What falls off the grid is added to one more row, which nobody reads.
-        rows = torch.where(place < 0, frames * self.positions, first + place)
+        output_cell = self.output_cells[cells.long()]
+        # Shares outside the grid are added to one more row, which is dropped.
+        rows = torch.where(output_cell < 0, frames * self.positions, first + output_cell)
         assert self.convolution.bias is not None
-        empty = self.convolution.bias.expand(frames * self.positions + 1, self._maps)
-        output = empty.index_add(0, rows.flatten(), shares.reshape(-1, self._maps))
-        return output[:-1].view(frames, self.positions, self._maps)
+        empty = self.convolution.bias.expand(frames * self.positions + 1, self._channels)
+        output = empty.index_add(0, rows.flatten(), shares.reshape(-1, self._channels))
+        return output[:-1].view(frames, self.positions, self._channels)
 
 
-def _places(side: int, kernel: int) -> Tensor:
-    """[side * side, window] int64, output cells whose window holds an input cell, by offset; -1 where there is none."""
+def _output_cells(side: int, kernel: int) -> Tensor:
+    """[side * side, window] int64, output cells whose window holds an input cell, by offset; -1 if there is none."""
     cells, offsets = torch.arange(side), torch.arange(kernel)
-    places = cells[:, None] - offsets  # [side, kernel]
+    corners = cells[:, None] - offsets  # [side, kernel]
     out = side - kernel + 1
-    row, column = places[:, None, :, None], places[None, :, None, :]
+    row, column = corners[:, None, :, None], corners[None, :, None, :]
     is_inside = (row >= 0) & (row < out) & (column >= 0) & (column < out)
     return torch.where(is_inside, row * out + column, -1).view(side * side, kernel * kernel)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from rl_models.text.pretrained import PretrainedError, folder_of
+from rl_models.text.pretrained import PretrainedError, encoder_folder
 
 
 class LanguageModelError(ValueError):
@@ -67,7 +67,7 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
 
 def _folder(name: str) -> Path:
     try:
-        return folder_of(name)
+        return encoder_folder(name)
     except PretrainedError as error:
         raise LanguageModelError(
             f"no language model {name!r}: it is neither a folder nor a model that could be had from the Hugging Face "

@@ -28,15 +28,18 @@ Pair: TypeAlias = tuple[str, str]
 class DistillationSettings:
     """How the message adapter learns."""
 
-    epochs: PositiveInt = 3
-    """Passes over all pairs so far, a round."""
-    batch: PositiveInt = 16
+    num_epochs: PositiveInt = 3
+    """Number of passes over all pairs so far, in each round."""
+    batch_size: PositiveInt = 16
+    """Number of pairs in a minibatch."""
     learning_rate: PositiveFloat = 2e-3
-    """For small models; billions of parameters want a tenth of it."""
-    clip: float = 1.0
+    """Learning rate for small models, above 0; billions of parameters want a tenth of it."""
+    max_grad_norm: float = 1.0
+    """Largest norm of all gradients together, above 0."""
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
-    """Share of the prompts that are never learned from."""
+    """Share of the prompts, from 0 to 0.9, that are never learned from."""
     seed: int = 0
+    """Seed of the order in which pairs are learned."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +124,11 @@ class MessageDistillation:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         nats, tokens = 0.0, 0
         with Progress(*columns, transient=True, disable=not shows_progress) as bar:
-            steps = settings.epochs * -(-len(self._learned) // settings.batch)
+            steps = settings.num_epochs * -(-len(self._learned) // settings.batch_size)
             task = bar.add_task(f"distilling messages, round {len(self.reports) + 1}", total=steps)
-            for _ in range(settings.epochs):
+            for _ in range(settings.num_epochs):
                 nats, tokens = 0.0, 0
-                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch):
+                for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch_size):
                     batch = [self._learned[row] for row in rows]
                     nats += self._step(batch)
                     tokens += sum(len(said) for _, said in batch)
@@ -138,7 +141,7 @@ class MessageDistillation:
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.clip)
+        torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.max_grad_norm)
         self._optimiser.step()
         return float(loss.detach()) * len(pairs)
 

@@ -25,7 +25,7 @@ class CandidateHead(nn.Module):
 
     def __init__(self, actions: int) -> None:
         super().__init__()
-        self.components, self.actions = 1, actions
+        self.components, self.num_actions = 1, actions
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Scores [B, T, N, A] -> joint policy over [B, T] with M = 1."""

@@ -19,10 +19,11 @@ class LoraSettings:
     """Low-rank adapters; both have the same form."""
 
     rank: PositiveInt = 8
+    """Rank of the two matrices of an adapter."""
     alpha: PositiveInt = 16
-    """An adapter's output is multiplied by alpha / rank."""
+    """Numerator of an adapter's scale: its output is multiplied by alpha / rank."""
     targets: tuple[str, ...] = ("q_proj", "v_proj")
-    """Names of the linear layers that get one."""
+    """Names of the linear layers that get an adapter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,20 +31,27 @@ class SmallModelSettings:
     """The default model: its form, and how it learns the corpus."""
 
     layers: PositiveInt = 4
+    """Number of layers of the small model."""
     width: PositiveInt = 128
+    """Width of the small model, a multiple of twice the number of heads."""
     heads: PositiveInt = 4
+    """Number of attention heads in each layer."""
     feed_forward: PositiveInt = 384
+    """Width of the hidden layer in each feed-forward block."""
     vocabulary: Annotated[int, Field(ge=SMALLEST_VOCABULARY)] = 1024
-    """Tokens at most, 256 bytes and three marks among them."""
+    """Largest number of tokens in the vocabulary, 256 bytes and three marks among them."""
     context: PositiveInt = 512
-    """Most tokens of a prompt with what follows it."""
+    """Largest number of tokens of a prompt with what follows it."""
     steps: PositiveInt = 900
+    """Number of optimiser steps in which the model learns the corpus."""
     batch_tokens: PositiveInt = 2048
-    """Tokens of a training step, padding included."""
+    """Number of tokens in a training step, padding included."""
     prompt_weight: float = 0.1
-    """Of predicting a token of a prompt; 1 for a token of what follows it."""
+    """Weight of predicting a token of a prompt; a token of what follows the prompt has 1."""
     learning_rate: PositiveFloat = 3e-3
+    """Largest learning rate of the small model's training, above 0."""
     seed: int = 0
+    """Seed of the small model's weights and of its batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +61,14 @@ class LanguageModelSettings:
     model: str = ""
     """Hub id or folder of a causal language model; empty: the small default one."""
     small: SmallModelSettings = field(default_factory=SmallModelSettings)
+    """Form and training of the small default model."""
     lora: LoraSettings = field(default_factory=LoraSettings)
+    """Rank, scale and layers of the adapters."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Of the base; auto: bfloat16 where there is a GPU, else float32."""
+    """Number type of the base model: float32, bfloat16, or auto, which is bfloat16 where there is a GPU, else
+    float32."""
     gradient_checkpointing: bool = False
-    """Compute layers anew in the backward pass: less memory, a third more time."""
+    """Whether layers are computed anew in the backward pass: less memory, a third more time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +76,15 @@ class MessageSettings:
     """How agents write to each other."""
 
     heard: Literal["messages", "silence", "shuffled"] = "messages"
-    """What reaches the others: what was written, nothing (nobody writes), or what was written in another world:
-    the one before among those that are played together. A single world has no other, and hears empty messages."""
+    """What reaches the others: messages, what was written; silence, nothing, and nobody writes; or shuffled, what was
+    written in another world, the one before among those that are played together. A single world has no other, and
+    hears empty messages."""
     most_words: PositiveInt = 10
+    """Largest number of words in a message."""
     most_tokens: PositiveInt = 24
+    """Largest number of tokens in a message."""
     sampled: bool = False
-    """Draw each token instead of taking the likeliest."""
+    """Whether each token is drawn instead of taking the likeliest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +92,16 @@ class LanguageTeamSettings:
     """A team whose members share one language model."""
 
     language: LanguageModelSettings = field(default_factory=LanguageModelSettings)
+    """The language model that the team shares, and its adapters."""
     messages: MessageSettings = field(default_factory=MessageSettings)
+    """How messages are written, and what reaches the others."""
     normalisation: Normalisation = "sum"
-    """What an action's log-probability is divided by; `sum` is Verco's eq. 3, `word` what its base method runs with."""
+    """What an action's log-probability is divided by: sum, nothing, as in Verco's eq. 3; token, its number of tokens;
+    word, its number of words, as its base method runs."""
     critic_base: Literal["action", "frozen"] = "action"
-    """Whose state the critic reads: that of the action adapter's pass, or of the bare model."""
-    value_hidden: tuple[PositiveInt, ...] = (1024, 512)
+    """Whose state the critic reads: action, that of the action adapter's pass; frozen, that of the bare model."""
+    value_hidden_sizes: tuple[PositiveInt, ...] = (1024, 512)
+    """Widths of the hidden layers of the value head."""
     adapters: str = ""
     """Folder with adapters to begin from, in peft's format (`message/`, `action/`); empty: new ones."""
     situation: tuple[str, ...] = ("situation",)

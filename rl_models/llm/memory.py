@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from rl_models.networks.fixed_weights import WeightsWatch
+from rl_models.networks.fixed_weights import WeightChangeDetector
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -25,7 +25,7 @@ class Memory(Generic[_Key, _Value]):
         """Keep at most so many."""
         self._most = most
         self._values: dict[_Key, _Value] = {}
-        self._watch = WeightsWatch()
+        self._watch = WeightChangeDetector()
         self.computed = 0
 
     def of(

@@ -1,9 +1,9 @@
-"""Attention supervision: attention that is told where it should look (Liu et al. 2016, for translation).
+"""Attention supervision: a loss that trains attention towards a given word (Liu et al. 2016, for translation).
 
-An auxiliary loss, our deviation from RTFM's paper: cross-entropy between a reader's attention over the words of its
-document and the one word that answers. The world says which word answers, and only the loss reads it; it adds no weight
-to the network. Whoever uses it lets the network show its attention (`ReadingNetwork.shows_attention`) and makes
-training worlds that tell the answer; in all other worlds the team plays as any other.
+It is an auxiliary loss and a deviation from RTFM's paper: the cross-entropy between a reader's attention over the words
+of its document and the one word that answers. The world names this word in an observation that only the loss reads. The
+loss adds no weight to the network. It needs a network that returns its attention (`ReadingNetwork.shows_attention`) and
+training worlds that name the answer; the team plays in other worlds as usual.
 """
 
 from __future__ import annotations
@@ -18,36 +18,35 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
-_LEAST = 1e-6
-"""Added to every weight, so that the loss of a weight that has become 0 stays finite."""
+_EPSILON = 1e-6
+"""Added to every attention weight, so that the loss is finite if a weight is 0."""
 
 
-def attention_error(weights: Tensor, places: Tensor) -> Tensor:
-    """Minus the log of the weight on the right word.
+def attention_loss(weights: Tensor, targets: Tensor) -> Tensor:
+    """Minus the log of the attention weight on the right word, [...] float32; log L for uniform attention.
 
     Args:
         weights: [..., L] float32, attention over L words, whose sum is 1.
-        places: [...] int, the word that should have all of it.
-
-    Returns:
-        [...], log L for attention to all words alike.
+        targets: [...] int, index of the right word.
     """
-    return -(_at(weights, places) + _LEAST).log()
+    on_target = torch.take_along_dim(weights, targets.long()[..., None], -1).squeeze(-1)
+    return -(on_target + _EPSILON).log()
 
 
-def attention_hits(weights: Tensor, places: Tensor) -> Tensor:
-    """[...] bool, whether the right word has more attention than any other; arguments as above."""
-    return weights.argmax(-1) == places
+def attention_hits(weights: Tensor, targets: Tensor) -> Tensor:
+    """Whether the right word has more attention than any other word, [...] bool.
 
-
-def _at(weights: Tensor, places: Tensor) -> Tensor:
-    return torch.take_along_dim(weights, places.long()[..., None], -1).squeeze(-1)
+    Args:
+        weights: [..., L] float32, attention over L words.
+        targets: [...] int, index of the right word.
+    """
+    return weights.argmax(-1) == targets
 
 
 OBSERVATION = "answer_word"
-"""Observation key with the place of the answer in the agent's document. No network reads it."""
+"""Observation key with the index of the right word in the agent's document. No network reads it."""
 ATTENTION = "attention/grid"
-"""What the network attends to, [B, T, N, layers, L]."""
+"""Extra with the network's attention over the document, [B, T, N, layers, L] float32."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +54,38 @@ class AttentionSupervision:
     """weight(t) * cross-entropy of the attention of all layers, averaged over steps, agents and layers.
 
     Attributes:
-        weight: of the loss.
+        weight: schedule of the loss's weight.
     """
 
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted loss, and how often the answer has the most attention."""
+        """The weighted loss, a scalar, and statistics, among them the share of steps with most attention on the answer.
+
+        Args:
+            output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
+            batch: `obs/answer_word` [B, T or T + 1, N] int and `reward` [B, T, N].
+            progress: training done so far, which the schedule reads.
+
+        Raises:
+            ValueError: the network returns no attention, or the world does not name the answer.
+        """
         if ATTENTION not in output.extras or f"obs/{OBSERVATION}" not in batch:
             raise ValueError(
-                f"attention supervision needs {ATTENTION!r} of the network and {OBSERVATION!r} of the world: let the "
-                "network show its attention, and make worlds that tell the answer"
+                f"attention supervision needs {ATTENTION!r} of the network and {OBSERVATION!r} of the world: set "
+                "`shows_attention` of the network, and make worlds that name the answer"
             )
         steps = batch["reward"].shape[1]
         weights = output.extras[ATTENTION][:, :steps]
-        places = batch[f"obs/{OBSERVATION}"][:, :steps, :, None].expand(weights.shape[:-1])
-        error, weight = attention_error(weights, places).mean(), self.weight.at(progress)
-        hits = attention_hits(weights.detach(), places).float().mean()
+        targets = batch[f"obs/{OBSERVATION}"][:, :steps, :, None].expand(weights.shape[:-1])
+        loss, weight = attention_loss(weights, targets).mean(), self.weight.at(progress)
+        hits = attention_hits(weights.detach(), targets).float().mean()
         statistics: Statistics = {
-            "loss/attention": error.detach(),
+            "loss/attention": loss.detach(),
             "schedule/attention": weight,
             "policy/attention_hits": hits,
         }
-        return weight * error, statistics
+        return weight * loss, statistics
 
     def to(self, device: torch.device) -> None:
-        """There are no tables."""
+        """Do nothing, because this loss has no tables."""

@@ -1,9 +1,10 @@
 """Coordination sets, the CORDIAL loss and the coordination metrics (A Cordial Sync, sections 4.3 and 6.2, eq. 1).
 
-CL_beta(S_t, Pi_t) = -beta <S_t, log Pi_t> / <S_t, S_t>, recovered from the paper's own special case. The authors' code
-averages navigation and joint-action entries apart and takes the mean of the two averages; it produced the published
-results and is the default here. Both are -beta <W_t, log Pi_t> for a weight on each one of S_t, so a coordination set
-stores the coordinated joint actions and their weights. Only those (16 of 169, 46 of 2,197) are ever evaluated.
+CL_beta(S_t, Pi_t) = -beta <S_t, log Pi_t> / <S_t, S_t>, which follows from the special case in the paper. The authors'
+code averages navigation entries and joint-action entries separately and takes the mean of both averages. It produced
+the published results and is the default here. Both forms are -beta <W_t, log Pi_t> with a weight for each one of S_t,
+so a coordination set stores the coordinated joint actions and their weights. Only these joint actions (16 of 169, 46 of
+2,197) are evaluated.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from rl_models.batch import Batch
 from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint
 from rl_models.distributions.joint_tensor import l1_to_product
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
@@ -26,12 +26,12 @@ CordialForm = Literal["code", "paper"]
 
 
 class CoordinationSet(nn.Module):
-    """The ones of every coordination matrix that can occur, with CORDIAL's weights.
+    """The entries with value 1 of every possible coordination matrix, with CORDIAL's weights.
 
     Attributes:
         actions: [K, E, N] int64, coordinated joint actions of each of K matrices.
-        weights: [K, E] float64, weights of CORDIAL, summing to 1 over E.
-        present: [K, E] bool, false where a shorter set has no entry.
+        weights: [K, E] float64, weights of CORDIAL, which sum to 1 over E.
+        present: [K, E] bool, False for the padding of shorter sets.
     """
 
     actions: Tensor
@@ -39,12 +39,12 @@ class CoordinationSet(nn.Module):
     present: Tensor
 
     def __init__(self, actions: Tensor, groups: Tensor, form: CordialForm = "code") -> None:
-        """Tabulate the sets.
+        """Compute the weights.
 
         Args:
-            actions: [K, E, N] int; rows past the end of a shorter set may hold anything.
-            groups: [K, E] int, group of each entry (the code form averages each group apart), -1 for no entry.
-            form: `code` gives every group the same total weight, `paper` every entry.
+            actions: [K, E, N] int, coordinated joint actions; padding may have any value.
+            groups: [K, E] int, group of each entry, -1 for padding. The code's form averages each group separately.
+            form: `code` gives every group the same total weight, `paper` gives every entry the same weight.
         """
         super().__init__()
         present = groups >= 0
@@ -61,61 +61,83 @@ class CoordinationSet(nn.Module):
     @classmethod
     def from_matrices(cls, matrices: Tensor, form: CordialForm = "code") -> CoordinationSet:
         """Coordination sets of 0/1 tensors [K, A, ..., A]; all ones of a matrix are one group."""
-        number = int(matrices.flatten(1).sum(1).max())
-        actions = torch.zeros(matrices.shape[0], number, matrices.ndim - 1, dtype=torch.long)
-        groups = torch.full((matrices.shape[0], number), -1)
+        entries = int(matrices.flatten(1).sum(1).max())
+        actions = torch.zeros(matrices.shape[0], entries, matrices.ndim - 1, dtype=torch.long)
+        groups = torch.full((matrices.shape[0], entries), -1)
         for row, matrix in enumerate(matrices):
             ones = matrix.nonzero()
             actions[row, : len(ones)], groups[row, : len(ones)] = ones, 0
         return cls(actions, groups, form)
 
-    def log_probabilities(self, policy: WholeJointPolicy, which: Tensor) -> Tensor:
-        """Log-probabilities of the coordinated joint actions, [..., E], for matrices `which` [...] int."""
-        return policy.log_joint_at(self.actions[which.long()])
+    def log_probabilities(self, policy: WholeJointPolicy, matrix: Tensor) -> Tensor:
+        """Log-probabilities of the coordinated joint actions, [..., E] float32.
 
-    def cordial(self, log_probabilities: Tensor, which: Tensor) -> Tensor:
-        """CORDIAL without beta, [...]: near log A**N for an untrained policy."""
-        weights = self.weights[which.long()].to(log_probabilities.dtype)
+        Args:
+            policy: joint policy with batch shape [...].
+            matrix: [...] int, number of the coordination matrix.
+        """
+        return policy.log_joint_at(self.actions[matrix.long()])
+
+    def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
+        """CORDIAL without beta (eq. 1), [...] float32; near log A**N for an untrained policy.
+
+        Args:
+            log_probabilities: [..., E] float32, as `log_probabilities` returns them.
+            matrix: [...] int, number of the coordination matrix.
+        """
+        weights = self.weights[matrix.long()].to(log_probabilities.dtype)
         return -(weights * log_probabilities).sum(-1)
 
-    def invalid_probability(self, log_probabilities: Tensor, which: Tensor) -> Tensor:
-        """Mass of the joint policy on uncoordinated joint actions, [...] in 0 .. 1."""
-        present = self.present[which.long()]
+    def invalid_probability(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
+        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1].
+
+        Args:
+            log_probabilities: [..., E] float32, as `log_probabilities` returns them.
+            matrix: [...] int, number of the coordination matrix.
+        """
+        present = self.present[matrix.long()]
         return 1.0 - (log_probabilities.exp() * present).sum(-1)
 
 
 _TVD_WORLDS, _LARGEST_JOINT = 4, 3000
-"""TVD needs the whole joint tensor, so training logs it for a few worlds, and only where that tensor is small."""
+"""TVD needs the whole joint tensor, so training logs it for a few worlds only, and only if that tensor is small."""
 
-_MOST_PROBABILITIES = 2**22
-"""Of joint tensors that a probe holds at once; four agents have 28,561 in every world."""
+_MAX_PROBABILITIES = 2**22
+"""Largest number of probabilities in the joint tensors that a probe computes at once; four agents of FurnMove have
+28,561 a world."""
 
 OBSERVATION = "coordination"
-"""Observation key with the number of the coordination matrix that holds now, the same for every agent."""
+"""Observation key with the number of the present coordination matrix, the same for every agent."""
 
 
 @dataclass(frozen=True)
 class CoordinationLoss:
-    """beta(t) * CORDIAL, averaged over steps; logs the invalid probability in any case.
+    """beta(t) * CORDIAL, averaged over steps; it always logs the invalid probability.
 
     Attributes:
         coordination: the coordination sets.
-        beta: the weight's schedule; constant 0 only logs.
+        beta: schedule of the loss's weight; with constant 0 the loss only logs.
     """
 
     coordination: CoordinationSet
     beta: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted loss and numbers to log; CORDIAL at weight 0 costs no backward pass."""
+        """The weighted loss, a scalar, and statistics. With weight 0 CORDIAL needs no backward pass.
+
+        Args:
+            output: the policy's output with batch shape [B, T].
+            batch: `obs/coordination` [B, T or T + 1, N] int and `reward` [B, T, N].
+            progress: training done so far, which the schedule reads.
+        """
         steps = batch["reward"].shape[1]
-        which = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
+        matrix = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.at(progress)
         with torch.set_grad_enabled(beta > 0 and torch.is_grad_enabled()):
             policy = as_whole_joint(output.policy)
-            log_probabilities = self.coordination.log_probabilities(policy, which)
-            cordial = masked_mean(self.coordination.cordial(log_probabilities, which), None)
-        invalid = self.coordination.invalid_probability(log_probabilities.detach(), which).mean()
+            log_probabilities = self.coordination.log_probabilities(policy, matrix)
+            cordial = self.coordination.cordial(log_probabilities, matrix).mean()
+        invalid = self.coordination.invalid_probability(log_probabilities.detach(), matrix).mean()
         statistics: Statistics = {
             "loss/cordial": cordial.detach(),
             "schedule/cordial": beta,
@@ -124,7 +146,7 @@ class CoordinationLoss:
         return beta * cordial, statistics | _tvd(policy)
 
     def to(self, device: torch.device) -> None:
-        """Move the coordination sets to where the batches are."""
+        """Move the coordination sets to the device of the batches."""
         self.coordination.to(device)
 
 
@@ -132,30 +154,42 @@ class CoordinationLoss:
 def _tvd(policy: WholeJointPolicy) -> Statistics:
     if policy.num_actions**policy.num_agents > _LARGEST_JOINT:
         return {}
-    return {"policy/tvd": policy.of_worlds(slice(_TVD_WORLDS)).tvd().mean()}
+    return {"policy/tvd": policy.select_worlds(slice(_TVD_WORLDS)).tvd().mean()}
 
 
 @dataclass(frozen=True)
 class CoordinationProbe:
-    """Invalid probability and TVD of every step, as the paper's tables report them."""
+    """Invalid probability and TVD of every step, as in the tables of A Cordial Sync (section 6.2)."""
 
     coordination: CoordinationSet
 
     def __call__(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """[B, 1] each."""
+        """The metrics of one step, name -> [B, 1] float32.
+
+        Args:
+            output: the policy's output with batch shape [B, 1].
+            obs: `coordination` [B, 1, N] int.
+        """
         device = output.values.device
-        which = obs[OBSERVATION][:, :, 0].to(device)
+        matrix = obs[OBSERVATION][:, :, 0].to(device)
         self.coordination.to(device)
         policy = as_whole_joint(output.policy)
-        log_probabilities = self.coordination.log_probabilities(policy, which)
-        invalid = self.coordination.invalid_probability(log_probabilities, which)
-        at_once = max(1, _MOST_PROBABILITIES // policy.num_actions**policy.num_agents)
+        log_probabilities = self.coordination.log_probabilities(policy, matrix)
+        invalid = self.coordination.invalid_probability(log_probabilities, matrix)
+        at_once = max(1, _MAX_PROBABILITIES // policy.num_actions**policy.num_agents)
         parts = [
-            self.of_joint(part, part.joint())
-            for part in (policy.of_worlds(slice(first, first + at_once)) for first in range(0, len(which), at_once))
+            self.joint_metrics(part, part.joint())
+            for part in (
+                policy.select_worlds(slice(first, first + at_once)) for first in range(0, len(matrix), at_once)
+            )
         ]
         return {"invalid_probability": invalid} | {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
-    def of_joint(self, policy: WholeJointPolicy, joint: Tensor) -> dict[str, Tensor]:
-        """Metrics that need the whole joint tensor, [B, 1, A, ..., A], of some worlds: [B, 1, ...] each."""
+    def joint_metrics(self, policy: WholeJointPolicy, joint: Tensor) -> dict[str, Tensor]:
+        """Metrics that need the whole joint tensor, name -> [B, 1, ...] float32.
+
+        Args:
+            policy: joint policy with batch shape [B, 1].
+            joint: [B, 1, A, ..., A] float32, its joint tensor.
+        """
         return {"tvd": 0.5 * l1_to_product(joint, policy.marginals())}

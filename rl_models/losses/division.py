@@ -1,8 +1,8 @@
-"""EnDi's losses: regularisers of the divider, agent modelling, and measures of a division (EnDi, sections 4 and 5.2).
+"""Losses of EnDi: regularisers of the divider, agent modelling, and metrics of a division (EnDi, sections 4 and 5.2).
 
-An agent's entities are those of its mask, the others' all the rest: e_i and e_-i. Every function takes what agents say
-of E entities and returns a number for each agent, or for the team. Agents are summed and steps averaged, so a weight
-means what it means to an agent trained alone. This file must not know where masks and expectations come from.
+The entities in an agent's mask are its own, e_i; the rest are the others', e_-i. Losses are summed over agents and
+averaged over steps, so a weight has the same meaning as for an agent that is trained alone. This file must not know how
+masks and predictions are computed.
 """
 
 from __future__ import annotations
@@ -14,116 +14,121 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from rl_models.batch import Batch, alive, chosen, decides
+from rl_models.batch import Batch, alive_mask, chosen_actions, decision_mask
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean, team_mean
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
-_LEAST = 1e-12
-"""Of a probability in a logarithm."""
+_MIN_PROBABILITY = 1e-12
+"""Smallest probability in a logarithm."""
 
 
 def number_gap(mask: Tensor, entities: Tensor, num_agents: int) -> Tensor:
-    """EnDi(num): | |e_i| - |e_-i| / (n - 1) | (section 5.2).
+    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32.
 
     Args:
-        mask: [..., E] float, 1 for one's own, 0 where there is no entity.
-        entities: [..., E] bool, whether there is one.
-        num_agents: n.
-
-    Returns:
-        [...].
+        mask: [..., E] float32, 1 for the agent's own entities, 0 for others' and for no entity.
+        entities: [..., E] bool, whether there is an entity.
+        num_agents: N.
     """
     own = mask.sum(-1)
     return (own - (entities.sum(-1) - own) / (num_agents - 1)).abs()
 
 
 def distance_sum(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
-    """EnDi(dis): Manhattan distances of one's own entities to oneself, and of the others' to the nearest of them.
+    """Regulariser EnDi(dis), [...] float32: summed Manhattan distances of all entities to those who should reach them.
 
-    Section 5.2, whose second term has a misprint; in units of width plus height of the grid.
+    An agent's own entities count with their distance to the agent, the others' with their distance to the nearest other
+    agent (section 5.2, whose second term has a misprint). The unit is the width plus the height of the grid.
 
     Args:
-        mask: [..., E] float.
-        entities: [..., E] bool.
-        offsets: [..., E, 2, 2] float, from oneself and from the nearest other, in widths and heights of the grid.
-
-    Returns:
-        [...].
+        mask: [..., E] float32, 1 for the agent's own entities.
+        entities: [..., E] bool, whether there is an entity.
+        offsets: [..., E, 2, 2] float32, (column, row) offsets from the agent and from the nearest other agent, in
+            widths and heights of the grid.
     """
-    own, left = _of_sides(mask, entities, offsets.abs().sum(-1) / 2)
-    return own + left
+    own, others = _summed_by_side(mask, entities, offsets.abs().sum(-1) / 2)
+    return own + others
 
 
 def distance_gap(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
-    """The release's form of EnDi(dis): the squared difference of both sides' sums of squared Euclidean distances.
+    """EnDi(dis) in the released code, [...] float32: (own - others)**2 of the summed squared Euclidean distances.
 
-    It balances ways instead of shortening them. Arguments and result as above.
+    It makes the distances of both sides equal instead of small.
+
+    Args:
+        mask: [..., E] float32, 1 for the agent's own entities.
+        entities: [..., E] bool, whether there is an entity.
+        offsets: [..., E, 2, 2] float32, as for `distance_sum`.
     """
-    own, left = _of_sides(mask, entities, (offsets**2).sum(-1))
-    return (own - left) ** 2
+    own, others = _summed_by_side(mask, entities, (offsets**2).sum(-1))
+    return (own - others) ** 2
 
 
 def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, deviation: float) -> Tensor:
-    """Divergence of the number of one's own entities from a normal distribution around |E| / n: D_KL(rho || p*).
+    """D_KL(rho || p*) of the number of own entities from a normal distribution around |E| / N, [...] float32, in nats.
 
-    Section 4.1 has the divergence, the mean and a small variance. Which distribution rho is, it leaves open: here that
-    of the number of own entities, each drawn by itself; p* is a normal density on 0 .. |E|, scaled to sum to 1.
+    Section 4.1 gives the divergence, the mean and a small variance, but not the distribution rho. Here rho is the
+    distribution of the number of own entities, each drawn independently; p* is a normal density on 0 .. |E|, scaled to
+    sum to 1.
 
     Args:
-        probability: [..., E] float, of each entity's being one's own, 0 where there is none.
-        entities: [..., E] bool.
-        num_agents: n.
-        deviation: of the normal distribution, in entities.
-
-    Returns:
-        [...].
+        probability: [..., E] float32, probability that an entity is the agent's own, 0 for no entity.
+        entities: [..., E] bool, whether there is an entity.
+        num_agents: N.
+        deviation: standard deviation of the normal distribution, in entities.
     """
     rho = count_distribution(probability, entities)
     total, count = entities.sum(-1, keepdim=True), torch.arange(rho.shape[-1], device=rho.device)
     is_possible = count <= total
     heights = -0.5 * ((count - total / num_agents) / deviation) ** 2
     target = heights.masked_fill(~is_possible, -torch.inf).log_softmax(-1).masked_fill(~is_possible, 0)
-    return (rho * (rho.clamp(min=_LEAST).log() - target)).sum(-1)
+    return (rho * (rho.clamp(min=_MIN_PROBABILITY).log() - target)).sum(-1)
 
 
 def count_distribution(probability: Tensor, entities: Tensor) -> Tensor:
-    """Probability of every number of entities, each drawn by itself: [..., E] -> [..., most + 1].
+    """Probability of every number of own entities, each drawn independently: [..., C + 1] float32.
 
-    `most` is the largest number of entities anywhere.
+    C is the largest number of entities in the batch.
+
+    Args:
+        probability: [..., E] float32, probability that an entity is the agent's own, 0 for no entity.
+        entities: [..., E] bool, whether there is an entity.
     """
-    most = int(entities.sum(-1).max()) if entities.numel() else 0
-    present = torch.take_along_dim(probability, entities.int().topk(most, -1).indices, -1)
+    largest = int(entities.sum(-1).max()) if entities.numel() else 0
+    present = torch.take_along_dim(probability, entities.int().topk(largest, -1).indices, -1)
     counts = [torch.ones_like(probability[..., 0])]
     for chance in present.unbind(-1):
-        one_more = [torch.zeros_like(chance), *(part * chance for part in counts)]
-        as_many = [*(part * (1 - chance) for part in counts), torch.zeros_like(chance)]
-        counts = [one + other for one, other in zip(one_more, as_many, strict=True)]
+        taken = [torch.zeros_like(chance), *(part * chance for part in counts)]
+        left = [*(part * (1 - chance) for part in counts), torch.zeros_like(chance)]
+        counts = [one + other for one, other in zip(taken, left, strict=True)]
     return torch.stack(counts, -1)
 
 
 def overlap(mask: Tensor) -> Tensor:
-    """Of the entities that somebody takes, the share that more than one takes: [..., N, E] -> [...]; 0 if none is."""
+    """Share of the taken entities that several agents take: masks [..., N, E] -> [...] float32; 0 if none is taken."""
     takers = mask.sum(-2)
     return (takers > 1).sum(-1) / (takers > 0).sum(-1).clamp(min=1)
 
 
 def coverage(mask: Tensor, entities: Tensor) -> Tensor:
-    """Share of the entities that each agent takes, [..., N, E] -> [..., N]; 0 if there are none."""
+    """Share of the entities that each agent takes, [..., N] float32; 0 if there are no entities.
+
+    Args:
+        mask: [..., N, E] float32, 1 for the agent's own entities.
+        entities: [..., N, E] bool, or [..., 1, E], whether there is an entity.
+    """
     return mask.sum(-1) / entities.sum(-1).clamp(min=1)
 
 
 def has_conflict(mask: Tensor, offsets: Tensor) -> Tensor:
-    """Whether two agents have the same sub-goal: of each, the nearest of its entities.
+    """Whether two agents have the same sub-goal, [...] bool. An agent's sub-goal is its nearest own entity.
 
     Args:
-        mask: [..., N, E] float, 0 or 1, with the same entity in a place for every agent.
-        offsets: [..., N, E, 2, 2] float.
-
-    Returns:
-        [...] bool.
+        mask: [..., N, E] float32, 0 or 1, with the same order of entities for every agent.
+        offsets: [..., N, E, 2, 2] float32, as for `distance_sum`.
     """
     distance = offsets[..., 0, :].abs().sum(-1).masked_fill(mask == 0, torch.inf)
     goal = distance.argmin(-1).where(mask.any(-1), -1)
@@ -131,57 +136,62 @@ def has_conflict(mask: Tensor, offsets: Tensor) -> Tensor:
     return same.sum((-1, -2)) > (goal >= 0).sum(-1)
 
 
-def _of_sides(mask: Tensor, entities: Tensor, distances: Tensor) -> tuple[Tensor, Tensor]:
-    """Distances [..., E, 2] of one's own entities and of the others', summed, [...] each."""
-    own, left = distances.unbind(-1)
-    return (mask * own).sum(-1), ((1 - mask) * entities * left).sum(-1)
+def _summed_by_side(mask: Tensor, entities: Tensor, distances: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums of the distances [..., E, 2] over the agent's own entities and over the others', [...] each."""
+    own, others = distances.unbind(-1)
+    return (mask * own).sum(-1), ((1 - mask) * entities * others).sum(-1)
 
 
 Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
-"""`num` and `dis` are the paper's, `dis_balance` is what its release has for `dis`, `kl` our reading of section 4.1."""
+"""`num` and `dis` are the paper's, `dis_balance` is `dis` of the released code, `kl` is our reading of section 4.1."""
 
 
 @dataclass(frozen=True)
 class AgentModellingLoss:
-    """Cross-entropy of what each agent expects of the others with what they did.
+    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2).
 
     Attributes:
-        weight: of the loss; 1 in the release.
+        weight: weight of the loss; 1 in the released code.
     """
 
     weight: float = 1.0
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted loss, and how often the likeliest action was taken.
+        """The weighted loss, a scalar, and statistics, among them the accuracy of the predictions.
+
+        Args:
+            output: the policy's output; `division/others` [B, T or T + 1, N, N - 1, A] is among its extras.
+            batch: `actions` [B, T, N] int64, and `obs/decides` and `obs/alive` [B, T or T + 1, N] bool if it has them.
+            progress: not used.
 
         Raises:
-            ValueError: the team does not model others, or its actions are factored.
+            ValueError: the team does not model other agents, or its actions are factored.
         """
-        actions = chosen(batch)
+        actions = chosen_actions(batch)
         if OTHERS not in output.extras or isinstance(actions, dict):
             raise ValueError(
-                "agent modelling needs a divided team that models others, in a world with one action an agent: build "
-                "it with models_others=True"
+                "agent modelling needs a divided team that models other agents and a world with one action an agent: "
+                "build the team with models_others=True"
             )
         logits = output.extras[OTHERS][:, : actions.shape[1]]
-        acting = decides(batch)
-        counts = None if acting is None else of_others(acting)
-        loss = team_mean(modelling_error(logits, actions).flatten(2), None if counts is None else counts.flatten(2))
-        hits = masked_mean(modelling_hits(logits.detach(), actions).float(), counts)
+        deciding = decision_mask(batch)
+        mask = None if deciding is None else values_of_others(deciding)
+        loss = team_mean(modelling_loss(logits, actions).flatten(2), None if mask is None else mask.flatten(2))
+        hits = masked_mean(modelling_hits(logits.detach(), actions).float(), mask)
         return self.weight * loss, {"loss/agent_modelling": loss.detach(), "division/others_accuracy": hits}
 
     def to(self, device: torch.device) -> None:
-        """There are no tables."""
+        """Do nothing, because this loss has no tables."""
 
 
 @dataclass(frozen=True)
 class DivisionLoss:
-    """A regulariser of the masks; measures of the division are logged in any case.
+    """A regulariser of the masks; it always logs the metrics of the division.
 
     Attributes:
-        regulariser: which.
-        weight: of the loss; 1 in the release.
-        deviation: of `kl`'s target, in entities.
+        regulariser: name of the regulariser, or `none`.
+        weight: weight of the loss; 1 in the released code.
+        deviation: standard deviation of the target of `kl`, in entities.
     """
 
     regulariser: Regulariser = "dis"
@@ -189,20 +199,25 @@ class DivisionLoss:
     deviation: float = 0.5
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted loss and numbers to log.
+        """The weighted loss, a scalar, and the metrics of the division.
+
+        Args:
+            output: the policy's output; the parts of a division [B, T or T + 1, N, E, ...] are among its extras.
+            batch: `reward` [B, T, N], and `obs/alive` [B, T or T + 1, N] bool if it has it.
+            progress: not used.
 
         Raises:
             ValueError: the team does not divide entities.
         """
-        divided = Divided.of(output, batch["reward"].shape[1])
-        logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.measures().items()}
+        divided = TeamDivision.from_output(output, batch["reward"].shape[1])
+        logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics().items()}
         if self.regulariser == "none":
             return output.values.new_zeros(()), logged
-        loss = team_mean(self._errors(divided), alive(batch))
+        loss = team_mean(self._losses(divided), alive_mask(batch))
         return self.weight * loss, logged | {f"loss/{self.regulariser}": loss.detach()}
 
-    def _errors(self, divided: Divided) -> Tensor:
-        """Of each agent at each step, [B, T, N]."""
+    def _losses(self, divided: TeamDivision) -> Tensor:
+        """The regulariser of each agent at each step, [B, T, N]."""
         mask, entities, agents = divided.mask, divided.entities, divided.mask.shape[2]
         forms: dict[str, Callable[[], Tensor]] = {
             "num": lambda: number_gap(mask, entities, agents),
@@ -213,12 +228,19 @@ class DivisionLoss:
         return forms[self.regulariser]()
 
     def to(self, device: torch.device) -> None:
-        """There are no tables."""
+        """Do nothing, because this loss has no tables."""
 
 
 @dataclass(frozen=True)
-class Divided:
-    """What a divided team says of its entities, [B, T, N, E, ...] each, as in `networks/entity_divider.py`."""
+class TeamDivision:
+    """How a team divides its entities; the parts of `networks/entity_divider.Division` for all agents.
+
+    Attributes:
+        mask: [B, T, N, E] float32.
+        probability: [B, T, N, E] float32.
+        entities: [B, T, N, E] bool.
+        offsets: [B, T, N, E, 2, 2] float32.
+    """
 
     mask: Tensor
     probability: Tensor
@@ -226,25 +248,26 @@ class Divided:
     offsets: Tensor
 
     @classmethod
-    def of(cls, output: TeamOutput, steps: int | None = None) -> Divided:
-        """What it says at the first steps, or at all.
+    def from_output(cls, output: TeamOutput, steps: int | None = None) -> TeamDivision:
+        """The division in a policy's output, at the first `steps` steps or at all steps.
 
         Raises:
             ValueError: the team does not divide entities.
         """
         if MASK not in output.extras:
             raise ValueError(
-                "regularisers and measures of a division need a divided team; `teams/endi_team.py` builds one"
+                "regularisers and metrics of a division need a team that divides entities: build one with "
+                "`teams/endi_team.py`"
             )
         return cls(*(output.extras[name][:, :steps] for name in (MASK, PROBABILITY, ENTITIES, OFFSETS)))
 
     @torch.no_grad()
-    def measures(self) -> dict[str, Tensor]:
-        """How each step's entities are divided, [B, T] each.
+    def metrics(self) -> dict[str, Tensor]:
+        """Metrics of each step's division, name -> [B, T] float32.
 
-        `own_entities_i` is how many agent i takes, `overlap` the share that more than one takes of what is taken,
-        `coverage` the share that an agent takes (mean over agents), `taken` the share that anybody takes, `conflicts`
-        whether two agents' nearest entities are one.
+        `own_entities_i` is the number of entities that agent i takes. `overlap` is the share of the taken entities that
+        several agents take. `coverage` is the share of the entities that an agent takes, averaged over agents. `taken`
+        is the share that at least one agent takes. `conflicts` is 1 if two agents have the same nearest entity.
         """
         taken = self.mask.amax(2, keepdim=True)
         own = {f"own_entities_{agent}": mask.sum(-1) for agent, mask in enumerate(self.mask.unbind(2))}
@@ -257,29 +280,36 @@ class Divided:
 
 
 def division_probe(output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Measures of one step for an evaluation, [B, 1] each."""
-    return Divided.of(output).measures()
+    """Metrics of one step for an evaluation, name -> [B, 1] float32.
+
+    Args:
+        output: the policy's output with batch shape [B, 1].
+        obs: not used, name -> [B, 1, N, ...].
+    """
+    return TeamDivision.from_output(output).metrics()
 
 
-def of_others(values: Tensor) -> Tensor:
-    """What each agent's others have: [..., N] -> [..., N, N - 1], those of agents i + 1, i + 2, ... modulo N."""
+def values_of_others(values: Tensor) -> Tensor:
+    """For agent i the values of agents i + 1, i + 2, ... modulo N: [..., N] -> [..., N, N - 1]."""
     agents = torch.arange(values.shape[-1], device=values.device)
     return values[..., (agents[:, None] + agents[1:]) % len(agents)]
 
 
-def modelling_error(logits: Tensor, actions: Tensor) -> Tensor:
-    """Minus the log-probability of what the others did in the same step.
+def modelling_loss(logits: Tensor, actions: Tensor) -> Tensor:
+    """Minus the predicted log-probability of the others' actions in the same step, [..., N, N - 1] float32.
 
     Args:
-        logits: [..., N, N - 1, A] float, of what agent i expects of agents i + 1, i + 2, ...
-        actions: [..., N] int64, what all did.
-
-    Returns:
-        [..., N, N - 1].
+        logits: [..., N, N - 1, A] float32, agent i's prediction for agents i + 1, i + 2, ... modulo N.
+        actions: [..., N] int64, actions of all agents.
     """
-    return -torch.take_along_dim(logits.log_softmax(-1), of_others(actions)[..., None], -1).squeeze(-1)
+    return -torch.take_along_dim(logits.log_softmax(-1), values_of_others(actions)[..., None], -1).squeeze(-1)
 
 
 def modelling_hits(logits: Tensor, actions: Tensor) -> Tensor:
-    """[..., N, N - 1] bool, whether the likeliest action was taken; arguments as above."""
-    return logits.argmax(-1) == of_others(actions)
+    """Whether the other agent took the action with the largest predicted probability, [..., N, N - 1] bool.
+
+    Args:
+        logits: [..., N, N - 1, A] float32, as for `modelling_loss`.
+        actions: [..., N] int64, actions of all agents.
+    """
+    return logits.argmax(-1) == values_of_others(actions)

@@ -1,4 +1,4 @@
-"""The protocol of a declared addition to an algorithm's loss, such as CORDIAL or a regulariser."""
+"""Protocol of a loss that is added to an algorithm's loss, such as CORDIAL or a regulariser."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ Statistics: TypeAlias = dict[str, Tensor | float]
 
 
 class ExtraLoss(Protocol):
-    """A declared addition to the algorithm's loss.
+    """A loss that is added to the algorithm's loss.
 
-    It is weighed by a part's share of all steps: with several parts or learners a mean over all steps is exact, and any
-    other (a contrast within the minibatch, a mean over decisions in a world of macro actions) is one of each part.
+    If a minibatch is split into parts or over learners, the loss of each part is weighted by its share of all steps. So
+    a mean over all steps is exact. Any other loss (a contrast within the minibatch, or a mean over decisions in a world
+    with macro actions) is the weighted mean of the losses of the parts.
     """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Weighted scalar to add, and numbers to log."""
+        """The weighted loss, a scalar, and numbers to log.
+
+        Args:
+            output: the policy's output for the batch, with batch shape [B, T].
+            batch: a batch as `rl_models/batch.py` describes it.
+            progress: training done so far, which schedules read.
+        """
 
     def to(self, device: torch.device) -> None:
-        """Move constant tables to where the batches are."""
+        """Move constant tables to the device of the batches."""

@@ -1,7 +1,8 @@
-"""Surrogate losses of PPO and IMPALA, the value loss, and means over the steps that count.
+"""Policy losses of PPO and IMPALA, value losses, and masked means.
 
-Shapes are [B, T, 1] for a team's joint form and [B, T, N] for the per-agent form. As in the authors' code of A Cordial
-Sync, agents are summed and steps averaged, so a term keeps its weight whatever the form and the number of agents.
+Tensors are [B, T, 1] in a team's joint form and [B, T, N] in the per-agent form; M below is 1 or N. As in the authors'
+code of A Cordial Sync, losses are summed over agents and averaged over steps, so a term has the same weight in both
+forms and for any number of agents.
 """
 
 from __future__ import annotations
@@ -13,76 +14,118 @@ import torch
 from torch import Tensor
 
 OverLearners: TypeAlias = Callable[[Tensor], Tensor]
-"""A learner's tensor -> the sum of all learners' tensors; their shares of the worlds may differ."""
+"""Sums a tensor over all learners, [...] -> [...]; learners may have different numbers of worlds."""
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean over entries where `mask` (same shape, bool) is true; over all without one; 0 if none counts."""
+    """Mean over the entries that count, a scalar; 0 if no entry counts.
+
+    Args:
+        x: [...] float32.
+        mask: [...] bool, entries that count; None for all.
+    """
     if mask is None:
         return x.mean()
     return (x * mask).sum() / mask.sum().clamp(min=1)
 
 
 def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Sum over agents, mean over the steps at which anybody counts; x [B, T, 1 or N], mask of the same shape."""
+    """Sum over agents and mean over the steps at which at least one agent counts, a scalar.
+
+    Args:
+        x: [B, T, M] float32.
+        mask: [B, T, M] bool, entries that count; None for all.
+    """
     if mask is None:
         return x.sum(-1).mean()
     return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
 
 
 def alone(x: Tensor) -> Tensor:
-    """`OverLearners` where there is one."""
+    """The sum over a single learner: x [...] -> [...], unchanged."""
     return x
 
 
 def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = alone) -> Tensor:
-    """Subtract the mean and divide by the standard deviation of the entries that count.
+    """Subtract the mean and divide by the standard deviation of the entries that count, [...] float32.
 
     Args:
-        x: of any shape.
-        mask: entries that count; None for all.
-        over_learners: for entries that are shared out; mean and deviation are then those of all learners.
+        x: [...] float32.
+        mask: [...] bool, entries that count; None for all.
+        over_learners: sums over learners; mean and deviation are then those of all learners' entries.
     """
     mean = _mean_over_learners(x, mask, over_learners)
     return (x - mean) / (_mean_over_learners((x - mean) ** 2, mask, over_learners).sqrt() + 1e-8)
 
 
 def _mean_over_learners(x: Tensor, mask: Tensor | None, over_learners: OverLearners) -> Tensor:
-    """`masked_mean` of all learners' entries together, of which one learner may have none."""
+    """`masked_mean` over the entries of all learners together; a learner may have none."""
     counts = torch.ones_like(x, dtype=torch.bool) if mask is None else mask
     total, number = over_learners(torch.stack([(x * counts).sum().double(), counts.sum().double()]))
     return (total / number.clamp(min=1)).to(x.dtype)
 
 
 def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:
-    """Clipped surrogate loss (Schulman et al. 2017, eq. 7), a scalar to minimise."""
+    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), a scalar.
+
+    Args:
+        log_ratio: [B, T, M] float32, log of the present over the old probability of the actions.
+        advantages: [B, T, M] float32, constants.
+        clip: clip range of the ratio, epsilon in the paper.
+        mask: [B, T, M] bool, entries that count; None for all.
+    """
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
     return -team_mean(torch.minimum(ratio * advantages, clipped * advantages), mask)
 
 
-def policy_gradient(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
-    """-log pi(a) * advantage, a scalar to minimise; advantages are constants."""
+def policy_gradient_loss(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Policy gradient loss -log pi(a) * advantage, a scalar.
+
+    Args:
+        log_prob: [B, T, M] float32, log-probabilities of the actions.
+        advantages: [B, T, M] float32, taken as constants.
+        mask: [B, T, M] bool, entries that count; None for all.
+    """
     return -team_mean(log_prob * advantages.detach(), mask)
 
 
-def value_error(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Squared error of the values, without a factor of one half."""
+def value_loss(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Squared error of the values without a factor of one half, a scalar.
+
+    Args:
+        values: [B, T, M] float32.
+        targets: [B, T, M] float32, taken as constants.
+        mask: [B, T, M] bool, entries that count; None for all.
+    """
     return team_mean((values - targets.detach()) ** 2, mask)
 
 
-def clipped_value_error(
-    values: Tensor, targets: Tensor, recorded: Tensor, clip: float, mask: Tensor | None = None
+def clipped_value_loss(
+    values: Tensor, targets: Tensor, old_values: Tensor, clip: float, mask: Tensor | None = None
 ) -> Tensor:
-    """The larger of the squared errors of the value and of the value held within `clip` of the recorded one.
+    """The larger of the squared errors of the value and of the clipped value, a scalar.
 
-    Verco's eq. 5 has the smaller one, which would pay for moving away; its base method's code has the larger one.
+    Verco's eq. 5 takes the smaller error, which would reward values that move away; the code of its base method takes
+    the larger error.
+
+    Args:
+        values: [B, T, M] float32.
+        targets: [B, T, M] float32, taken as constants.
+        old_values: [B, T, M] float32, values at the time of acting.
+        clip: largest distance of the clipped value from the old one.
+        mask: [B, T, M] bool, entries that count; None for all.
     """
-    held = recorded + (values - recorded).clamp(-clip, clip)
+    clipped = old_values + (values - old_values).clamp(-clip, clip)
     targets = targets.detach()
-    return team_mean(torch.maximum((values - targets) ** 2, (held - targets) ** 2), mask)
+    return team_mean(torch.maximum((values - targets) ** 2, (clipped - targets) ** 2), mask)
 
 
 def approximate_kl(log_ratio: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean of r - 1 - log r over the choices that count: never negative, and its expectation is KL(old || new)."""
+    """Mean of r - 1 - log r, a scalar: it is never negative, and its expectation is KL(old || new), in nats.
+
+    Args:
+        log_ratio: [B, T, M] float32, log r, where r is the present over the old probability of the actions.
+        mask: [B, T, M] bool, entries that count; None for all.
+    """
     return masked_mean(log_ratio.exp() - 1 - log_ratio, mask)

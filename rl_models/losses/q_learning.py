@@ -1,4 +1,4 @@
-"""Q-learning of a team's joint value (QMIX, eqs. 5-6) with double Q-learning (van Hasselt et al., 2016)."""
+"""Loss of QMIX: Q-learning of a team's joint value (eqs. 5-6) with double Q-learning (van Hasselt et al., 2016)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def chosen_values(values: Tensor, actions: Tensor) -> Tensor:
-    """Values of the actions taken: [..., N, A] and [..., N] int64 -> [..., N]."""
+    """Values of the actions taken: values [..., N, A] and actions [..., N] int64 -> [..., N] float32."""
     return values.gather(-1, actions.long()[..., None]).squeeze(-1)
 
 
@@ -19,31 +19,29 @@ def double_q_targets(
     target: Tensor,
     mix: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """What the joint value of a step should be: r + gamma * Q_tot'(s', argmax of each agent's online values).
+    """Targets of the joint value, [B, T] float32 without gradient: r + gamma * Q_tot'(s', argmax of online values).
 
-    A mixer never falls in an agent's value, so every agent's best action is its part of the best joint action.
+    A mixer is monotonic in each agent's value, so each agent's best action is its part of the best joint action.
 
     Args:
-        reward: [B, T], the team's.
-        discounts: [B, T], gamma, or 0 where the game is over.
-        online: [B, T, N, A], values at the observation after each step, -inf for what is not legal; they choose.
-        target: [B, T, N, A], the target network's; they say what the choice is worth.
-        mix: the target mixer at the observation after each step, [B, T, N] -> [B, T].
-
-    Returns:
-        [B, T], without a gradient.
+        reward: [B, T] float32, reward of the team.
+        discounts: [B, T] float32, gamma, or 0 if the game is over.
+        online: [B, T, N, A] float32, the network's values at the next observation, minus infinity for illegal actions;
+            they select the actions.
+        target: [B, T, N, A] float32, the target network's values at the next observation; they evaluate the actions.
+        mix: the target mixer at the next observation, [B, T, N] -> [B, T].
     """
     following = mix(chosen_values(target, online.argmax(-1)))
     return (reward + discounts * following).detach()
 
 
 def squared_td_error(joint_values: Tensor, targets: Tensor, counts: Tensor) -> Tensor:
-    """Mean over all steps of the squared error, which is 0 at steps that do not count.
+    """Mean squared error over all B * T steps, a scalar; the error of a step that does not count is 0.
 
     Args:
-        joint_values: [B, T], Q_tot of the actions taken.
-        targets: [B, T].
-        counts: [B, T] bool.
+        joint_values: [B, T] float32, Q_tot of the actions taken.
+        targets: [B, T] float32.
+        counts: [B, T] bool, steps that count.
     """
     error = (joint_values - targets).masked_fill(~counts, 0.0)
     return error.square().mean()

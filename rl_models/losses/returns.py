@@ -1,10 +1,10 @@
-"""Return estimates with right bootstrapping.
+"""Return estimates with bootstrapping at time limits and fragment ends.
 
-GAE is Schulman et al. 2016, eq. 16; V-trace is Espeholt et al. 2018, eq. 1.
+GAE is eq. 16 of Schulman et al. 2016; V-trace is eq. 1 of Espeholt et al. 2018.
 
-Both read the value that follows each step from `next_values`, which already is V of the final observation where an
-episode was truncated and V of the fragment's last observation at its end. So neither a time limit nor the end of a
-fragment looks like the end of the world. (Stock RLlib 2.60 drops the bootstrap value at fragment ends.)
+Both read the value after each step from `next_values`. It is V of the final observation if the episode was truncated,
+and V of the fragment's last observation at the end of the fragment. So neither a time limit nor the end of a fragment
+counts as the end of the game. (Stock RLlib 2.60 drops the bootstrap value at fragment ends.)
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Steps:
-    """T consecutive steps of B worlds; `...` is empty for a team's sum or N for each agent.
+    """T consecutive steps of B worlds; `...` is empty for the sum over a team, or N for each agent.
 
     Attributes:
         rewards: [B, T, ...] float32.
-        discounts: [B, T, ...] gamma, and 0 where the game is over, for all or for this agent.
-        continues: [B, T, ...] float32, 0 where the episode ended in either way, else 1.
-        next_values: [B, T, ...] value of what follows each step: the next step's, or the final observation's where the
-            episode was truncated (anything where it terminated).
-        decides: [B, T, ...] bool, where an action was chosen (by anybody, where it is the team's); None: everywhere.
-            The steps after a decision that only carry it on belong to it: they are discounted, but count neither in
-            lambda nor in V-trace's weights nor with a value of their own.
+        discounts: [B, T, ...] float32, gamma, or 0 if the game is over for the team or for this agent.
+        continues: [B, T, ...] float32, 0 if the episode terminated or was truncated, else 1.
+        next_values: [B, T, ...] float32, value of the next step, or of the final observation if the episode was
+            truncated. It may be anything if the episode terminated.
+        decides: [B, T, ...] bool, steps at which an agent (any agent of a team) chooses an action; None for all steps.
+            Steps that only continue a decision belong to it: they are discounted, but they count neither in lambda nor
+            in V-trace's weights, and they have no value of their own.
     """
 
     rewards: Tensor
@@ -39,62 +39,69 @@ class Steps:
 
 
 def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, truncated: Tensor) -> Tensor:
-    """Values of what follows each step.
+    """Values of the observations that follow each step, [B, T, ...] float32.
 
     Args:
-        values: [B, T, ...] of the steps' own observations.
-        last_values: [B, ...] of the observation after the last step.
-        final_values: [B, T, ...] of final observations, read where `truncated`.
+        values: [B, T, ...] float32, values of the observations before each step.
+        last_values: [B, ...] float32, values of the observation after the last step.
+        final_values: [B, T, ...] float32, values of final observations, used where `truncated`.
         truncated: [B, T, ...] bool.
-
-    Returns:
-        [B, T, ...].
     """
     shifted = torch.cat([values[:, 1:], last_values[:, None]], dim=1)
     return torch.where(truncated, final_values, shifted)
 
 
 def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor], Tensor]) -> tuple[Steps, Tensor]:
-    """Values with those of undecided steps replaced by reward + discount * next value, back from the next decision.
+    """Replace values between decisions by reward + discount * next value, computed backwards from the next decision.
 
-    With these a decision that lasts d steps is worth its d rewards and gamma ** d times what follows.
+    The value of a decision that lasts d steps thus is the sum of its d discounted rewards and gamma ** d times the
+    value after it.
 
     Args:
-        steps: what happened, with the `next_values` of `values`.
-        values: [B, T, ...].
-        follow: values -> values of what follows each step (`following_values` of one batch).
+        steps: the steps, with the `next_values` of `values`.
+        values: [B, T, ...] float32.
+        follow: values [B, T, ...] -> values after each step [B, T, ...] (`following_values` of this batch).
 
     Returns:
-        the steps with what follows them now, and the values [B, T, ...]; both as they were where everybody decides.
+        the steps with new `next_values`, and the new values [B, T, ...]; both unchanged if all steps decide.
     """
     if steps.decides is None:
         return steps, values
-    carries = ~steps.decides
-    change = _accumulate(_errors(steps, values) * carries, steps.discounts * steps.continues * carries)
+    continuing = ~steps.decides
+    change = _accumulate(_errors(steps, values) * continuing, steps.discounts * steps.continues * continuing)
     values = values + change
     return replace(steps, next_values=follow(values)), values
 
 
-def gae(steps: Steps, values: Tensor, lambda_: float) -> Tensor:
-    """Generalised advantage estimates, [B, T, ...]. Targets of the value are these plus `values`."""
-    weight = lambda_ if steps.decides is None else torch.where(steps.decides, lambda_, 1.0)
+def gae(steps: Steps, values: Tensor, gae_lambda: float) -> Tensor:
+    """Generalised advantage estimates (Schulman et al. 2016, eq. 16), [B, T, ...] float32.
+
+    The targets of the values are these advantages plus `values`.
+
+    Args:
+        steps: the steps.
+        values: [B, T, ...] float32.
+        gae_lambda: lambda, in [0, 1].
+    """
+    weight = gae_lambda if steps.decides is None else torch.where(steps.decides, gae_lambda, 1.0)
     return _accumulate(_errors(steps, values), steps.discounts * steps.continues * weight)
 
 
 def vtrace(
     steps: Steps, values: Tensor, log_ratios: Tensor, clip_rho: float = 1.0, clip_c: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """V-trace targets and policy-gradient advantages for steps sampled by an older policy.
+    """V-trace targets and advantages for steps sampled by an older policy (Espeholt et al. 2018, eq. 1).
 
     Args:
-        steps: what happened.
-        values: [B, T, ...] of the present value function; taken as constants.
-        log_ratios: [B, T, ...] log of present over sampling probability of the actions; taken as constants.
-        clip_rho: the paper's rho-bar.
-        clip_c: the paper's c-bar.
+        steps: the steps.
+        values: [B, T, ...] float32, values of the present value function, taken as constants.
+        log_ratios: [B, T, ...] float32, log of the present over the sampling probability of the actions, taken as
+            constants.
+        clip_rho: rho-bar, largest weight of a temporal-difference error.
+        clip_c: c-bar, largest weight of the trace.
 
     Returns:
-        targets [B, T, ...] and advantages [B, T, ...] already weighted by rho.
+        value targets [B, T, ...] float32; advantages [B, T, ...] float32, already weighted by rho.
     """
     values, ratios = values.detach(), log_ratios.detach().exp()
     rho = ratios.clamp(max=clip_rho)
@@ -113,7 +120,7 @@ def _errors(steps: Steps, values: Tensor) -> Tensor:
 
 
 def _accumulate(errors: Tensor, carry: Tensor) -> Tensor:
-    """x_t = errors_t + carry_t * x_{t+1}, from the last step backwards."""
+    """[B, T, ...], x_t = errors_t + carry_t * x_{t+1}, computed from the last step backwards."""
     out = torch.empty_like(errors)
     total = torch.zeros_like(errors[:, 0])
     for step in range(errors.shape[1] - 1, -1, -1):

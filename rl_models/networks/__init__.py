@@ -1,1 +1,1 @@
-"""Networks: observations in, features and recurrent state out. They know no head, loss or algorithm."""
+"""Networks: they turn observations into features and recurrent state. They know no head, loss or algorithm."""

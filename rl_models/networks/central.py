@@ -1,9 +1,9 @@
-"""One mind that sees every agent's view and remembers for all of them (A Cordial Sync, section 4.2, appendix A.4).
+"""Network of the central policy: it reads every agent's view and has one memory (A Cordial Sync, section 4.2, A.4).
 
-There are no messages and nothing tells the agents apart but their order. As in the authors' code, two agents' views
-go through the same convolutions one by one and are then put together; with any other number of agents the embedded
-views are stacked as channels of one picture. Only the LSTM runs step by step. Input key: `view`. Parameters with the
-paper's widths and the central heads: 2,986,732 for two agents, 3,644,421 for three.
+There are no messages, and only their order distinguishes the agents. As in the authors' code, the views of two agents
+go through the same convolutions and are then concatenated; for any other number of agents the embedded views are
+stacked as channels of one image. Only the LSTM runs step by step. Input key: `view`. Parameters with the paper's widths
+and the central heads: 2,986,732 for two agents, 3,644,421 for three.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
-from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded, see_in_parts
+from rl_models.layers.grid_convolutions import apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.tbone import TboneConfig
@@ -20,57 +20,52 @@ from rl_models.policy import Features, State
 
 
 class Central(nn.Module):
-    """Grids of N agents -> convolutions -> LSTM -> features of the whole team."""
+    """Views of N agents -> convolutions -> LSTM -> features of the team."""
 
     def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
         """Build the network.
 
         Args:
-            config: widths as TBONE's, so that both see and remember alike; those of agents' vectors and messages have
-                no meaning here.
+            config: widths, the same as for TBONE; those of agents' vectors and of messages have no effect.
             num_agents: N.
-            view: (C, 15, 15), one agent's observation.
+            view: (C, 15, 15), shape of one agent's observation.
         """
         super().__init__()
         self.num_agents = num_agents
-        self.hidden = config.hidden
-        self.features = config.hidden
-        seen = config.convolutions[-1]
-        sight = _SideBySide if num_agents == 2 else _Stacked
-        self.sight = sight(config, num_agents, view[0])
-        self.lstm = SteppedLstm(seen, config.hidden)
-        self.update = _mlp(config.hidden, config.hidden, config.hidden)
+        self.hidden_size = config.hidden_size
+        self.features = config.hidden_size
+        encoder = _SideBySide if num_agents == 2 else _Stacked
+        self.sight = encoder(config, num_agents, view[0])
+        self.lstm = SteppedLstm(config.channels[-1], config.hidden_size)
+        self.update = _mlp(config.hidden_size, config.hidden_size, config.hidden_size)
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
-        """Zero output and memory of the LSTM, each [B, hidden]."""
-        zeros = self.lstm.weight_hh.new_zeros(batch, self.hidden)
+        """Zero output and memory of the LSTM, [B, hidden_size] float32 each."""
+        zeros = self.lstm.weight_hh.new_zeros(batch, self.hidden_size)
         return {"output": zeros, "memory": zeros.clone()}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Run T steps.
+        """Features of the team, [B, T, 1, hidden_size] float32.
 
         Args:
             obs: `view` [B, T, N, C, 15, 15] uint8.
-            state: as `initial_state`, before the first step.
-            is_first: [B, T] bool, an episode begins at this step: the state is cleared before it.
-
-        Returns:
-            features [B, T, 1, hidden]: one mind for all agents.
+            state: `output` and `memory` before the first step, [B, hidden_size] float32 each.
+            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
         view = obs["view"]
-        seen = see_in_parts(self.sight, view.flatten(0, 1)).unflatten(0, view.shape[:2])
-        outputs, state = self._remember(self.lstm.input_gates(seen), state, is_first)
+        visual = apply_in_chunks(self.sight, view.flatten(0, 1)).unflatten(0, view.shape[:2])
+        outputs, state = self._run_lstm(self.lstm.input_gates(visual), state, is_first)
         return Features((outputs + self.update(outputs)).unsqueeze(2), state)
 
-    def _remember(self, gates: Tensor, state: State, is_first: Tensor) -> tuple[Tensor, State]:
-        """Gates [B, T, 4 hidden] -> the LSTM's outputs [B, T, hidden], and its state after the last step."""
+    def _run_lstm(self, gates: Tensor, state: State, is_first: Tensor) -> tuple[Tensor, State]:
+        """Gates [B, T, 4 * hidden_size] -> outputs [B, T, hidden_size] and the state after the last step."""
         output, memory = state["output"], state["memory"]
         outputs = []
-        # Taken apart at once: the gradient of one index after another would fill an array of all T steps T times.
+        # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         steps = gates.unbind(1)
-        for step, an_episode_starts in enumerate(is_first.any(0).tolist()):
-            if an_episode_starts:
+        for step, episode_starts in enumerate(is_first.any(0).tolist()):
+            if episode_starts:
                 keep = (~is_first[:, step])[:, None]
                 output, memory = output * keep, memory * keep
             output, memory = self.lstm.step(steps[step], output, memory)
@@ -79,38 +74,38 @@ class Central(nn.Module):
 
 
 class _SideBySide(nn.Module):
-    """Every agent's view through the same convolutions, then one MLP over all of them."""
+    """The same convolutions for every agent's view, then one MLP over all agents."""
 
     def __init__(self, config: TboneConfig, num_agents: int, channels: int) -> None:
         super().__init__()
-        seen = config.convolutions[-1]
+        features = config.channels[-1]
         self.embedding = ChannelEmbedding(channels, config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.convolutions)
-        self.together = _mlp(num_agents * seen, num_agents * seen, seen)
+        self.convolutions = grid_convolutions(config.cell_features, config.channels)
+        self.together = _mlp(num_agents * features, num_agents * features, features)
 
     def forward(self, views: Tensor) -> Tensor:
-        """[K, N, C, 15, 15] -> [K, features of the last convolution]."""
-        seen = see_embedded(self.embedding, self.convolutions, views.flatten(0, 1))
-        together: Tensor = self.together(seen.view(len(views), -1))
+        """Views [K, N, C, 15, 15] -> features [K, channels of the last convolution]."""
+        visual = embed_and_convolve(self.embedding, self.convolutions, views.flatten(0, 1))
+        together: Tensor = self.together(visual.view(len(views), -1))
         return together
 
 
 class _Stacked(nn.Module):
-    """All agents' embedded views as channels of one picture."""
+    """Convolutions over one image whose channels are the embedded views of all agents."""
 
     def __init__(self, config: TboneConfig, num_agents: int, channels: int) -> None:
         super().__init__()
         self.embedding = ChannelEmbedding(channels, config.cell_features)
-        self.convolutions = grid_convolutions(num_agents * config.cell_features, config.convolutions)
+        self.convolutions = grid_convolutions(num_agents * config.cell_features, config.channels)
 
     def forward(self, views: Tensor) -> Tensor:
-        """[K, N, C, 15, 15] -> [K, features of the last convolution]."""
+        """Views [K, N, C, 15, 15] -> features [K, channels of the last convolution]."""
         cells = self.embedding(views.flatten(0, 1)).unflatten(0, views.shape[:2])
-        # Kept in channels-last memory order, which the last convolution wants.
-        picture = cells.permute(0, 3, 4, 1, 2).flatten(-2).movedim(-1, 1)
-        seen: Tensor = self.convolutions(picture)
-        return seen
+        # The last convolution needs channels-last memory order.
+        image = cells.permute(0, 3, 4, 1, 2).flatten(-2).movedim(-1, 1)
+        visual: Tensor = self.convolutions(image)
+        return visual
 
 
-def _mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs), nn.ReLU())
+def _mlp(inputs: int, hidden_size: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Linear(hidden_size, outputs), nn.ReLU())

@@ -1,7 +1,7 @@
-"""A network that looks at nothing: one learned vector an agent, the tabular policy of one-step games.
+"""A network without input: one learned vector an agent, which gives tabular policies for one-step games.
 
-For worlds whose observation never changes, such as the matrix games of A Cordial Sync (appendix A.2). With the usual
-heads it can represent every policy of its agents. It knows no observation key.
+It is for worlds whose observation never changes, such as the matrix games of A Cordial Sync (appendix A.2). With the
+usual heads it can represent every policy of its agents. It reads no observation key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rl_models.policy import Features, State
 
 
 class ConstantNetwork(nn.Module):
-    """Learned features and, where agents talk, learned messages: the same at every step."""
+    """Learned features and, if agents exchange messages, learned messages; they are the same at every step."""
 
     def __init__(self, num_agents: int, features: int, message_features: int = 0) -> None:
         """Build the tables.
@@ -21,7 +21,7 @@ class ConstantNetwork(nn.Module):
         Args:
             num_agents: N.
             features: F, width of an agent's vector.
-            message_features: width of its message; 0: agents do not talk.
+            message_features: width of a message; 0 if agents exchange no messages.
         """
         super().__init__()
         self.num_agents = num_agents
@@ -31,11 +31,17 @@ class ConstantNetwork(nn.Module):
         self.agent_messages = nn.Parameter(torch.randn(num_agents, message_features)) if message_features else None
 
     def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
+        """The empty state of a network without memory."""
         return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] and messages [B, T, N, message features]; only the shape of `is_first` matters."""
+        """Features [B, T, N, F] float32 and messages [B, T, N, message features] float32.
+
+        Args:
+            obs: not used, name -> [B, T, N, ...].
+            state: empty.
+            is_first: [B, T] bool; only its shape matters.
+        """
         features = self.agent_vectors.expand(*is_first.shape, -1, -1)
         messages = None if self.agent_messages is None else self.agent_messages.expand(*is_first.shape, -1, -1)
         return Features(features, {}, messages)

@@ -1,15 +1,15 @@
-"""EMMA: entities find the sentence that tells of them, and become what it says (Hanjie et al., 2021, section 4).
+"""EMMA: entities attend to the sentences of a manual (Hanjie et al., 2021, section 4).
 
 Symbols are queries; each sentence has a key and a value (`layers/sentence_reader.py`). Input keys: `symbols` and
 `cells` [B, T, N, moments, E] uint8, entities of the last moments, oldest first; `avatar_symbols` and `avatar_cells`
-[B, T, N, moments, N] uint8, oneself first; `manual` [B, T, N, n] int, numbers of sentences. The sentences themselves
-are the text encoder's. Each is read once a batch, and once an episode by whoever keeps encodings.
+[B, T, N, moments, N] uint8, the agent's own first; `manual` [B, T, N, n] int, numbers of sentences. The text encoder
+stores the sentences. Each sentence is encoded once a batch, or once an episode if a collector keeps the encodings.
 
-Attention is linear in values, and so is the convolution: sentences pass through the convolution before attention mixes
-them, a few hundred instead of every cell. Equal to the released network but for its frames: there a view of memory puts
-three neighbouring cells where the paper has three moments of one cell.
+Attention is linear in the values, and so is the convolution. So the values of a few hundred sentences pass through the
+convolution before attention mixes them, and not every cell does. The result equals the released network except for its
+moments: there, by an error of memory layout, three neighbouring cells replace the paper's three moments of one cell.
 
-`GameId` is the Game-ID baseline (section 5): EMMA's body, told who is who by symbols and not by texts.
+`GameId` is the Game-ID baseline (section 5): EMMA's body with the symbols of the roles in place of a manual.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import attend_to_manual, score_table, shares_of_cells
 from rl_models.layers.sentence_reader import SentenceReader
 from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
-from rl_models.networks.texts import TEXTS, Encoded, Shown, shown_texts
+from rl_models.networks.texts import TEXTS, Encoded, EncodedTexts, encode_texts
 from rl_models.text.encoder import SentenceEncoder
 
 MANUAL = "manual"
 SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "grounding/sprites"
-"""Extras while gradients are computed, for losses on who is told where: scores of the newest moment's sprites with all
-U sentences of the batch [B, T, N, E, U], each manual's sentences among them [B, T, N, n], symbols [B, T, N, E]."""
+"""Extras while gradients are enabled, for losses on grounding: scores of the newest moment's sprites with all U
+sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and symbols [B, T, N, E].
+"""
 
 
 @dataclass(frozen=True)
 class SentenceNumbers:
-    """All sentences as texts of one token each, their number, so that encodings are kept as those of other texts are.
+    """All sentences as texts of one token, their number, so that collectors keep their encodings like those of texts.
 
     Attributes:
-        table: [D, 1] int64.
+        table: [D, 1] int64, number of each sentence.
     """
 
     table: NDArray[np.int64]
 
     def look_up(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Numbers of any shape -> the same with an axis of 1 more."""
+        """Texts of sentence numbers: [...] int -> [..., 1] int64."""
         return self.table[rows]
 
 
 @dataclass(frozen=True)
 class Sprites:
-    """Entities of K frames, and what each frame's manual is made of.
+    """Entities and manuals of K frames.
 
     Attributes:
         symbols, cells: [K, T, E] uint8.
-        manual: [K, n] int64, sentences among those that were encoded.
+        manual: [K, n] int64, the manual's sentences among the encoded ones.
     """
 
     symbols: Tensor
@@ -68,13 +69,13 @@ def attend(table: Tensor, sprites: Sprites, shown: Tensor | None = None) -> tupl
     """Attention of sprites over the sentences of their frame's manual.
 
     Args:
-        table: [V, U], scores of symbols and sentences.
-        sprites: who asks.
-        shown: [K, T, E] bool, as `shares_of_cells` has it.
+        table: [V, U] float32, scores of symbols and sentences.
+        sprites: sprites that attend.
+        shown: [K, T, E] bool, as for `shares_of_cells`.
 
     Returns:
-        attention [K, T, E, n]; each sprite's part in its cell [K, T, E, 1]. What a cell adds is added once, in parts by
-        all who stand in it; nothing is added for those that are gone.
+        attention [K, T, E, n] float32; share of each sprite in its cell [K, T, E, 1] float32. The shares of a cell sum
+        to 1; the share of a sprite that is gone is 0.
     """
     shares = shares_of_cells(sprites.symbols, sprites.cells, table.dtype, shown)
     attention = attend_to_manual(table, sprites.symbols, shares, sprites.manual)
@@ -85,9 +86,9 @@ class Emma(EntityNetwork):
     """Entity-conditioned attention over a manual.
 
     Attributes:
-        own_texts: the sentences, for whoever keeps encodings.
-        encoder: text encoder.
-        reader: keys and values.
+        own_texts: the sentences, for collectors that keep encodings.
+        encoder: encoder of the sentences.
+        reader: computes keys and values.
     """
 
     def __init__(self, config: EmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder) -> None:
@@ -102,50 +103,55 @@ class Emma(EntityNetwork):
         self._averages = config.averages_sentences
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Numbers of D sentences [D, 1] -> `keys` [D, d], and `shares` [D, ...], values beyond the convolution.
+        """Encodings of D sentences, name -> [D, ...].
 
-        When attention is shown, also `key_words` and `value_words` [D, L].
+        They are `keys` [D, d], and `shares` [D, ...], the values after the convolution. If the network shows attention,
+        also `key_words` and `value_words` [D, L].
+
+        Args:
+            key: not used.
+            tokens: [D, 1] int, numbers of the sentences.
         """
         states, lengths = self.encoder(tokens[:, 0])
         read = self.reader(states, lengths)
         encoded = {"keys": read.keys} | self._of_values(read.values)
         if self.shows_attention:
-            behind = (0, self.encoder.length - states.shape[1])
+            padding = (0, self.encoder.length - states.shape[1])
             words = {"key_words": read.key_words, "value_words": read.value_words}
-            encoded |= {name: nn.functional.pad(weights, behind) for name, weights in words.items()}
+            encoded |= {name: nn.functional.pad(weights, padding) for name, weights in words.items()}
         return encoded
 
     def _of_values(self, values: Tensor) -> Encoded:
-        """What becomes of the values of D sentences [D, d]."""
+        """Encodings of the values [D, d] of D sentences, name -> [D, ...]."""
         return {"shares": self.body.convolution.project(values)}
 
-    def _look(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        told = shown_texts(obs | {f"{TEXTS}{MANUAL}": self.numbers}, MANUAL, self.encode_text)
-        manual = told.rows.unflatten(0, (-1, obs[MANUAL].shape[-1]))
+    def _forward_frames(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        texts = encode_texts(obs | {f"{TEXTS}{MANUAL}": self.numbers}, MANUAL, self.encode_text)
+        manual = texts.rows.unflatten(0, (-1, obs[MANUAL].shape[-1]))
         sprites = Sprites(obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2), manual)
-        table = score_table(self.body.symbol_vectors(), told.encoded["keys"])
-        features, attention, more = self._see(obs, sprites, table, told)
-        return features, self._extras(table, sprites.symbols[:, -1], manual, attention[:, -1], told) | more
+        table = score_table(self.body.symbol_vectors(), texts.encoded["keys"])
+        features, attention, more = self._attend_and_convolve(obs, sprites, table, texts)
+        return features, self._extras(table, sprites.symbols[:, -1], manual, attention[:, -1], texts) | more
 
-    def _see(
-        self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, told: Shown
+    def _attend_and_convolve(
+        self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, texts: EncodedTexts
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Features [K, F], attention to the manual [K, T, E, n], and extras, name -> [K, ...]."""
         attention, part = attend(table, sprites)
-        read = self._read(attention * part, self._shares(told, sprites.manual.shape))
-        return self.body((read, sprites.cells), self.body.avatars(obs)), attention, {}
+        mixed = self._mixed(attention * part, self._shares(texts, sprites.manual.shape))
+        return self.body((mixed, sprites.cells), self.body.avatars(obs)), attention, {}
 
-    def _shares(self, told: Shown, shape: torch.Size) -> Tensor:
-        """What each frame's sentences, `shape` [K, n], add to the convolution, [K, T, n, window M]."""
-        return self.body.convolution.by_moment(told.of_frames("shares")).unflatten(0, shape).transpose(1, 2)
+    def _shares(self, texts: EncodedTexts, shape: torch.Size) -> Tensor:
+        """Shares of each frame's sentences, `shape` [K, n], in the convolution, [K, T, n, window * C]."""
+        return self.body.convolution.by_moment(texts.of_frames("shares")).unflatten(0, shape).transpose(1, 2)
 
-    def _read(self, attention: Tensor, shares: Tensor) -> Tensor:
-        """What sprites add to the convolution, [K, T, E, window M], by their attention [K, T, E, n]."""
-        read = attention @ shares
-        return read / shares.shape[2] if self._averages else read
+    def _mixed(self, attention: Tensor, shares: Tensor) -> Tensor:
+        """Shares of sprites in the convolution [K, T, E, window * C], by their attention [K, T, E, n]."""
+        mixed = attention @ shares
+        return mixed / shares.shape[2] if self._averages else mixed
 
     def _extras(
-        self, table: Tensor, symbols: Tensor, manual: Tensor, attention: Tensor, told: Shown
+        self, table: Tensor, symbols: Tensor, manual: Tensor, attention: Tensor, texts: EncodedTexts
     ) -> dict[str, Tensor]:
         extras: dict[str, Tensor] = {}
         if torch.is_grad_enabled():
@@ -154,7 +160,7 @@ class Emma(EntityNetwork):
         if self.shows_attention:
             extras["attention/manual"] = attention * (symbols != 0)[..., None]
             for name in ("key_words", "value_words"):
-                extras[f"attention/{name}"] = told.of_frames(name).unflatten(0, manual.shape)
+                extras[f"attention/{name}"] = texts.of_frames(name).unflatten(0, manual.shape)
         return extras
 
 
@@ -162,26 +168,26 @@ ROLES = "roles"
 
 
 class GameId(EntityNetwork):
-    """Grid and roles in, features out: the Game-ID baseline (Hanjie et al., 2021, section 5).
+    """The Game-ID baseline: a network without a manual (Hanjie et al., 2021, section 5).
 
-    In place of a manual it sees `roles` [B, T, N, R] uint8, the symbol of every role; its other input keys are EMMA's.
-    Entities enter the convolution as their symbols, and the roles' symbols reach the towers beside the grid. Nothing
-    ties a role's symbol to the sprite that bears it, so it learns each game for itself.
+    In place of a manual it reads `roles` [B, T, N, R] uint8, the symbol of every role; its other input keys are EMMA's.
+    Entities enter the convolution as their symbols, and the roles' symbols are inputs of the towers beside the grid.
+    Nothing ties a role's symbol to its sprite, so the network has to learn each game separately.
     """
 
     def __init__(self, config: EmmaConfig, sizes: EmmaSizes, roles: int = 3) -> None:
         """Build the network.
 
         Args:
-            config: widths; options of attention have no meaning here.
-            sizes: of the world.
-            roles: R.
+            config: widths; the options of attention have no effect.
+            sizes: sizes of the world.
+            roles: R, number of roles.
         """
         super().__init__(EmmaBody(config, sizes, roles * config.features), sizes.num_agents)
 
-    def _look(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    def _forward_frames(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         symbols, cells = obs["symbols"].flatten(0, 2).long(), obs["cells"].flatten(0, 2)
-        # The mean of the symbols in a cell, in parts by all who stand in it.
+        # Each sprite contributes its share to the mean of the symbols in its cell.
         shares = shares_of_cells(symbols, cells, self.body.symbols.weight.dtype)
         part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
         roles = self.body.symbols(obs[ROLES].flatten(0, 2).long()).flatten(1)

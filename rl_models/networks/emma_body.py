@@ -1,9 +1,9 @@
-"""What EMMA and its Game-ID baseline share: symbols, a convolution over three moments, two towers (EMMA, section 4).
+"""Body of EMMA and of its Game-ID baseline: symbols, a convolution over moments, two towers (EMMA, section 4).
 
-A cell's feature is the mean over what it holds of entities, as one, and of each avatar, counted whether it is there or
-not: (x + avatar) / 2 for a single agent, everywhere. One's own avatar and another's have rows of their own; the
-two-agent release gives them the same, so that its agents cannot tell themselves apart. Only occupied cells are
-computed. This file must not know where an entity's feature comes from.
+A cell's feature is the mean of its entities, which count as one, and of all avatars, which count whether they are in
+the cell or not: (x + avatar) / 2 for a single agent, in every cell. The agent's own avatar and another agent's avatar
+have different rows of the table; in the two-agent released code they share a row, so its agents cannot identify
+themselves. Only occupied cells are computed. This file must not know how an entity's feature is computed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rl_models.policy import Features, State
 
 @dataclass(frozen=True)
 class EmmaSizes:
-    """What a world tells the network.
+    """Sizes of a world, from which the network is built.
 
     Attributes:
         num_agents: N.
-        symbols: V, numbers that a cell can show, 0 for nothing.
-        avatar_symbols: how many of them, the last ones, are avatars'.
+        symbols: V, number of symbols that a cell can show; symbol 0 is nothing.
+        avatar_symbols: number of avatars' symbols; they are the last ones.
         side: cells along a side of the grid.
-        moments: T of each observation; the released code has 3.
+        moments: T, moments of each observation; the released code has 3.
     """
 
     num_agents: int
@@ -40,18 +40,19 @@ class EmmaSizes:
 
 @dataclass(frozen=True)
 class EmmaConfig:
-    """Widths and options. The defaults are the paper's, but for what its text leaves open."""
+    """Widths and options of the network. The defaults are the paper's where it gives them."""
 
     features: PositiveInt = 256
-    """d of keys, values and symbols."""
-    maps: PositiveInt = 64
-    """Output channels of the convolution, whose kernel is 2 x 2."""
-    hidden: PositiveInt = 128
+    """Width d of keys, values and symbols."""
+    channels: PositiveInt = 64
+    """Number of output channels of the convolution, whose kernel is 2 x 2."""
+    hidden_size: PositiveInt = 128
     """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
-    """Divide what is read by the number of sentences, as the released code does; it makes stages of different scale."""
+    """Whether what is read is divided by the number of sentences, as the released code does; it makes stages of
+    different scale."""
     shares_hidden: bool = False
-    """Policy and value have the same second hidden layer, as in the released code."""
+    """Whether policy and value have the same second hidden layer, as in the released code."""
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)
@@ -62,7 +63,7 @@ class EmmaBody(nn.Module):
     """Table of symbols, convolution and towers.
 
     Attributes:
-        features: 2 x hidden, those of the policy and then those of the value.
+        features: 2 * hidden_size, the features of the policy and then those of the value.
     """
 
     def __init__(self, config: EmmaConfig, sizes: EmmaSizes, more_inputs: int = 0) -> None:
@@ -70,66 +71,75 @@ class EmmaBody(nn.Module):
 
         Args:
             config: widths and options.
-            sizes: of the world.
-            more_inputs: features of a frame that reach the towers beside the grid.
+            sizes: sizes of the world.
+            more_inputs: width of other inputs of the towers, beside the grid.
         """
         super().__init__()
-        self.features = 2 * config.hidden
+        self.features = 2 * config.hidden_size
         others = sizes.avatar_symbols if sizes.num_agents > 1 else 0
         self.symbols = nn.Embedding(sizes.symbols + others, config.features, padding_idx=0)
-        self.convolution = SparseConvolution(config.features, config.maps, sizes.side, sizes.moments)
-        self.first = nn.Linear(self.convolution.positions * config.maps + more_inputs, self.features)
+        self.convolution = SparseConvolution(config.features, config.channels, sizes.side, sizes.moments)
+        self.first = nn.Linear(self.convolution.positions * config.channels + more_inputs, self.features)
         towers = 1 if config.shares_hidden else 2
-        self.second = nn.ModuleList(nn.Linear(config.hidden, config.hidden) for _ in range(towers))
+        self.second = nn.ModuleList(nn.Linear(config.hidden_size, config.hidden_size) for _ in range(towers))
         self._sizes = sizes
         self._glorot()
 
     def symbol_vectors(self) -> Tensor:
-        """Vectors of all symbols, [V, d]; nothing's is 0 and stays so, which the bare weight would not."""
+        """Vectors of all symbols, [V, d] float32. The vector of symbol 0 is 0 and gets no gradient."""
         weight = self.symbols.weight
         return nn.functional.embedding(torch.arange(len(weight), device=weight.device), weight, padding_idx=0)
 
     def avatars(self, obs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Avatars of K frames, oneself first.
+        """Avatars of K = B * T * N frames, the agent's own first.
+
+        Args:
+            obs: `avatar_symbols` and `avatar_cells` [B, T, N, moments, N] uint8.
 
         Returns:
-            [K, T, N, window M], what they add to the convolution, and their cells [K, T, N].
+            shares in the convolution [K, T, N, window * C] float32; cells [K, T, N] int64.
         """
         symbols, cells = obs["avatar_symbols"].flatten(0, 2).long(), obs["avatar_cells"].flatten(0, 2)
         is_other = (torch.arange(symbols.shape[-1], device=symbols.device) > 0) & (symbols > 0)
         return self.of_symbols(symbols + is_other * self._sizes.avatar_symbols), cells
 
     def of_symbols(self, symbols: Tensor) -> Tensor:
-        """What symbols [K, T, S] int64 of each moment add to the convolution, [K, T, S, window M]."""
+        """Shares of symbols in the convolution: [K, T, S] int64 -> [K, T, S, window * C] float32."""
         shares = self.convolution.by_moment(self.convolution.project(self.symbol_vectors()))
         moments = shares.shape[1]
         moment = torch.arange(moments, device=symbols.device)[:, None]
         return nn.functional.embedding(symbols * moments + moment, shares.flatten(0, 1))
 
     def grid(self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor]) -> Tensor:
-        """The convolution of K frames, [K, `positions` M].
+        """Result of the convolution of K frames, [K, positions * C] float32.
 
         Args:
-            entities: what they add to the convolution [K, T, S, window M], and their cells [K, T, S].
-            avatars: the same of the N avatars.
+            entities: shares of the entities in the convolution [K, T, S, window * C], and their cells [K, T, S].
+            avatars: shares of the N avatars [K, T, N, window * C], and their cells [K, T, N].
         """
         shares, cells = (torch.cat([one, other], 2).flatten(1, 2) for one, other in zip(entities, avatars, strict=True))
-        seen = self.convolution.lay_out(shares / (1 + self._sizes.num_agents), cells)
-        return nn.functional.leaky_relu(seen).flatten(1)
+        output = self.convolution.lay_out(shares / (1 + self._sizes.num_agents), cells)
+        return nn.functional.leaky_relu(output).flatten(1)
 
     def forward(
         self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor], more: Tensor | None = None
     ) -> Tensor:
-        """Features [K, 2 hidden] of K frames; arguments as for `grid`, and `more` [K, more_inputs]."""
+        """Features of K frames, [K, 2 * hidden_size] float32.
+
+        Args:
+            entities: shares of the entities in the convolution [K, T, S, window * C], and their cells [K, T, S].
+            avatars: shares of the N avatars [K, T, N, window * C], and their cells [K, T, N].
+            more: [K, more_inputs] float32, other inputs of the towers.
+        """
         grid = self.grid(entities, avatars)
         hidden = nn.functional.leaky_relu(self.first(grid if more is None else torch.cat([grid, more], -1)))
         towers = hidden.chunk(2, -1)
-        above = [layer(tower) for layer, tower in zip((self.second[0], self.second[-1]), towers, strict=True)]
-        return nn.functional.leaky_relu(torch.cat(above, -1))
+        outputs = [layer(tower) for layer, tower in zip((self.second[0], self.second[-1]), towers, strict=True)]
+        return nn.functional.leaky_relu(torch.cat(outputs, -1))
 
     @torch.no_grad()
     def _glorot(self) -> None:
-        """As the released code begins, each tower's first layer by itself; nothing stays nothing."""
+        """Initialise as in the released code: each tower's first layer separately, and 0 for the vector of symbol 0."""
         glorot_matrices_(self)
         self.symbols.weight[0] = 0
         for tower in self.first.weight.chunk(2):
@@ -137,12 +147,12 @@ class EmmaBody(nn.Module):
 
 
 class EntityNetwork(nn.Module):
-    """A network over lists of sprites. Agents share all weights and differ by what they see.
+    """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
 
     Attributes:
-        body: what is above an entity's feature.
-        features: F.
-        shows_attention: add attention maps to the extras, if there are any.
+        body: the layers above an entity's feature.
+        features: F, width of the features.
+        shows_attention: whether the extras hold attention maps, if the network attends.
     """
 
     def __init__(self, body: EmmaBody, num_agents: int) -> None:
@@ -152,17 +162,23 @@ class EntityNetwork(nn.Module):
         self.shows_attention = False
 
     def initial_state(self, batch: int) -> State:
-        """Nothing is remembered: observations hold the last moments."""
+        """The empty state of a network without memory; observations hold the last moments."""
         return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of every step [B, T, N, F]; `is_first` [B, T] and the state change nothing."""
-        features, extras = self._look(obs)
+        """Features [B, T, N, F] float32 of every step.
+
+        Args:
+            obs: name -> [B, T, N, ...], as the network's file describes.
+            state: empty.
+            is_first: [B, T] bool, not used.
+        """
+        features, extras = self._forward_frames(obs)
         lead = obs["symbols"].shape[:3]
         return Features(
             features.unflatten(0, lead), {}, None, {name: value.unflatten(0, lead) for name, value in extras.items()}
         )
 
-    def _look(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Features [K, F] of K = B T N frames, and extras, name -> [K, ...]."""
+    def _forward_frames(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Features [K, F] of K = B * T * N frames, and extras, name -> [K, ...]."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""The entity divider: which entities an agent takes on itself, and which it leaves to the others (EnDi, section 4.1).
+"""Entity divider: it divides entities between an agent and the other agents (EnDi, section 4.1).
 
-A backbone grounds the goal twice with one set of weights, once from where the agent is and once from where the nearest
-other agent is, and gives two logits an entity. Here they become the mask m, drawn by Gumbel-softmax: what the agent
-acts on is the observation times m, what it predicts the others' actions from is the observation times 1 - m. Agents,
-walls and empty cells have no mask. This file must not know what an entity looks like, nor how it is grounded.
+A backbone grounds the goal twice with the same weights, from the position of the agent and from that of the nearest
+other agent, and returns two logits an entity. Here they become the mask m, drawn by Gumbel-softmax. The agent acts on
+the observation times m, and predicts the others' actions from the observation times 1 - m. Agents, walls and empty
+cells have no mask. This file must not know what an entity is, nor how it is grounded.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from torch import Tensor, nn
 MASK, PROBABILITY, ENTITIES, OFFSETS, OTHERS = (
     f"division/{name}" for name in ("mask", "probability", "entities", "offsets", "others")
 )
-"""Extras of a divided network: the parts of a `Division`, [B, T, N, E, ...], the same entity in a place for every
-agent; and while gradients are computed, logits of the others' actions [B, T, N, N - 1, A], those of agents i + 1,
-i + 2, ... modulo N."""
+"""Extras of a network that divides entities: the parts of a `Division`, [B, T, N, E, ...], with the same order of
+entities for every agent. While gradients are enabled, also the logits of the others' actions [B, T, N, N - 1, A], for
+agents i + 1, i + 2, ... modulo N."""
 
 
 @dataclass(frozen=True)
 class Division:
-    """How K frames' entities are divided, each seen by one agent.
+    """The division of the entities in K frames, each frame seen by one agent.
 
     Attributes:
-        mask: [K, E] float, 1 for one's own and 0 for the others', with the gradient of the soft sample; 0 where there
-            is no entity.
-        probability: [K, E] float, of its being one's own; 0 where there is no entity.
-        entities: [K, E] bool, whether there is one.
-        offsets: [K, E, 2, 2] float, how far from oneself and from the nearest other: columns in widths of the grid,
-            rows in heights.
+        mask: [K, E] float32, 1 for the agent's own entities and 0 for the others', with the gradient of the soft
+            sample; 0 for no entity.
+        probability: [K, E] float32, probability that an entity is the agent's own; 0 for no entity.
+        entities: [K, E] bool, whether there is an entity.
+        offsets: [K, E, 2, 2] float32, (column, row) offsets from the agent and from the nearest other agent, in widths
+            and heights of the grid.
     """
 
     mask: Tensor
@@ -40,81 +40,84 @@ class Division:
     offsets: Tensor
 
     def extras(self) -> dict[str, Tensor]:
-        """All of it by name."""
+        """The parts of the division as extras, name -> [K, E, ...]."""
         return {MASK: self.mask, PROBABILITY: self.probability, ENTITIES: self.entities, OFFSETS: self.offsets}
 
     def own_and_others(self) -> tuple[Tensor, Tensor]:
-        """What the observation is multiplied with, m and 1 - m, [K, E] each; 1 where there is no entity."""
+        """The factors m and 1 - m of the observation, [K, E] float32 each; 1 for no entity."""
         return self.mask + ~self.entities, 1 - self.mask
 
 
 def divide(logits: Tensor, entities: Tensor, offsets: Tensor, uniforms: Tensor | None) -> Division:
-    """Draw masks.
+    """Draw the masks of K frames.
 
     Args:
-        logits: [K, E, 2], for oneself and for the others.
-        entities: [K, E] bool.
-        offsets: [K, E, 2, 2], as in a `Division`.
-        uniforms: [K, E] in [0, 1]; None takes the likelier side.
+        logits: [K, E, 2] float32, for the agent and for the others.
+        entities: [K, E] bool, whether there is an entity.
+        offsets: [K, E, 2, 2] float32, as in a `Division`.
+        uniforms: [K, E] in [0, 1]; None takes the more probable side.
     """
     mask = choose_first(logits, uniforms) * entities
     return Division(mask, logits.softmax(-1)[..., 0] * entities, entities, offsets)
 
 
-def sides_of(offsets: Tensor) -> Tensor:
-    """Offsets from all agents [..., N, 2], oneself first -> [..., 2] int64, oneself (0) and the nearest of the others.
+def nearest_agents(offsets: Tensor) -> Tensor:
+    """The agent itself (0) and the nearest other agent of each cell, [..., 2] int64.
 
-    Every cell has a nearest other of its own, by Manhattan distance (EnDi, section 5.2, more than two agents).
+    The nearest agent has the smallest Manhattan distance to the cell (EnDi, section 5.2, for more than two agents).
+
+    Args:
+        offsets: [..., N, 2], offsets of the cells from all agents, the agent itself first.
     """
     nearest = 1 + offsets[..., 1:, :].abs().sum(-1).argmin(-1)
     return torch.stack([torch.zeros_like(nearest), nearest], -1)
 
 
 def check_team(num_agents: int) -> None:
-    """Refuse a single agent.
+    """Check the number of agents of a divided team.
 
     Raises:
-        ValueError: one sentence.
+        ValueError: there are fewer than two agents.
     """
     if num_agents < 2:
-        raise ValueError("an entity divider divides between agents: make a world of at least 2 (num_agents)")
+        raise ValueError("an entity divider needs at least 2 agents: make a world with num_agents=2 or more")
 
 
-_NEAREST = 1e-6
-"""How near to 0 and 1 a uniform may come, so that its logarithms are finite."""
+_EPSILON = 1e-6
+"""Smallest distance of a uniform number from 0 and 1, so that its logit is finite."""
 
 
 def choose_first(logits: Tensor, uniforms: Tensor | None, temperature: float = 1.0) -> Tensor:
     """Draw one of two classes by straight-through Gumbel-softmax (Jang et al., 2017; EnDi, section 4.1).
 
-    The difference of two Gumbel variables is logistic, so one uniform an element draws between two classes.
+    The difference of two Gumbel variables has a logistic distribution, so one uniform number an element suffices.
 
     Args:
-        logits: [..., 2] float, of both classes.
-        uniforms: [...] in [0, 1]; None takes the likelier class.
-        temperature: tau; it changes the gradient, not what is drawn.
+        logits: [..., 2] float32, logits of both classes.
+        uniforms: [...] in [0, 1]; None takes the more probable class.
+        temperature: tau; it changes the gradient, not the drawn class.
 
     Returns:
-        [...] float, exactly 0 or 1, with the gradient of the soft sample.
+        [...] float32, exactly 1 for the first class and 0 for the second, with the gradient of the soft sample.
     """
     margin = logits[..., 0] - logits[..., 1]
     if uniforms is not None:
-        inside = uniforms.to(margin.dtype).clamp(_NEAREST, 1 - _NEAREST)
+        inside = uniforms.to(margin.dtype).clamp(_EPSILON, 1 - _EPSILON)
         margin = margin + inside.logit()
     soft = torch.sigmoid(margin / temperature)
-    # The difference is exactly 0, whatever a float rounds.
+    # The difference is exactly 0, so the result is exactly 0 or 1.
     return (margin > 0).to(soft.dtype) + (soft - soft.detach())
 
 
 class OthersHead(nn.Module):
-    """Agent modelling (EnDi, section 4.2): a linear layer for each of the others, on features of their entities."""
+    """Head of agent modelling (EnDi, section 4.2): a linear layer for each other agent, on features of its entities."""
 
-    def __init__(self, features: int, others: int, actions: int) -> None:
+    def __init__(self, features: int, others: int, num_actions: int) -> None:
         super().__init__()
         self._others = others
-        self.policies = nn.Linear(features, others * actions)
+        self.policies = nn.Linear(features, others * num_actions)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Features [..., F] -> logits of their actions [..., N - 1, A]."""
+        """Features [..., F] float32 -> logits of the others' actions [..., N - 1, A] float32."""
         logits: Tensor = self.policies(features).unflatten(-1, (self._others, -1))
         return logits

@@ -1,7 +1,8 @@
-"""What a reading network makes of the grid: FiLM² layers (RTFM, eqs. 17-19) or plain convolutions (appendix C).
+"""Layers of a reading network over the grid: FiLM² layers (RTFM, eqs. 17-19) or convolutions (appendix C).
 
-Each layer sees the one before it beside the cells' distances to the agent; the last layer sees the sum of the two
-before it. Nothing here knows words: cells and texts arrive as vectors, so a caller may mask cells.
+The input of each layer is the output of the layer before it, together with the offsets of the cells from the agent; the
+input of the last layer is the sum of the two layers before it. This file knows no words: cells and texts are vectors,
+so a caller may mask cells.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.film2 import Film2, largest_on_grid
-from rl_models.networks.readers import Look
+from rl_models.networks.readers import DocumentAttention
 
 FirstSummary = Literal["linear_of_max", "max_of_linear"]
 
 OFFSETS = 2
-"""Channels of a cell's distance to the agent."""
+"""Channels of a cell's offset from the agent."""
 
 
 class Film2Stack(nn.Module):
@@ -31,7 +32,7 @@ class Film2Stack(nn.Module):
         self,
         cell_features: int,
         text_features: int,
-        look_features: int,
+        context_features: int,
         channels: tuple[int, ...],
         modulates_text: bool = True,
         first_summary: FirstSummary = "linear_of_max",
@@ -39,54 +40,60 @@ class Film2Stack(nn.Module):
         """Build the layers.
 
         Args:
-            cell_features: width of a cell.
+            cell_features: width of a cell's vector.
             text_features: width of the fixed text features.
-            look_features: width of a look at the document; 0: there are none.
-            channels: of each layer. With three layers and more the last sees the sum of the two before it, which must
-                have equal channels.
-            modulates_text: False gives FiLM (no_text_mod).
-            first_summary: s_0 as the released code has it, or as the paper writes it.
+            context_features: width of a context of the document (eq. 18); 0 if layers do not attend to it.
+            channels: channels of each layer. With three or more layers the input of the last is the sum of the two
+                layers before it, which must have equal channels.
+            modulates_text: False gives FiLM (the ablation no_text_mod).
+            first_summary: s_0 of the released code (`linear_of_max`) or of the paper (`max_of_linear`).
+
+        Raises:
+            ValueError: there are no layers, or the sum has unequal channels.
         """
         super().__init__()
         check_channels(channels)
         self.features = channels[-1]
         self._order = first_summary
         inputs = [cell_features, *channels[:-1]]
-        text = text_features + look_features
+        text = text_features + context_features
         self.layers = nn.ModuleList(
-            Film2(seen + OFFSETS, text, out, modulates_text) for seen, out in zip(inputs, channels, strict=True)
+            Film2(width + OFFSETS, text, out, modulates_text) for width, out in zip(inputs, channels, strict=True)
         )
-        # The last layer's own summary would be used by nobody.
-        summarised = inputs if look_features else []
+        # The summary of the last layer has no use.
+        summarised = inputs if context_features else []
         self.summaries = nn.ModuleList(
-            nn.Linear(seen + (OFFSETS if index == 0 else 0), look_features) for index, seen in enumerate(summarised)
+            nn.Linear(width + (OFFSETS if index == 0 else 0), context_features)
+            for index, width in enumerate(summarised)
         )
 
-    def forward(self, cells: Tensor, offsets: Tensor, fixed: Tensor, look: Look | None = None) -> tuple[Tensor, Tensor]:
-        """Run all layers.
+    def forward(
+        self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Output of the last layer and its maximum over the grid.
 
         Args:
             cells: [K, H, W, cell features] float32.
-            offsets: [K, H, W, 2] float32.
-            fixed: [K, text features] float32.
-            look: attends to the document, if text features have looks.
+            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
+            fixed: [K, text features] float32, the part of the text features that does not depend on the grid.
+            attend: attention to the document; None if layers do not attend to it.
 
         Returns:
-            V of the last layer [K, H, W, features] and its maximum over the grid [K, features].
+            V of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
         """
         outputs, largest = [cells], cells
         for index, layer in enumerate(self.layers):
             text = fixed
-            if look is not None:
+            if attend is not None:
                 summary = self.summaries[index](largest) if index else self._first_summary(cells, offsets)
-                text = torch.cat([look(summary), fixed], -1)
-            seen = torch.cat([seen_by_layer(outputs, len(self.layers)), offsets], -1)
-            output, largest = layer(seen, text)
+                text = torch.cat([attend(summary), fixed], -1)
+            visual = torch.cat([layer_input(outputs, len(self.layers)), offsets], -1)
+            output, largest = layer(visual, text)
             outputs.append(output)
         return outputs[-1], largest
 
     def _first_summary(self, cells: Tensor, offsets: Tensor) -> Tensor:
-        """Of what there is before the first layer, s_0 [K, look features]."""
+        """Summary s_0 of the cells before the first layer, [K, context features]."""
         first = torch.cat([cells, offsets], -1)
         linear = self.summaries[0]
         is_max_first = self._order == "linear_of_max"
@@ -95,7 +102,7 @@ class Film2Stack(nn.Module):
 
 
 class ConvolutionStack(nn.Module):
-    """Convolutions over cells that carry the texts with them (RTFM, appendix C.2).
+    """Convolutions over cells to which the text features are appended (RTFM, appendix C.2).
 
     Attributes:
         features: channels of the last layer.
@@ -108,32 +115,51 @@ class ConvolutionStack(nn.Module):
         self.features = channels[-1]
         inputs = [cell_features + text_features, *channels[:-1]]
         self.layers = nn.ModuleList(
-            nn.Conv2d(seen + OFFSETS, out, 3, padding=1) for seen, out in zip(inputs, channels, strict=True)
+            nn.Conv2d(width + OFFSETS, out, 3, padding=1) for width, out in zip(inputs, channels, strict=True)
         )
 
-    def forward(self, cells: Tensor, offsets: Tensor, fixed: Tensor, look: Look | None = None) -> tuple[Tensor, Tensor]:
-        """Run all layers; as for `Film2Stack`, and nobody looks."""
+    def forward(
+        self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Output of the last layer and its maximum over the grid.
+
+        Args:
+            cells: [K, H, W, cell features] float32.
+            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
+            fixed: [K, text features] float32.
+            attend: not used.
+
+        Returns:
+            output of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
+        """
         texts = fixed[:, None, None].expand(*cells.shape[:3], -1)
         outputs = [torch.cat([cells, texts], -1)]
         for layer in self.layers:
-            seen = torch.cat([seen_by_layer(outputs, len(self.layers)), offsets], -1)
-            outputs.append(layer(seen.permute(0, 3, 1, 2)).relu_().permute(0, 2, 3, 1))
+            visual = torch.cat([layer_input(outputs, len(self.layers)), offsets], -1)
+            outputs.append(layer(visual.permute(0, 3, 1, 2)).relu_().permute(0, 2, 3, 1))
         return outputs[-1], largest_on_grid(outputs[-1])
 
 
-def seen_by_layer(outputs: list[Tensor], layers: int) -> Tensor:
-    """Input of the next of all layers: the one before it, or for the last of three and more the sum of two."""
+def layer_input(outputs: list[Tensor], layers: int) -> Tensor:
+    """Input [K, H, W, F] of the next layer: the last output; for the last of three or more layers the last two's sum.
+
+    Args:
+        outputs: [K, H, W, F] float32 each, the cells and the outputs of the layers so far.
+        layers: number of all layers.
+    """
     is_last = len(outputs) == layers
     return outputs[-1] + outputs[-2] if is_last and layers > 2 else outputs[-1]
 
 
 def check_channels(channels: tuple[int, ...]) -> None:
-    """Refuse layers whose sum cannot be formed, and none at all.
+    """Check the channels of a stack.
 
     Raises:
-        ValueError: one sentence.
+        ValueError: there are no layers, or the two layers before the last have unequal channels.
     """
     if not channels:
-        raise ValueError("a stack needs at least one layer: give the channels of each")
+        raise ValueError("a stack needs at least one layer: give the channels of each layer")
     if len(channels) > 2 and channels[-2] != channels[-3]:
-        raise ValueError(f"the last layer sees the sum of the two before it: make them as wide in channels {channels}")
+        raise ValueError(
+            f"the last layer takes the sum of the two before it: give these two equal channels, not {channels}"
+        )

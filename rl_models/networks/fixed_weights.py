@@ -1,8 +1,8 @@
-"""What depends on weights alone, computed once while a policy acts.
+"""Caching of results that depend on weights alone, while a policy acts.
 
-Whether weights are still the same is told by their values, compared with a copy. Counters such as `Tensor._version`
-do not tell: fused optimisers change weights and leave the counter where it is. Whoever acts for many steps says with
-`fixed_weights` that no weights change meanwhile; then they are compared once and not at every step.
+A change of weights is found by comparing their values with a copy. Counters such as `Tensor._version` do not suffice:
+fused optimisers change weights and leave the counter as it is. A caller that acts for many steps declares with
+`fixed_weights` that no weights change; then the weights are compared once and not at every step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SCOPE: ContextVar[object | None] = ContextVar("fixed_weights", default=None)
 
 @contextmanager
 def fixed_weights() -> Iterator[None]:
-    """Within it no weights change, in this thread; a context, or a decorator of a function that acts."""
+    """Declare that no weights change in this thread, as a context or as a decorator of a function that acts."""
     before = _SCOPE.set(object())
     try:
         yield
@@ -30,21 +30,22 @@ def fixed_weights() -> Iterator[None]:
         _SCOPE.reset(before)
 
 
-class WeightsWatch:
-    """Tells whether some weights have changed. Copies of it, also in other processes, have seen none."""
+class WeightChangeDetector:
+    """Finds out whether weights have changed. A copy of a detector, also in another process, starts without weights."""
 
     def __init__(self) -> None:
         self._seen: list[Tensor] | None = None
         self._scope: object | None = None
 
-    def __reduce__(self) -> tuple[type[WeightsWatch], tuple[()]]:
-        return WeightsWatch, ()
+    def __reduce__(self) -> tuple[type[WeightChangeDetector], tuple[()]]:
+        return WeightChangeDetector, ()
 
     def has_changed(self, weights: Iterable[Tensor]) -> bool:
-        """Whether any value, shape, type or device is another than at the last call; true at the first one.
+        """Whether a value, shape, type or device differs from the last call; True at the first call.
 
         Args:
-            weights: always of the same things; not looked at again within one `fixed_weights`.
+            weights: the weights, [...] of any shapes, always of the same module. Within one `fixed_weights` they are
+                read once.
         """
         scope = _SCOPE.get()
         if scope is not None and scope is self._scope:
@@ -56,30 +57,30 @@ class WeightsWatch:
         return True
 
 
-class OncePerWeights(Generic[_Value]):
-    """The value of a function of weights alone, kept while nobody wants gradients and the weights stay."""
+class CachedByWeights(Generic[_Value]):
+    """Cached value of a function of weights alone; it is valid while gradients are disabled and the weights stay."""
 
     def __init__(self) -> None:
-        self._watch = WeightsWatch()
-        self._kept: list[_Value] = []
+        self._watch = WeightChangeDetector()
+        self._cached: list[_Value] = []
 
-    def __reduce__(self) -> tuple[type[OncePerWeights[_Value]], tuple[()]]:
-        return OncePerWeights, ()
+    def __reduce__(self) -> tuple[type[CachedByWeights[_Value]], tuple[()]]:
+        return CachedByWeights, ()
 
     def get(self, weights: Iterable[Tensor], compute: Callable[[], _Value]) -> _Value:
-        """The value, computed anew where gradients are wanted or weights have changed.
+        """The value, which is computed again if gradients are enabled or weights have changed.
 
         Args:
-            weights: all that the function depends on.
+            weights: all weights that the function uses, [...] of any shapes.
             compute: the function.
         """
         if torch.is_grad_enabled():
             return compute()
         if self._watch.has_changed(weights):
-            self._kept.clear()
-        if not self._kept:
-            self._kept.append(compute())
-        return self._kept[0]
+            self._cached.clear()
+        if not self._cached:
+            self._cached.append(compute())
+        return self._cached[0]
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:

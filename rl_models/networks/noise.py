@@ -1,8 +1,8 @@
-"""Noise that a network draws for itself beside its agents' actions, such as EnDi's for its masks.
+"""Noise that a network needs beside the draws of its agents' actions, such as the noise of EnDi's masks.
 
-It is an observation like any other: whoever acts lays uniforms over what agents see, and they travel with the fragment,
-so that every epoch sees the noise that acted. They come from the world's own stream, each agent's from draws of its
-own. Without them a network takes what is likeliest.
+Noise is an observation: a collector adds uniform numbers to the observations, and they travel with the fragment, so all
+epochs use the noise of acting. The numbers come from the world's own stream, with separate draws for each agent.
+Without noise a network takes the most probable choice.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 NOISE = "noise"
-"""Observation key: [B, T, N, ...] float32, uniform in [0, 1]."""
+"""Observation key of the noise, [B, T, N, ...] float32, uniform in [0, 1]."""
 FIRST_DRAW = 2**20
-"""Number of the first of these draws among those of a policy; smaller ones sample the actions."""
+"""Draw number of the first noise; draws with smaller numbers sample the actions."""
 
 
 def noise_shape(network: Any, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """How much noise an agent needs at one step; None for a network that draws nothing.
+    """Shape of one agent's noise at one step; None for a network without noise.
 
     Args:
-        network: any; one that draws has a method `noise_shape`.
-        obs: what agents see now, name -> [B, N, ...].
+        network: any network; a network with noise has a method `noise_shape`.
+        obs: present observations, name -> [B, N, ...].
     """
     shape_of = getattr(network, "noise_shape", None)
     return None if shape_of is None else shape_of(obs)
@@ -33,17 +33,17 @@ def noise_shape(network: Any, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
 def with_noise(
     network: Any, chance: Any, num_agents: int, obs: Mapping[str, Any], worlds: Any = slice(None)
 ) -> dict[str, Any]:
-    """Observations with what a network's agents draw beside their actions, each for itself; most draw nothing.
+    """Observations with the noise that a network needs, name -> [K, N, ...]; unchanged if it needs none.
 
     Args:
-        network: whose noise it is.
-        chance: of all worlds at this moment.
+        network: any network.
+        chance: random stream of all worlds at this step.
         num_agents: N.
-        obs: name -> [K, N, ...].
-        worlds: which K of all worlds these are.
+        obs: present observations of K worlds, name -> [K, N, ...].
+        worlds: the K worlds among all, a slice or [K] int.
     """
     shape = noise_shape(network, obs)
     if shape is None:
         return dict(obs)
-    drawn = chance.policy_uniforms(num_agents * math.prod(shape), FIRST_DRAW)[worlds]
-    return {**obs, NOISE: drawn.reshape(-1, num_agents, *shape).astype(np.float32)}
+    uniforms = chance.policy_uniforms(num_agents * math.prod(shape), FIRST_DRAW)[worlds]
+    return {**obs, NOISE: uniforms.reshape(-1, num_agents, *shape).astype(np.float32)}

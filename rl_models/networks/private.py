@@ -1,7 +1,7 @@
-"""A network for every agent: nothing is shared but what each of them sees, as in EnDi's release.
+"""One network an agent, with nothing shared, as in EnDi's released code.
 
-The members have no memory and do not talk. Texts that networks hold themselves are looked up together, so that row
-numbers mean the same to everybody; each member encodes texts for itself.
+The members have no memory and exchange no messages. Texts that the networks store are looked up once for all members,
+so a row number means the same text for each of them; each member encodes the texts with its own weights.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.networks.noise import noise_shape
-from rl_models.networks.texts import ENCODED, TEXTS, Encoded, shown_texts
+from rl_models.networks.texts import ENCODED, TEXTS, Encoded, encode_texts
 from rl_models.policy import Features, State
 
-_OF_ALL = TEXTS, ENCODED
+_SHARED = TEXTS, ENCODED
 
 
 class PrivateNetworks(nn.Module):
     """N networks side by side, each for the observations of one agent.
 
     Attributes:
-        features: F of each.
-        own_texts: as those of the members.
+        features: F, width of each member's features.
+        own_texts: observation key -> table of the texts that the members store.
     """
 
     def __init__(self, members: Sequence[nn.Module]) -> None:
@@ -36,7 +36,7 @@ class PrivateNetworks(nn.Module):
 
     @property
     def shows_attention(self) -> bool:
-        """Add attention maps to the extras."""
+        """Whether the extras hold attention maps."""
         return any(member.shows_attention for member in self._networks())
 
     @shows_attention.setter
@@ -45,25 +45,31 @@ class PrivateNetworks(nn.Module):
             member.shows_attention = value
 
     def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
+        """The empty state of a network without memory."""
         return {}
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
-        """Noise of one agent at one step, as a member needs it."""
+        """Shape of the noise that one member needs at one step; `obs` is name -> [B, N, ...]."""
         return noise_shape(self.members[0], obs)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D texts [D, L] by every member, name -> [D, N, ...]."""
-        encoded = [member.encode_text(key, tokens) for member in self._networks()]
-        return {name: torch.stack([one[name] for one in encoded], 1) for name in encoded[0]}
+        """Encodings of D texts by every member: tokens [D, L] int -> name -> [D, N, ...]."""
+        encodings = [member.encode_text(key, tokens) for member in self._networks()]
+        return {name: torch.stack([one[name] for one in encodings], 1) for name in encodings[0]}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of every step, [B, T, N, F], from observations [B, T, N, ...]."""
+        """Features [B, T, N, F] float32 of every step.
+
+        Args:
+            obs: name -> [B, T, N, ...].
+            state: empty.
+            is_first: [B, T] bool, an episode begins at this step.
+        """
         obs = self._with_encodings(obs)
-        seen = [member(self._of_agent(obs, agent), {}, is_first) for agent, member in enumerate(self.members)]
-        extras = {name: torch.cat([one.extras[name] for one in seen], 2) for name in seen[0].extras}
-        legal = None if seen[0].legal is None else torch.cat([one.legal for one in seen], 2)
-        return Features(torch.cat([one.features for one in seen], 2), {}, None, extras, legal)
+        outputs = [member(self._of_agent(obs, agent), {}, is_first) for agent, member in enumerate(self.members)]
+        extras = {name: torch.cat([one.extras[name] for one in outputs], 2) for name in outputs[0].extras}
+        legal = None if outputs[0].legal is None else torch.cat([one.legal for one in outputs], 2)
+        return Features(torch.cat([one.features for one in outputs], 2), {}, None, extras, legal)
 
     def _networks(self) -> list[Any]:
         return list(self.members)
@@ -71,17 +77,17 @@ class PrivateNetworks(nn.Module):
     def _with_encodings(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         for key, texts in self.own_texts.items():
             table = torch.as_tensor(texts.table, device=obs[key].device)
-            told = shown_texts(obs | {f"{TEXTS}{key}": table}, key, self.encode_text)
-            named = {f"{ENCODED}{key}/{name}": value for name, value in told.encoded.items()}
-            obs = obs | named | {key: told.rows.view(obs[key].shape)}
+            shown = encode_texts(obs | {f"{TEXTS}{key}": table}, key, self.encode_text)
+            named = {f"{ENCODED}{key}/{name}": value for name, value in shown.encoded.items()}
+            obs = obs | named | {key: shown.rows.view(obs[key].shape)}
         return obs
 
     def _of_agent(self, obs: dict[str, Tensor], agent: int) -> dict[str, Tensor]:
-        own = {key: value[:, :, agent : agent + 1] for key, value in obs.items() if not key.startswith(_OF_ALL)}
+        own = {key: value[:, :, agent : agent + 1] for key, value in obs.items() if not key.startswith(_SHARED)}
         encoded = {key: value[:, agent] for key, value in obs.items() if key.startswith(ENCODED)}
         return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}
 
 
-def of_agents(build: Callable[[], nn.Module], members: int) -> Any:
-    """One network for all agents, or `members` of them, one each."""
+def shared_or_private(build: Callable[[], nn.Module], members: int) -> Any:
+    """One network that all agents share if `members` is 1, else `members` networks, one an agent."""
     return build() if members == 1 else PrivateNetworks([build() for _ in range(members)])

@@ -1,8 +1,8 @@
-"""QMIX's agents (Rashid et al., ICML 2018, section 4 and appendix): one recurrent Q network that all of them share.
+"""Q network of QMIX (Rashid et al., ICML 2018, section 4 and appendix): recurrent, and shared by all agents.
 
-What an agent sees and which agent it is go through a linear layer with a ReLU, a GRU and a linear layer, and out come
-the values of its actions. Its previous action is no input, because the worlds here show what it did. It knows no
-observation: an encoder reads those.
+An agent's encoded observation and its index go through a linear layer with ReLU, a GRU and a linear layer, whose output
+are the values of its actions. The previous action is no input, because the worlds here show its effect. The network
+knows no observation key; an encoder reads observations.
 """
 
 from __future__ import annotations
@@ -16,50 +16,60 @@ from rl_models.policy import Features, State
 
 
 class Encoder(Protocol):
-    """Turns observations into vectors, step by step."""
+    """Turns the observations of each step into vectors.
+
+    Attributes:
+        features: width of a vector.
+    """
 
     features: int
 
     def __call__(self, obs: dict[str, Tensor]) -> Tensor:
-        """Name -> [B, T, N, ...] to [B, T, N, features], or [B, T, features] of a global state."""
+        """Observations, name -> [B, T, N, ...], to [B, T, N, F] float32, or to [B, T, F] for a global state."""
 
 
 class QNetwork(nn.Module):
     """Values of every agent's actions.
 
     Attributes:
-        features: A; a head finds the values [B, T, N, A] where other networks have features.
+        features: A, because the features of this network are the action values [B, T, N, A].
     """
 
-    def __init__(self, encoder: Encoder, num_agents: int, actions: int, hidden: int = 64) -> None:
+    def __init__(self, encoder: Encoder, num_agents: int, num_actions: int, hidden_size: int = 64) -> None:
         """Build the layers.
 
         Args:
-            encoder: of what an agent sees.
+            encoder: encoder of an agent's observation.
             num_agents: N.
-            actions: A.
-            hidden: width of the recurrent state.
+            num_actions: A.
+            hidden_size: width of the recurrent state.
         """
         super().__init__()
-        self.num_agents, self.features = num_agents, actions
+        self.num_agents, self.features = num_agents, num_actions
         self.encoder = encoder
-        self.input = nn.Linear(encoder.features + num_agents, hidden)
-        self.memory = nn.GRUCell(hidden, hidden)
-        self.output = nn.Linear(hidden, actions)
+        self.input = nn.Linear(encoder.features + num_agents, hidden_size)
+        self.memory = nn.GRUCell(hidden_size, hidden_size)
+        self.output = nn.Linear(hidden_size, num_actions)
 
     def initial_state(self, batch: int) -> State:
-        """State before an episode, `hidden` [B, N, hidden]."""
+        """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
         return {"hidden": self.input.weight.new_zeros(batch, self.num_agents, self.memory.hidden_size)}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A]; the memory is empty where `is_first` [B, T] says that an episode begins."""
-        seen = self.encoder(obs)
-        who = torch.eye(self.num_agents, device=seen.device).expand(*seen.shape[:-1], -1)
-        inputs = torch.relu(self.input(torch.cat([seen, who], -1)))
-        hidden, remembered = state["hidden"], []
+        """Action values [B, T, N, A] float32, as features.
+
+        Args:
+            obs: name -> [B, T, N, ...], as the encoder reads them, and optionally `legal` [B, T, N, A] bool.
+            state: `hidden` [B, N, hidden_size] before the first step.
+            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
+        """
+        encoded = self.encoder(obs)
+        agent = torch.eye(self.num_agents, device=encoded.device).expand(*encoded.shape[:-1], -1)
+        inputs = torch.relu(self.input(torch.cat([encoded, agent], -1)))
+        hidden, states = state["hidden"], []
         for step, begins in enumerate(is_first.unbind(1)):
             hidden = hidden.masked_fill(begins[:, None, None], 0.0)
             hidden = self.memory(inputs[:, step].flatten(0, 1), hidden.flatten(0, 1)).view_as(hidden)
-            remembered.append(hidden)
+            states.append(hidden)
         legal = obs["legal"].bool() if "legal" in obs else None
-        return Features(self.output(torch.stack(remembered, 1)), {"hidden": hidden}, legal=legal)
+        return Features(self.output(torch.stack(states, 1)), {"hidden": hidden}, legal=legal)

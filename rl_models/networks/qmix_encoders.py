@@ -1,8 +1,8 @@
-"""What QMIX sees: a vector as it is, or one of RTFM's rooms as symbols without its document.
+"""Encoders of QMIX: observations and global states that are vectors, or rooms of named things without a document.
 
-An encoder of observations gives every agent a vector; an encoder of states gives the mixing network one, which is free
-to hold what no agent knows, because only learning needs it. No encoder here knows a world: the words of names are
-handed in.
+An encoder of observations returns a vector for each agent. An encoder of states returns one vector for the mixing
+network; it may hold information that no agent has, because only learning uses it. No encoder here knows a world: the
+words of the names are an argument.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.reading import Sizes
-from rl_models.networks.texts import Encoded, shown_texts
+from rl_models.networks.reading import ReadingSizes
+from rl_models.networks.texts import Encoded, encode_texts
 
 GOAL = "goal"
 
 
 class VectorEncoder(nn.Module):
-    """An observation that is a vector already.
+    """Encoder of an observation that is a vector; it returns the observation.
 
     Attributes:
-        features: its width.
+        features: F, width of the vector.
     """
 
     def __init__(self, key: str, features: int) -> None:
@@ -30,15 +30,15 @@ class VectorEncoder(nn.Module):
         self.key, self.features = key, features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """[B, T, N, F] float32."""
+        """The observation under `key` [B, T, N, F], as [B, T, N, F] float32."""
         return obs[self.key].float()
 
 
 class VectorState(nn.Module):
-    """What all agents see, side by side, as the global state.
+    """Global state that concatenates the observations of all agents.
 
     Attributes:
-        features: N times the width of one agent's observation.
+        features: S, N times the width of one agent's observation.
     """
 
     def __init__(self, key: str, features: int, num_agents: int) -> None:
@@ -46,33 +46,37 @@ class VectorState(nn.Module):
         self.key, self.features = key, num_agents * features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """[B, T, S] float32."""
+        """The observation under `key` [B, T, N, F], as [B, T, S] float32."""
         return obs[self.key].float().flatten(2)
 
 
 @dataclass(frozen=True)
 class RoomConfig:
-    """How rooms are seen."""
+    """Widths and options of the encoders of rooms."""
 
     word_features: int = 16
-    """Of the vector of each word."""
+    """Width of a word's vector."""
     cell_features: tuple[int, int] = (64, 64)
-    """Of the two layers that every cell goes through."""
+    """Widths of the two layers for cells."""
     state_features: int = 64
-    """Of the global state; hypernetworks on all symbols of all cells would begin with a mixture far too steep."""
+    """Width of the global state. Hypernetworks on the symbols of all cells would start with far too large weights."""
     sees_goal: bool = True
-    """The goal's team is told, as the sum of the goal's words: no more than a symbol where goals have one form."""
+    """Whether the encoder gets the goal, as the sum of its words. If all goals have one form, this is one symbol."""
 
 
 class Symbols(nn.Module):
-    """Learned vectors of words, and sums of them for names and the goal: no order, no sentence, no document."""
+    """Learned vectors of words, and their sums for names and the goal, without the order of words.
 
-    def __init__(self, config: RoomConfig, sizes: Sizes) -> None:
-        """Build the table.
+    Attributes:
+        features: width of the result of `carried`.
+    """
+
+    def __init__(self, config: RoomConfig, sizes: ReadingSizes) -> None:
+        """Build the embedding.
 
         Args:
             config: widths.
-            sizes: of the world.
+            sizes: sizes of the world.
         """
         super().__init__()
         self.words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
@@ -82,41 +86,45 @@ class Symbols(nn.Module):
         self.register_buffer("names", sizes.names.long(), persistent=False)
 
     def of_names(self, numbers: Tensor) -> Tensor:
-        """Names [...] uint8 -> [..., F]."""
+        """Vectors of names: [...] uint8 -> [..., F] float32."""
         return nn.functional.embedding(numbers.long(), self.words(self.names).sum(1))
 
     def carried(self, obs: dict[str, Tensor]) -> Tensor:
-        """What stands in no cell, inventories and the goal, for K = B T N frames: [K, features]."""
-        told = self.of_names(obs["inventory"].flatten(0, 2)).flatten(1)
-        return torch.cat([told, self._goal(obs)], -1) if self._sees_goal else told
+        """Inventories and the goal of K = B * T * N frames, [K, features] float32.
+
+        Args:
+            obs: `inventory` [B, T, N, N] uint8, and `goal` as `texts.py` describes if the encoder gets it.
+        """
+        inventories = self.of_names(obs["inventory"].flatten(0, 2)).flatten(1)
+        return torch.cat([inventories, self._goal(obs)], -1) if self._sees_goal else inventories
 
     def _goal(self, obs: dict[str, Tensor]) -> Tensor:
-        """The goal's symbol, [K, F]."""
-        if obs[GOAL].ndim == 4:  # tokens, as a replay has them: adding them up is cheaper than finding equal ones
+        """The sum of the goal's words, [K, F]."""
+        if obs[GOAL].ndim == 4:  # tokens, as in a replay buffer; adding them up costs less than finding equal goals
             return self._of_text(GOAL, obs[GOAL].flatten(0, 2))["symbol"]
-        return shown_texts(obs, GOAL, self._of_text).of_frames("symbol")
+        return encode_texts(obs, GOAL, self._of_text).of_frames("symbol")
 
     def _of_text(self, key: str, tokens: Tensor) -> Encoded:
         return {"symbol": self.words(tokens.long()).sum(-2)}
 
 
 class RoomEncoder(nn.Module):
-    """A room as one agent sees it: each cell with its offset to the agent through two layers, then their maximum.
+    """Encoder of a room for one agent: two layers for each cell with its offset to the agent, then the maximum.
 
-    A cell needs no neighbours, for where it is says all about them; so no convolution is paid for. Rows and columns
-    have learned vectors: whether a monster is one step or two away must make a difference from the start.
+    The offset says where a cell is, so there is no convolution over its neighbours. Rows and columns have learned
+    vectors, so one step and two steps of distance differ from the start of training.
 
     Attributes:
-        features: of what is left of all cells.
+        features: F, width of an encoded room.
     """
 
-    def __init__(self, config: RoomConfig, sizes: Sizes, side: int) -> None:
+    def __init__(self, config: RoomConfig, sizes: ReadingSizes, side: int) -> None:
         """Build the layers.
 
         Args:
             config: widths.
-            sizes: of the world.
-            side: of the training room in cells; what is further away in larger ones counts as that far.
+            sizes: sizes of the world.
+            side: side of the training room in cells; larger offsets in larger rooms count as this offset.
         """
         super().__init__()
         hidden, self.features = config.cell_features
@@ -128,7 +136,12 @@ class RoomEncoder(nn.Module):
         self._side = side
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """`grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2], `inventory` [B, T, N, N], `goal` -> [B, T, N, F]."""
+        """Encoded rooms, [B, T, N, F] float32.
+
+        Args:
+            obs: `grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2] and `inventory` [B, T, N, N] uint8, and `goal` as
+                `texts.py` describes if the encoder gets it.
+        """
         lead, grid = obs["grid"].shape[:3], obs["grid"].flatten(0, 2)
         row, column = obs["position"].flatten(0, 2)[:, 0].long().unbind(-1)
         rows, columns = self.rows(self._offsets(row, grid.shape[1])), self.columns(self._offsets(column, grid.shape[2]))
@@ -136,26 +149,26 @@ class RoomEncoder(nn.Module):
         hidden = torch.relu(self.cells(self.symbols.of_names(grid).sum(-2)) + around)
         return torch.relu(self.output(hidden)).amax((1, 2)).unflatten(0, lead)
 
-    def _offsets(self, place: Tensor, length: int) -> Tensor:
-        """Numbers of the vectors of all rows (or columns) around an agent's: [K] -> [K, length]."""
-        steps = torch.arange(length, device=place.device) - place[:, None]
+    def _offsets(self, position: Tensor, length: int) -> Tensor:
+        """Indices of the vectors of all rows (or columns) relative to the agent's: [K] -> [K, length]."""
+        steps = torch.arange(length, device=position.device) - position[:, None]
         return steps.clamp(-self._side, self._side) + self._side
 
 
 class RoomState(nn.Module):
-    """The whole room as the first agent sees it, which is all there is, through one layer: the global state.
+    """Global state of a room: one layer over all that the first agent observes, which is the whole room.
 
     Attributes:
-        features: of the state.
+        features: S, width of the state.
     """
 
-    def __init__(self, config: RoomConfig, sizes: Sizes, cells: int) -> None:
+    def __init__(self, config: RoomConfig, sizes: ReadingSizes, cells: int) -> None:
         """Build the layer.
 
         Args:
             config: widths.
-            sizes: of the world.
-            cells: H W; a mixing network belongs to rooms of one size, agents do not.
+            sizes: sizes of the world.
+            cells: H * W. A mixing network is for rooms of one size; agents work in rooms of any size.
         """
         super().__init__()
         self.symbols = Symbols(config, sizes)
@@ -163,7 +176,7 @@ class RoomState(nn.Module):
         self.output = nn.Linear(cells * config.word_features + self.symbols.features, self.features)
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """As `RoomEncoder`, [B, T, S]."""
+        """Global states, [B, T, S] float32, from the observations of `RoomEncoder`, name -> [B, T, N, ...]."""
         first = {key: obs[key][:, :, :1] for key in ("grid", "inventory", GOAL) if key in obs}
         first |= {key: value for key, value in obs.items() if key.startswith("texts/")}
         lead = first["grid"].shape[:2]

@@ -1,8 +1,8 @@
-"""A team that acts by action values and learns their monotonic mixture: QMIX's networks and their targets in one mind.
+"""Policy of QMIX: the agents' Q network, the mixing network of their values, and the target copies of both.
 
-Acting needs the agents' Q network alone. While gradients are wanted the output also carries, as extras, all that a loss
-over joint values reads: `q/WHO` [B, T, N, A], -inf for what is not legal, and where there is a mixer its weights for
-each step, `mixing/WHO/NAME` (`layers/monotonic_mixer.py`), WHO being `online` and `target`.
+Acting uses the Q network only. While gradients are enabled, the extras hold all inputs of a loss over joint values:
+`q/WHO` [B, T, N, A], minus infinity for illegal actions, and with a mixer its weights at each step, `mixing/WHO/NAME`
+(`layers/monotonic_mixer.py`). WHO is `online` or `target`.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ ONLINE, TARGET = "online", "target"
 
 
 class StateMixer(nn.Module):
-    """From observations of a whole team to the mixing network of each step."""
+    """The mixing network of each step, computed from the observations of the team."""
 
-    def __init__(self, encoder: Encoder, num_agents: int, hidden: int) -> None:
+    def __init__(self, encoder: Encoder, num_agents: int, hidden_size: int) -> None:
         """Build the hypernetworks.
 
         Args:
-            encoder: of the global state.
+            encoder: encoder of the global state.
             num_agents: N.
-            hidden: width of the mixing network.
+            hidden_size: width of the mixing network.
         """
         super().__init__()
         self.encoder = encoder
-        self.mixer = MonotonicMixer(encoder.features, num_agents, hidden)
+        self.mixer = MonotonicMixer(encoder.features, num_agents, hidden_size)
 
     def forward(self, obs: dict[str, Tensor]) -> Mixing:
-        """Observations [B, T, N, ...] -> mixing networks over [B, T]."""
+        """Observations, name -> [B, T, N, ...], to mixing networks with batch shape [B, T]."""
         mixing: Mixing = self.mixer(self.encoder(obs))
         return mixing
 
 
 class QmixPolicy(TeamPolicy):
-    """Epsilon-greedy agents, the mixer of their values, and copies of both that lag behind."""
+    """Epsilon-greedy agents, the mixer of their values, and target copies of both."""
 
     policy_head: EpsilonGreedyHead
 
     def __init__(self, network: QNetwork, mixer: StateMixer | None, epsilon: float) -> None:
-        """Put the parts together; the targets begin as copies.
+        """Store the networks and copy them to the targets.
 
         Args:
-            network: of the agents.
-            mixer: of their values; None adds them up (VDN).
-            epsilon: of the first steps.
+            network: Q network of the agents.
+            mixer: mixer of their values; None for their sum (VDN).
+            epsilon: epsilon of the first steps.
         """
         super().__init__(network, EpsilonGreedyHead(network.features, epsilon), BestValueHead())
         self.mixer = mixer
@@ -62,30 +62,42 @@ class QmixPolicy(TeamPolicy):
         self.target_mixer = None if mixer is None else copy.deepcopy(mixer).requires_grad_(False)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """See `TeamPolicy.forward`."""
+        """Joint policy, values [B, T, N], and while gradients are enabled the extras of this file's header.
+
+        Args:
+            obs: name -> [B, T, N, ...].
+            state: recurrent state before the first step, name -> [B, N, ...].
+            is_first: [B, T] bool, an episode begins at this step.
+        """
         features = self.network(obs, state, is_first)
         extras = self._joint_values(features, obs, state, is_first) if torch.is_grad_enabled() else {}
         return TeamOutput(self.policy_head(features), self.value_head(features), features.state, extras)
 
     def copy_to_targets(self) -> None:
-        """Bring the targets up to date."""
-        for here, there in ((self.network, self.target_network), (self.mixer, self.target_mixer)):
-            if isinstance(here, nn.Module) and there is not None:
-                there.load_state_dict(here.state_dict())
+        """Copy the weights of network and mixer to their targets."""
+        for online, target in ((self.network, self.target_network), (self.mixer, self.target_mixer)):
+            if isinstance(online, nn.Module) and target is not None:
+                target.load_state_dict(online.state_dict())
 
     def _joint_values(
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
     ) -> dict[str, Tensor]:
         extras = _named(ONLINE, features, None if self.mixer is None else self.mixer(obs))
         with torch.no_grad():
-            # The memory in front of the fragment is the acting network's: it is all that was kept.
+            # The target network starts from the acting network's state too, because a fragment holds no other state.
             target = self.target_network(obs, state, is_first)
             mixing = None if self.target_mixer is None else self.target_mixer(obs)
         return extras | _named(TARGET, target, mixing)
 
 
 def mixing_of(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
-    """How the values of agents [B, T, N] become the team's [B, T] at some of the steps; a sum where nobody mixes."""
+    """The function from agents' values [B, T, N] to team values [B, T] at some of the steps; a sum without a mixer.
+
+    Args:
+        extras: extras of a forward pass, name -> [B, T or T + 1, ...].
+        who: `online` or `target`.
+        steps: the steps, as a slice of the second axis.
+    """
     names = [field.name for field in dataclasses.fields(Mixing)]
     if f"mixing/{who}/{names[0]}" not in extras:
         return sum_of_values

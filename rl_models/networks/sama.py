@@ -1,13 +1,13 @@
-"""SAMA's policy: a grid of symbols read in the light of what each agent is told to do (SAMA, section 3.3, appendix C).
+"""Network of SAMA: a grid of symbols, read with the command of each agent (SAMA, section 3.3, appendix C).
 
-As in EMMA (`networks/emma.py`), symbols are queries that look for what is said about them, and become it. Here they ask
-twice: the manual's sentences, and the words of the sub-goal, of which one says nothing, for cells that a sub-goal does
-not concern. Both answers depend on symbol and sub-goal alone, so they are worked out as a table: once a batch, and
-while acting once for all steps with the same weights. The value looks at what the others are told, too (the shared
-critic of MAPPO); the policy does not.
+As in EMMA (`networks/emma.py`), symbols are queries over texts. They attend to the sentences of the manual and to the
+words of the command. The words include an empty word, for symbols that the command does not concern. Both results
+depend on symbol and command alone, so they are computed as a table: once a batch in training, and while acting once for
+all steps with the same weights. The value also reads the commands of the other agents (the shared critic of MAPPO); the
+policy does not.
 
-Input keys: `symbols` [B, T, N, layers, H, W] uint8, 0 for nothing; `told` [B, T, N, N] uint8, sentences by number,
-one's own first; perhaps `legal` [B, T, N, A] bool. There is no memory: the grid shows all that the future depends on.
+Input keys: `symbols` [B, T, N, layers, H, W] uint8, 0 for nothing; `told` [B, T, N, N] uint8, commands by number, the
+agent's own first; optionally `legal` [B, T, N, A] bool. There is no memory, because the grid shows the whole state.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from rl_models.layers.attention import padding_of
+from rl_models.layers.attention import padding_scores
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import score_table
 from rl_models.layers.sentence_reader import SentenceReader
-from rl_models.networks.fixed_weights import OncePerWeights
+from rl_models.networks.fixed_weights import CachedByWeights
 from rl_models.policy import Features, State
 from rl_models.text.encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)
 class SamaNetworkConfig:
-    """Widths; the paper gives EMMA's without the grid's."""
+    """Widths of the network; the paper gives those of EMMA, but not those of the grid."""
 
     features: PositiveInt = 32
-    """d of symbols, keys and values."""
-    convolutions: tuple[PositiveInt, ...] = (32, 32)
-    """Channels; all kernels are 3 x 3, and the last one has no padding."""
-    hidden: PositiveInt = 64
+    """Width d of symbols, keys and values."""
+    channels: tuple[PositiveInt, ...] = (32, 32)
+    """Number of channels of each convolution; all kernels are 3 x 3, and the last one has no padding."""
+    hidden_size: PositiveInt = 64
     """Width of both hidden layers of policy and value."""
 
 
 @dataclass(frozen=True)
 class SamaSizes:
-    """What a world tells the network.
+    """Sizes of a world, from which the network is built.
 
     Attributes:
         num_agents: N.
-        symbols: V, numbers that a cell can show, 0 for nothing.
-        height, width: of the grid.
-        commands: C, how many of the encoder's sentences, the first ones, can be told; the others are the manual.
+        symbols: V, number of symbols that a cell can show; symbol 0 is nothing.
+        height, width: size of the grid in cells.
+        commands: C; the encoder's first C sentences are commands, the others are the manual.
     """
 
     num_agents: int
@@ -60,28 +60,28 @@ class SamaSizes:
 
 
 class Sama(nn.Module):
-    """Grid and sub-goal -> features, for each agent with the same weights.
+    """Grid and commands -> features, for each agent with the same weights.
 
     Attributes:
-        features: 2 x hidden, those of the policy and then those of the value.
+        features: 2 * hidden_size, the features of the policy and then those of the value.
     """
 
     def __init__(self, config: SamaNetworkConfig, sizes: SamaSizes, encoder: SentenceEncoder) -> None:
         super().__init__()
         assert isinstance(encoder, nn.Module)
-        width, hidden = config.features, config.hidden
-        self.num_agents, self.features = sizes.num_agents, 2 * hidden
+        width, hidden_size = config.features, config.hidden_size
+        self.num_agents, self.features = sizes.num_agents, 2 * hidden_size
         self.encoder, self._commands = encoder, sizes.commands
         self.reader = SentenceReader(encoder.features, width)
         self.word_keys, self.word_values = (nn.Linear(encoder.features, width) for _ in range(2))
         self.symbols = nn.Embedding(sizes.symbols, width, padding_idx=0)
         self.places = nn.Parameter(torch.zeros(width, sizes.height, sizes.width))
-        self.convolutions = nn.Sequential(*_convolutions(width, config.convolutions))
-        flat = config.convolutions[-1] * (sizes.height - 2) * (sizes.width - 2)
-        self.policy = _tower(flat + width, hidden)
-        self.value = _tower(flat + sizes.num_agents * width, hidden)
+        self.convolutions = nn.Sequential(*_convolutions(width, config.channels))
+        flat = config.channels[-1] * (sizes.height - 2) * (sizes.width - 2)
+        self.policy = _tower(flat + width, hidden_size)
+        self.value = _tower(flat + sizes.num_agents * width, hidden_size)
         self.nothing_said = nn.Parameter(torch.zeros(width))
-        self._reading: OncePerWeights[tuple[Tensor, Tensor]] = OncePerWeights()
+        self._tables: CachedByWeights[tuple[Tensor, Tensor]] = CachedByWeights()
         for name, part in self.named_children():
             if name != "encoder":
                 glorot_matrices_(part)
@@ -89,23 +89,29 @@ class Sama(nn.Module):
             self.symbols.weight[0] = 0
 
     def initial_state(self, batch: int) -> State:
-        """There is none."""
+        """The empty state of a network without memory."""
         return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of every step [B, T, N, 2 hidden]; `is_first` [B, T] and the state change nothing."""
-        told = obs["told"].flatten(0, 2).long()
-        table, summaries = self._reading.get(self.parameters(), self._read)
-        grid = self._see(table, obs["symbols"].flatten(0, 2).long(), told[:, 0])
-        of_all = nn.functional.embedding(told, summaries)
+        """Features [B, T, N, 2 * hidden_size] float32 of every step.
+
+        Args:
+            obs: name -> [B, T, N, ...], as the header of this file describes.
+            state: empty.
+            is_first: [B, T] bool, not used.
+        """
+        commands = obs["told"].flatten(0, 2).long()
+        table, command_vectors = self._tables.get(self.parameters(), self._compute_tables)
+        grid = self._encode_grid(table, obs["symbols"].flatten(0, 2).long(), commands[:, 0])
+        told = nn.functional.embedding(commands, command_vectors)
         towers = (
-            self.policy(torch.cat([grid, of_all[:, 0]], -1)),
-            self.value(torch.cat([grid, of_all.flatten(1)], -1)),
+            self.policy(torch.cat([grid, told[:, 0]], -1)),
+            self.value(torch.cat([grid, told.flatten(1)], -1)),
         )
         return Features(torch.cat(towers, -1).unflatten(0, obs["told"].shape[:3]), {}, legal=obs.get("legal"))
 
-    def _read(self) -> tuple[Tensor, Tensor]:
-        """What every symbol becomes under every command [C, V, d], and the commands' own vectors [C, d]."""
+    def _compute_tables(self) -> tuple[Tensor, Tensor]:
+        """Vectors of every symbol under every command [C, V, d], and vectors of the commands [C, d]."""
         numbers = torch.arange(self.encoder.num_sentences, device=self.symbols.weight.device)
         states, lengths = self.encoder(numbers)
         read, count = self.reader(states, lengths), self._commands
@@ -113,26 +119,26 @@ class Sama(nn.Module):
             torch.arange(self.symbols.num_embeddings, device=numbers.device), self.symbols.weight, padding_idx=0
         )
         by_manual = score_table(queries, read.keys[count:]).softmax(-1) @ read.values[count:]
-        by_words = self._ask_words(queries, states[:count], lengths[:count])
-        is_there = (torch.arange(len(queries), device=numbers.device) > 0)[:, None]
-        return (queries + by_manual + by_words) * is_there, read.values[:count]
+        by_words = self._attend_to_words(queries, states[:count], lengths[:count])
+        is_symbol = (torch.arange(len(queries), device=numbers.device) > 0)[:, None]
+        return (queries + by_manual + by_words) * is_symbol, read.values[:count]
 
-    def _ask_words(self, queries: Tensor, states: Tensor, lengths: Tensor) -> Tensor:
-        """Symbols [V, d] over the words of each command, [C, L, F] with lengths [C] -> [C, V, d]."""
+    def _attend_to_words(self, queries: Tensor, states: Tensor, lengths: Tensor) -> Tensor:
+        """Attention of symbols [V, d] over the words [C, L, F] of commands with lengths [C] -> [C, V, d]."""
         keys, values = self.word_keys(states), self.word_values(states)
-        scores = (queries @ keys.mT) / math.sqrt(queries.shape[-1]) + padding_of(states, lengths)
+        scores = (queries @ keys.mT) / math.sqrt(queries.shape[-1]) + padding_scores(states, lengths)
         nothing = (queries @ self.nothing_said)[None, :, None].expand(len(states), -1, 1)
-        # The last place is that of nothing said, whose value is 0.
+        # The last position is the empty word, whose value is 0.
         attention = torch.cat([scores, nothing], -1).softmax(-1)[..., :-1]
         read: Tensor = attention @ values
         return read
 
-    def _see(self, table: Tensor, symbols: Tensor, told: Tensor) -> Tensor:
-        """Grids of K frames [K, layers, H, W] under their commands [K] -> [K, flat]."""
-        rows = told[:, None, None, None] * table.shape[1] + symbols
+    def _encode_grid(self, table: Tensor, symbols: Tensor, commands: Tensor) -> Tensor:
+        """Grids [K, layers, H, W] of K frames with their commands [K] -> [K, F]."""
+        rows = commands[:, None, None, None] * table.shape[1] + symbols
         cells = nn.functional.embedding(rows, table.flatten(0, 1)).sum(1).movedim(-1, 1)
-        seen: Tensor = self.convolutions(cells + self.places)
-        return seen.flatten(1)
+        features: Tensor = self.convolutions(cells + self.places)
+        return features.flatten(1)
 
 
 def _convolutions(channels: int, widths: tuple[int, ...]) -> Iterator[nn.Module]:
@@ -142,5 +148,6 @@ def _convolutions(channels: int, widths: tuple[int, ...]) -> Iterator[nn.Module]
         channels = width
 
 
-def _tower(inputs: int, hidden: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU())
+def _tower(inputs: int, hidden_size: int) -> nn.Sequential:
+    layers = nn.Linear(inputs, hidden_size), nn.LeakyReLU(), nn.Linear(hidden_size, hidden_size), nn.LeakyReLU()
+    return nn.Sequential(*layers)

@@ -1,9 +1,9 @@
-"""SILG's shared model (Zhong et al., 2021) over lists of sprites and a manual, EnDi's baseline in MESSENGER.
+"""SILG's shared model (Zhong et al., 2021) over lists of sprites and a manual, a baseline of EnDi.
 
-Nobody describes how that model sees MESSENGER, so this is our reading: its RTFM form on what MESSENGER shows now. The
-grid is laid out from the newest moment, and a sprite's symbol is a word of its own; the sentences of the manual, one
-behind the other, are the document; each avatar is a field of two words, whose it is and whether it has the message, in
-place of goal and inventories. Input keys are `emma.py`'s. Moments before the newest are not seen.
+No paper describes the input of this model in MESSENGER, so the input is our reading: that of its RTFM form. The grid is
+built from the newest moment, and each sprite's symbol is a word of its own. The concatenated sentences of the manual
+are the document. Each avatar is a field of two words (whose it is, and which symbol it has) in place of goal and
+inventories. Input keys are those of `emma.py`. Earlier moments are not used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import SilgConfig, reading_network
 from rl_models.policy import Features, State
 from rl_models.text.words import Vocabulary
@@ -25,11 +25,11 @@ _SIDES = 2
 
 
 class SilgEntities(nn.Module):
-    """Sprites and sentences in, features of every agent out.
+    """Turns sprites and sentences into features of every agent.
 
     Attributes:
-        features: F.
-        shows_attention: add `attention/grid` [B, T, N, layers, words of the manual] to the extras.
+        features: F, width of the features.
+        shows_attention: whether the extras hold `attention/grid` [B, T, N, layers, L] over the words of the manual.
     """
 
     def __init__(
@@ -39,23 +39,23 @@ class SilgEntities(nn.Module):
 
         Args:
             config: widths.
-            sizes: of the world.
-            sentences: D, everything that can be shown.
-            training_sentences: those whose words are learned.
+            sizes: sizes of the world.
+            sentences: D sentences, all that can be shown.
+            training_sentences: sentences whose words are learned.
         """
         super().__init__()
         vocabulary = Vocabulary.of(training_sentences)
         self._side, self._symbols = sizes.side, sizes.symbols
         self._first_avatar = sizes.symbols - sizes.avatar_symbols
         names = _names(sizes, len(vocabulary))
-        self.reading = reading_network(config, Sizes(sizes.num_agents, int(names.max()) + 1, names))
+        self.reading = reading_network(config, ReadingSizes(sizes.num_agents, int(names.max()) + 1, names))
         self.num_agents, self.features = sizes.num_agents, self.reading.features
         self.tokens: Tensor
         self.register_buffer("tokens", vocabulary.tokens(sentences), persistent=False)
 
     @property
     def shows_attention(self) -> bool:
-        """Add attention maps to the extras."""
+        """Whether the extras hold attention maps."""
         return self.reading.shows_attention
 
     @shows_attention.setter
@@ -63,41 +63,50 @@ class SilgEntities(nn.Module):
         self.reading.shows_attention = value
 
     def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
+        """The empty state of a network without memory."""
         return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of every step [B, T, N, F]; `is_first` [B, T] and the state change nothing."""
+        """Features [B, T, N, F] float32 of every step.
+
+        Args:
+            obs: name -> [B, T, N, ...], as in `emma.py`.
+            state: empty.
+            is_first: [B, T] bool, not used.
+        """
         cells, symbols = (obs[f"avatar_{name}"][..., -1, :].long() for name in ("cells", "symbols"))
         avatars = self._avatar_names(symbols)
-        seen = {
+        inputs = {
             "grid": self._grid(obs, cells, avatars),
             "position": torch.stack([cells // self._side, cells % self._side], -1),
             DOCUMENT: self._document(obs["manual"].long()),
             GOAL: self.reading.names[avatars[..., 0]],
             INVENTORY: avatars[..., 1:],
         }
-        found: Features = self.reading(seen, state, is_first)
-        return found
+        features: Features = self.reading(inputs, state, is_first)
+        return features
 
     def _avatar_names(self, symbols: Tensor) -> Tensor:
-        """Names of avatars, oneself first, [..., N] int64; 0 for the dead."""
+        """Names of avatars, the agent's own first, [..., N] int64; 0 for dead avatars."""
         side = torch.ones_like(symbols)
         side[..., 0] = SELF
         names = self._symbols + side * (self._symbols - self._first_avatar) + symbols - self._first_avatar
         return names * (symbols > 0)
 
     def _grid(self, obs: dict[str, Tensor], cells: Tensor, avatars: Tensor) -> Tensor:
-        """Names in every cell, [..., H, W, 1 + N]: an entity, and each avatar in a place of its own."""
-        entities, places = obs["symbols"][..., -1, :].long(), obs["cells"][..., -1, :].long()
-        layers = [(places, entities), *((cells[..., [one]], avatars[..., [one]]) for one in range(self.num_agents))]
-        blank = entities.new_zeros(*entities.shape[:-1], self._side**2)
-        # What is gone stands in cell 0 as 0, so that of all in a cell the highest number is seen.
-        laid = [blank.scatter_reduce(-1, where, what, "amax") for where, what in layers]
-        return torch.stack(laid, -1).unflatten(-2, (self._side, self._side))
+        """Names in every cell, [..., H, W, 1 + N]: one of an entity, then one of each avatar."""
+        entities, entity_cells = obs["symbols"][..., -1, :].long(), obs["cells"][..., -1, :].long()
+        layers = [
+            (entity_cells, entities),
+            *((cells[..., [agent]], avatars[..., [agent]]) for agent in range(self.num_agents)),
+        ]
+        empty = entities.new_zeros(*entities.shape[:-1], self._side**2)
+        # A sprite that is gone is a 0 in cell 0, so a cell shows the highest number among its sprites.
+        planes = [empty.scatter_reduce(-1, where, names, "amax") for where, names in layers]
+        return torch.stack(planes, -1).unflatten(-2, (self._side, self._side))
 
     def _document(self, manual: Tensor) -> Tensor:
-        """Words of the sentences [..., n] one behind the other, [..., words]."""
+        """Words of the concatenated sentences: [..., n] -> [..., L], padded with 0."""
         words = self.tokens[manual].flatten(-2)
         order = (words == 0).to(torch.uint8).argsort(dim=-1, stable=True)
         joined = words.gather(-1, order)
@@ -105,7 +114,7 @@ class SilgEntities(nn.Module):
 
 
 def _names(sizes: EmmaSizes, first_word: int) -> Tensor:
-    """[K, 2] int64, words of every name: symbols as they are numbered, then one's own avatar's, then others'."""
+    """[K, 2] int64, words of every name: those of the symbols, then of the agent's own avatar, then of others'."""
     entities = torch.arange(sizes.symbols - sizes.avatar_symbols)
     words = torch.where(entities > 0, first_word + entities - 1, 0)
     whose = first_word + len(entities) - 1

@@ -1,10 +1,9 @@
-"""What agents read, and the messages that they write to each other, before any of them acts.
+"""Texts that agents read, and messages that they write to each other, before any of them acts.
 
-It stands between a world and a network that reads: whoever plays asks the network for a `Speech`, which turns what
-agents see into messages and texts, and lays them over the observations. Messages and the rows of texts travel with the
-fragment, and the texts' tokens beside them, each once (`texts.py`); so every epoch reads what was read, and a learner
-knows neither words nor world. Uniforms, where words are drawn, come from the world's own stream. A world that brings
-messages itself is heard instead.
+A collector asks the network for a `Speech`, which turns observations into texts and messages and adds them to the
+observations. Messages and the rows of the texts travel with the fragment, and each distinct text travels once beside
+them (`texts.py`). So all epochs read the same texts, and a learner knows neither words nor world. If words are drawn,
+the uniform numbers come from the world's own stream. If the observations hold messages already, these are used.
 """
 
 from __future__ import annotations
@@ -21,59 +20,69 @@ from rl_models.networks.texts import TEXTS
 Array = NDArray[Any]
 
 MESSAGES = "messages"
-"""Observation key: [B, T, N, L] int32, token ids of what each agent wrote, -1 behind the end."""
+"""Observation key of the agents' messages, [B, T, N, L] int32 token ids, -1 after the end."""
 FIRST_DRAW = 2**24
-"""Number of the first of these draws among those of a policy."""
+"""Draw number of the first word; draws with smaller numbers are those of actions and noise."""
 
 
 class Speech(Protocol):
-    """Of one player, whose texts it keeps.
+    """Writes the texts and messages of one collector, and stores the texts.
 
     Attributes:
-        draws: L, uniforms that an agent needs for one message; 0 if it writes what is likeliest.
-        hears_another_world: what reaches the others is what was written in another world of the same batch.
+        draws: L, number of uniforms that an agent needs for one message; 0 if it writes the most probable words.
+        hears_another_world: whether agents receive the messages of another world of the same batch.
     """
 
     draws: int
     hears_another_world: bool
 
     def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
-        """What is laid over observations [B, T, N, ...]: messages, and rows of `tables`.
+        """Messages and rows of `tables` that are added to the observations, name -> [B, T, N, ...].
 
-        `uniforms` [B, T, N, L] are for messages that are drawn.
+        Args:
+            obs: name -> [B, T, N, ...].
+            uniforms: [B, T, N, L] in [0, 1), for messages that are drawn; None if no words are drawn.
         """
 
     def tables(self) -> dict[str, Array]:
-        """Observation key -> [D, L] int32, the texts that its rows point at."""
+        """The texts of each observation key's rows, key -> [D, L] int32."""
 
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
-        """Drop all texts that these observations do not show; their rows by their new numbers."""
+        """Drop all texts that do not occur in these observations.
+
+        Args:
+            obs: name -> [B, T, N, ...], with rows of `tables`.
+
+        Returns:
+            the rows with their new numbers, key -> [B, T, N, ...].
+        """
 
 
 @runtime_checkable
 class Speaks(Protocol):
-    """A network whose agents read what they see as text, and may write."""
+    """A network whose agents read their observations as text, and may write messages."""
 
     num_agents: int
 
     def speech(self) -> Speech:
-        """A new one, without any texts."""
+        """A new `Speech` without texts."""
 
 
 def speech_of(network: Any) -> Speech | None:
-    """A new speech for whoever plays with a network; None if it reads observations as they are."""
+    """A new `Speech` of a network; None if the network reads observations as they are."""
     return network.speech() if isinstance(network, Speaks) else None
 
 
 def with_messages_at_the_end(
     speech: Speech | None, obs: dict[str, Array], beside: dict[str, Array]
 ) -> dict[str, Array]:
-    """Final observations with the messages that reach these worlds from others; as they are where none do.
+    """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
     Args:
-        speech: of the player.
-        obs: what agents see when their episodes end, name -> [K, N, ...].
-        beside: what the same worlds see next, with messages; those come from worlds that play on beside them.
+        speech: speech of the collector; None if it has none.
+        obs: final observations of K worlds, name -> [K, N, ...].
+        beside: first observations of the next episodes of these worlds, name -> [K, N, ...]. Their messages come from
+            other worlds of the batch, so they are valid for the final observations too.
     """
     if speech is None or not speech.hears_another_world:
         return obs
@@ -86,13 +95,13 @@ def with_speech(
     obs: dict[str, Array],
     tensors: Callable[[dict[str, Array]], dict[str, Tensor]],
 ) -> dict[str, Array]:
-    """Observations with what agents read and write; messages that are there stay.
+    """Observations with texts and messages, name -> [B, N, ...]; messages in the observations stay.
 
     Args:
-        speech: of the player.
-        uniforms_of: how many numbers an agent needs, number of the first draw -> uniforms [B, 1, N, draws].
-        obs: what agents see now, name -> [B, N, ...].
-        tensors: makes tensors [B, 1, N, ...] of them, with the world's texts.
+        speech: speech of the collector; None if it has none.
+        uniforms_of: (numbers an agent, number of the first draw) -> uniforms [B, 1, N, draws] in [0, 1).
+        obs: present observations, name -> [B, N, ...].
+        tensors: turns observations into tensors [B, 1, N, ...], with the world's texts.
     """
     if speech is None:
         return obs
@@ -102,11 +111,16 @@ def with_speech(
 
 
 def tables_of(speech: Speech | None) -> dict[str, Tensor]:
-    """The tables of a speech as a network takes them beside observations; they stay on the CPU."""
+    """The texts of a speech as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU; empty without a speech."""
     return {} if speech is None else {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in speech.tables().items()}
 
 
 def narrated(network: Any, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Observations [B, T, N, ...] with all that a network reads, where nobody keeps texts; nothing is drawn."""
+    """Observations with all texts and messages that a network reads, name -> [B, T, N, ...]; no words are drawn.
+
+    Args:
+        network: any network.
+        obs: name -> [B, T, N, ...].
+    """
     speech = speech_of(network)
     return obs if speech is None else obs | speech.narrate(obs) | tables_of(speech)

@@ -1,9 +1,9 @@
-"""TBONE: agents that see a grid, remember, and talk twice a step (A Cordial Sync, section 4.1 and appendix A.4).
+"""TBONE: agents with a grid view, an LSTM and two rounds of messages a step (A Cordial Sync, section 4.1, A.4).
 
-All agents share the weights; a learned vector tells them apart. The belief after both rounds of talk replaces the
-LSTM's output as the recurrent state, so the recurrence runs step by step; everything before it is computed for all
-T steps at once. `agent_step` is the part of one agent that runs apart from the others. Input key: `view`.
-Parameters with the paper's widths and SYNC's heads (m = 13, N = 2): 3,180,051.
+All agents share the weights, and a learned vector distinguishes them. The belief after both rounds replaces the LSTM's
+output as the recurrent state, so the recurrence runs step by step; everything before it is computed for all T steps at
+once. `agent_step` computes the part of one agent that runs apart from the others. Input key: `view`. Parameters with
+the paper's widths and SYNC's heads (M = 13, N = 2): 3,180,051.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.communication import CommunicationRound, Dialogue
-from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded, see_in_parts
+from rl_models.layers.grid_convolutions import apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.policy import Features, State
@@ -27,21 +27,23 @@ class TboneConfig:
     """Widths of TBONE; the defaults are the paper's for SYNC."""
 
     cell_features: PositiveInt = 8
-    """Embedding of a grid cell."""
-    convolutions: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
-    """Channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance sizes."""
+    """Width of the embedding of a grid cell."""
+    channels: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
+    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
+    sizes."""
     agent_features: PositiveInt = 8
-    """Vector that tells the agents apart."""
-    hidden: PositiveInt = 512
+    """Width of the vector that tells the agents apart."""
+    hidden_size: PositiveInt = 512
     """Width of belief and LSTM."""
     message_features: PositiveInt = 16
-    """Width of a message."""
+    """Width of a message between agents."""
     communicates: bool = True
-    """False: agents hear themselves in place of the others (the paper's no-communication baseline)."""
+    """Whether agents hear the others; without it they hear themselves in their place (the paper's no-communication
+    baseline)."""
 
 
 class Tbone(nn.Module):
-    """Grid -> convolutions -> LSTM -> talk -> reply, for N agents of one team."""
+    """View -> convolutions -> LSTM -> talk -> reply, for the N agents of a team."""
 
     observation_keys = ("view",)
 
@@ -51,20 +53,19 @@ class Tbone(nn.Module):
         Args:
             config: widths.
             num_agents: N.
-            view: (C, 15, 15), one agent's observation.
+            view: (C, 15, 15), shape of one agent's observation.
         """
         super().__init__()
         self.num_agents = num_agents
-        self.hidden = config.hidden
-        self.features = config.hidden
+        self.hidden_size = config.hidden_size
+        self.features = config.hidden_size
         self.message_features = config.message_features
         self.embedding = ChannelEmbedding(view[0], config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.convolutions)
+        self.convolutions = grid_convolutions(config.cell_features, config.channels)
         self.agent_vectors = nn.Parameter(torch.rand(num_agents, config.agent_features))
-        seen = config.convolutions[-1] + config.agent_features
-        self.lstm = SteppedLstm(seen, config.hidden)
+        self.lstm = SteppedLstm(config.channels[-1] + config.agent_features, config.hidden_size)
         rounds = [
-            CommunicationRound(num_agents, config.hidden, config.message_features, config.communicates)
+            CommunicationRound(num_agents, config.hidden_size, config.message_features, config.communicates)
             for _ in range(2)
         ]
         self.talk, self.reply = rounds
@@ -73,29 +74,26 @@ class Tbone(nn.Module):
             communication_round.initialise_()
 
     def initial_state(self, batch: int) -> State:
-        """Zero belief and memory, each [B, N, hidden]."""
-        shape = (batch, self.num_agents, self.hidden)
+        """Zero belief and memory, [B, N, hidden_size] float32 each."""
+        shape = (batch, self.num_agents, self.hidden_size)
         device = self.agent_vectors.device
         return {"belief": torch.zeros(shape, device=device), "memory": torch.zeros(shape, device=device)}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Run T steps.
+        """Features [B, T, N, hidden_size] float32, and messages [B, T, N, message features] of the reply round.
 
         Args:
             obs: `view` [B, T, N, C, 15, 15] uint8.
-            state: as `initial_state`, before the first step.
-            is_first: [B, T] bool, an episode begins at this step: the state is cleared before it.
-
-        Returns:
-            features [B, T, N, hidden] and the messages of the reply round.
+            state: `belief` and `memory` before the first step, [B, N, hidden_size] float32 each.
+            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
-        # Taken apart at once: the gradient of one index after another would fill an array of all T steps T times.
+        # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         gates = self._input_gates(obs["view"], self.agent_vectors).unbind(1)
         belief, memory = state["belief"], state["memory"]
         starts = is_first.any(0).tolist()
         beliefs, messages = [], []
-        for step, an_episode_starts in enumerate(starts):
-            if an_episode_starts:
+        for step, episode_starts in enumerate(starts):
+            if episode_starts:
                 keep = (~is_first[:, step])[:, None, None]
                 belief, memory = belief * keep, memory * keep
             belief, memory, message = self._step(gates[step], belief, memory)
@@ -107,34 +105,34 @@ class Tbone(nn.Module):
     def agent_step(
         self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
     ) -> Dialogue[Features]:
-        """Run one step of one agent: what `forward` computes for it, from its own observation and from messages.
+        """One step of one agent: the same result as `forward`, from the agent's observation and the messages.
 
         Args:
-            agent: which of the N it is.
-            obs: its `view` [B, 1, 1, C, 15, 15] uint8.
-            state: its own, each [B, 1, hidden].
-            is_first: [B, 1] bool.
-            needs_messages: ask for the replies of all even if agents hear only themselves.
+            agent: index of the agent, from 0 to N - 1.
+            obs: the agent's `view` [B, 1, 1, C, 15, 15] uint8.
+            state: the agent's `belief` and `memory`, [B, 1, hidden_size] float32 each.
+            is_first: [B, 1] bool, an episode begins at this step.
+            needs_messages: exchange replies even if agents do not communicate.
 
         Returns:
-            features [B, 1, 1, hidden] and all agents' replies [B, 1, N, message features].
+            features [B, 1, 1, hidden_size] and the replies of all agents [B, 1, N, message features].
         """
         gates = self._input_gates(obs["view"], self.agent_vectors[[agent]])[:, 0]
         keep = (~is_first)[..., None]
         belief, memory = self.lstm.step(gates, state["belief"] * keep, state["memory"] * keep)
-        belief, _ = yield from self.talk.take_part(belief, agent, needs_messages=False)
-        belief, messages = yield from self.reply.take_part(belief, agent, needs_messages)
+        belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False)
+        belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages)
         return Features(belief[:, None], {"belief": belief, "memory": memory}, messages[:, None])
 
     def _input_gates(self, view: Tensor, identities: Tensor) -> Tensor:
-        """[B, T, N, 4 hidden], the part of the LSTM's gates that does not depend on its state."""
+        """[B, T, N, 4 * hidden_size], the part of the LSTM's gates that does not depend on its state."""
         batch, time, agents = view.shape[:3]
-        seen = see_in_parts(self._see, view.flatten(0, 2)).view(batch, time, agents, -1)
-        return self.lstm.input_gates(torch.cat([seen, identities.expand(batch, time, -1, -1)], dim=-1))
+        visual = apply_in_chunks(self._encode, view.flatten(0, 2)).view(batch, time, agents, -1)
+        return self.lstm.input_gates(torch.cat([visual, identities.expand(batch, time, -1, -1)], dim=-1))
 
-    def _see(self, frames: Tensor) -> Tensor:
-        """[K, C, 15, 15] -> [K, features of the last convolution]."""
-        return see_embedded(self.embedding, self.convolutions, frames)
+    def _encode(self, frames: Tensor) -> Tensor:
+        """Views [K, C, 15, 15] -> features [K, channels of the last convolution]."""
+        return embed_and_convolve(self.embedding, self.convolutions, frames)
 
     def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         belief, memory = self.lstm.step(gates, belief, memory)

@@ -1,9 +1,9 @@
-"""txt2π (RTFM, section 4), its ablations, the baselines of RTFM's appendix C, and SILG's model, by configuration.
+"""Configurations of txt2π (RTFM, section 4), its ablations, the baselines of RTFM's appendix C, and SILG's model.
 
-Defaults are those of the released code; `PAPER` is the paper's text where the two differ. Equations stand where they
-are computed: FiLM² in `layers/film2.py` (1-8), attention in `layers/attention.py` (10-16), texts in `readers.py` (9-16,
-18), the grid in `film2_stack.py` (17-19), the output layer in `reading.py` (20), heads in `heads/legal_policy.py`. With
-262 words and its heads txt2π has 912,872 parameters, FiLM 342,077 and CNN 466,517; none is unused.
+The defaults are those of the released code; `PAPER` follows the paper where the two differ. The equations are in
+`layers/film2.py` (1-8), `layers/attention.py` (10-16), `readers.py` (9-16, 18), `film2_stack.py` (17-19), `reading.py`
+(20) and `heads/legal_policy.py` (21-22). With 262 words and its heads txt2π has 912,872 parameters, FiLM 342,077 and
+CNN 466,517; all of them are used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rl_models.networks.readers import (
     SummaryReader,
     Txt2PiReader,
 )
-from rl_models.networks.reading import Activation, ReadingNetwork, Sizes
+from rl_models.networks.reading import Activation, ReadingNetwork, ReadingSizes
 from rl_models.networks.silg_reader import SilgReader
 
 CHANNELS = (16, 32, 64, 64, 64)
@@ -33,19 +33,22 @@ CHANNELS = (16, 32, 64, 64, 64)
 
 @dataclass(frozen=True)
 class Txt2PiConfig:
-    """txt2π. Rock-paper-scissors uses word_features 10 and features 300."""
+    """Configuration of txt2π. For rock-paper-scissors the paper has word_features 10 and features 300."""
 
     reader: ReaderConfig = field(default_factory=ReaderConfig)
+    """Reader of the texts."""
     word_features: int = 30
+    """Width of a word's vector."""
     channels: tuple[int, ...] = CHANNELS
+    """Channels of each FiLM² layer."""
     modulates_text: bool = True
-    """False is no_text_mod: what is seen does not modulate the text."""
+    """False is the ablation no_text_mod: the visual features do not modulate the text."""
     first_summary: FirstSummary = "linear_of_max"
-    """The paper says max_of_linear."""
+    """Summary s_0 of the grid before the first layer; the paper has `max_of_linear`."""
     features: int = 400
-    """0 leaves the output layer out, as EnDi does."""
+    """Width of the output layer; 0 for no output layer, as in EnDi."""
     activation: Activation = "tanh"
-    """The paper says relu (eq. 20)."""
+    """Activation after the output layer; the paper has `relu` (eq. 20)."""
 
 
 PAPER = Txt2PiConfig(PAPER_READER, first_summary="max_of_linear", activation="relu")
@@ -53,12 +56,12 @@ PAPER = Txt2PiConfig(PAPER_READER, first_summary="max_of_linear", activation="re
 
 @dataclass(frozen=True)
 class FilmConfig:
-    """The FiLM baseline: texts are summarised and modulate what is seen. The paper's cell is LSTM."""
+    """Configuration of the FiLM baseline: text summaries modulate the visual features. The paper's cell is LSTM."""
 
     cell: Cell = "gru"
-    document_hidden: int = 100
-    goal_hidden: int = 10
-    inventory_hidden: int = 10
+    document_hidden_size: int = 100
+    goal_hidden_size: int = 10
+    inventory_hidden_size: int = 10
     word_features: int = 30
     channels: tuple[int, ...] = CHANNELS
     features: int = 400
@@ -67,12 +70,12 @@ class FilmConfig:
 
 @dataclass(frozen=True)
 class CnnConfig:
-    """The CNN baseline: texts are summarised and repeated on every cell of the grid. The paper's cell is LSTM."""
+    """Configuration of the CNN baseline: text summaries are appended to every cell. The paper's cell is LSTM."""
 
     cell: Cell = "gru"
-    document_hidden: int = 100
-    goal_hidden: int = 100
-    inventory_hidden: int = 100
+    document_hidden_size: int = 100
+    goal_hidden_size: int = 100
+    inventory_hidden_size: int = 100
     word_features: int = 30
     channels: tuple[int, ...] = CHANNELS
     features: int = 400
@@ -81,22 +84,27 @@ class CnnConfig:
 
 @dataclass(frozen=True)
 class SilgConfig:
-    """SILG's shared model (Zhong et al., 2021), wider and with one reader for all texts.
+    """Configuration of SILG's shared model (Zhong et al., 2021), which is wider and has one encoder for all texts.
 
-    With RTFM's texts and the 30,522 word pieces of its release it has 4,890,514 parameters, none unused.
+    With RTFM's texts and the 30,522 word pieces of the released code it has 4,890,514 parameters, all of them used.
     """
 
-    hidden: PositiveInt = 200
+    hidden_size: PositiveInt = 200
+    """Width of a word's state in one direction."""
     word_features: PositiveInt = 100
+    """Width of a word's embedding."""
     channels: tuple[PositiveInt, ...] = CHANNELS
+    """Number of channels of each layer over the grid."""
     features: PositiveInt = 400
+    """Width of what the heads see."""
     activation: Activation = "tanh"
+    """Activation of what the heads see: tanh or relu."""
 
 
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 
 
-def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
+def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
     if isinstance(config, Txt2PiConfig):
@@ -104,11 +112,15 @@ def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
         stack: Film2Stack | ConvolutionStack = film2_stack(config, reader, config.channels)
         return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)
     if isinstance(config, SilgConfig):
-        silg = SilgReader(config.hidden, words)
-        stack = Film2Stack(config.word_features, silg.features, silg.look_features, config.channels)
+        silg = SilgReader(config.hidden_size, words)
+        stack = Film2Stack(config.word_features, silg.features, silg.context_features, config.channels)
         return ReadingNetwork(sizes, words, silg, stack, config.features, config.activation)
-    hidden = {DOCUMENT: config.document_hidden, GOAL: config.goal_hidden, INVENTORY: config.inventory_hidden}
-    summaries = SummaryReader(hidden, config.cell, words, sizes.num_agents)
+    hidden_sizes = {
+        DOCUMENT: config.document_hidden_size,
+        GOAL: config.goal_hidden_size,
+        INVENTORY: config.inventory_hidden_size,
+    }
+    summaries = SummaryReader(hidden_sizes, config.cell, words, sizes.num_agents)
     if isinstance(config, FilmConfig):
         stack = Film2Stack(config.word_features, summaries.features, 0, config.channels, modulates_text=False)
     else:
@@ -117,11 +129,11 @@ def reading_network(config: ReadingConfig, sizes: Sizes) -> ReadingNetwork:
 
 
 def film2_stack(config: Txt2PiConfig, reader: Txt2PiReader, channels: tuple[int, ...]) -> Film2Stack:
-    """Layers of txt2π, as many as there are channels, on what this reader says."""
+    """Build the FiLM² layers of txt2π with these channels, for the text features of this reader."""
     return Film2Stack(
         config.word_features,
         reader.features,
-        reader.look_features,
+        reader.context_features,
         channels,
         config.modulates_text,
         config.first_summary,

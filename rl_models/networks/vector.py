@@ -1,8 +1,8 @@
-"""Dense layers on one vector of numbers an agent, with or without rounds of averaged messages (CommNet).
+"""Linear layers on one vector an agent, with or without rounds of averaged messages (CommNet).
 
-Sukhbaatar et al., 2016, eq. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is the mean of
-the others' states. Without rounds it is a multilayer perceptron. All agents share the weights. This file must not know
-what the numbers mean; the world's largest values are handed in.
+CommNet is Sukhbaatar et al., 2016, eqs. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is
+the mean of the others' states. Without rounds the network is a multilayer perceptron. All agents share the weights.
+This file must not know what the numbers mean; the largest values of the world are an argument.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rl_models.policy import Features, State
 
 @dataclass(frozen=True)
 class VectorConfig:
-    """Widths."""
+    """Widths of the network."""
 
-    dense: tuple[int, ...] = (64, 64)
-    """Layers before anybody is heard; the last one is an agent's state."""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Widths of the layers before anybody is heard; the last one is an agent's state."""
 
 
 class VectorNetwork(nn.Module):
-    """Vector -> dense layers -> rounds of communication, for each of N agents with the same weights."""
+    """Vector -> linear layers -> rounds of communication, for each of N agents with the same weights."""
 
     _scale: Tensor
 
@@ -36,14 +36,14 @@ class VectorNetwork(nn.Module):
         Args:
             config: widths.
             num_agents: N.
-            scale: [V], what each number is divided by.
-            rounds: of communication; 0: nobody hears anybody.
+            scale: [V], divisor of each number.
+            rounds: rounds of communication; 0 for none.
         """
         super().__init__()
-        self.num_agents, self.features = num_agents, config.dense[-1]
+        self.num_agents, self.features = num_agents, config.hidden_sizes[-1]
         self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
-        widths = (len(scale), *config.dense)
-        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.dense, strict=False))
+        widths = (len(scale), *config.hidden_sizes)
+        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
         self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
         self.own, self.heard = (
             nn.ModuleList(nn.Linear(self.features, self.features, bias) for _ in range(rounds))
@@ -52,19 +52,16 @@ class VectorNetwork(nn.Module):
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
+        """The empty state of a network without memory."""
         return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of each agent at each step.
+        """Features [B, T, N, F] float32 of each agent at each step.
 
         Args:
-            obs: `vector` [B, T, N, V], any number type; perhaps `legal` [B, T, N, A] bool.
+            obs: `vector` [B, T, N, V] of any number type, and optionally `legal` [B, T, N, A] bool.
             state: empty.
-            is_first: not used.
-
-        Returns:
-            features [B, T, N, F].
+            is_first: [B, T] bool, not used.
         """
         states: Tensor = self.dense(obs["vector"].float() / self._scale)
         for own, heard in zip(self.own, self.heard, strict=True):

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from rl_models.chat.asker import Asker
+from rl_models.chat.chat_settings import ChatSettings, open_transport
+from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import Transport
-from rl_models.chat.opening import ChatSettings, open_transport
 from rl_models.chat.record import Recorded, Replay
 from rl_models.planners.calling import Caller
 from rl_models.planners.domain import Domain
@@ -65,8 +65,8 @@ def open_caller(settings: PlannerSettings, domain: Domain, folder: Path, transpo
     found, model = _open(settings, domain, folder) if transport is None else (transport, settings.model)
     is_rule = settings.backend in ("offline", "noisy")
     # Rules answer at once: threads would only take turns.
-    asker = Asker(found, 1 if is_rule else settings.concurrency, settings.most_attempts)
-    return Caller(asker, model, Transcript(folder / settings.transcript), settings.seed)
+    client = ChatClient(found, 1 if is_rule else settings.concurrency, settings.most_attempts)
+    return Caller(client, model, Transcript(folder / settings.transcript), settings.seed)
 
 
 def _open(settings: PlannerSettings, domain: Domain, folder: Path) -> tuple[Transport, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
-from rl_models.chat.asker import Answer, Asker, Question
+from rl_models.chat.client import Answer, ChatClient, Question
 from rl_models.chat.exchange import ChatRequest, Message
 from rl_models.chat.parsing import read_record
 from rl_models.planners.replies import Reply
@@ -58,27 +58,29 @@ class Call(Generic[R, T]):
 class Caller:
     """Carries the calls of all stages to one backend."""
 
-    def __init__(self, asker: Asker, model: str, transcript: Transcript | None = None, seed: int | None = None) -> None:
+    def __init__(
+        self, client: ChatClient, model: str, transcript: Transcript | None = None, seed: int | None = None
+    ) -> None:
         """Bind a backend.
 
         Args:
-            asker: carries questions to it.
+            client: carries questions to it.
             model: name the endpoint knows the model by; for other backends any name of their own.
             transcript: where calls can be read afterwards.
             seed: sent along, for servers that heed it.
         """
-        self._asker, self._model, self._seed = asker, model, seed
+        self._client, self._model, self._seed = client, model, seed
         self.transcript = transcript or Transcript()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How questions ended so far (`Asker.counts`)."""
-        return dict(self._asker.counts)
+        """How questions ended so far (`ChatClient.counts`)."""
+        return dict(self._client.counts)
 
     def call(self, stage: Stage[R], calls: Sequence[Call[R, T]]) -> list[Answer[T]]:
         """Answers to all calls of a stage, in their order."""
         questions = [self._question(stage, call) for call in calls]
-        answers = self._asker.ask(questions)
+        answers = self._client.ask(questions)
         for question, answer in zip(questions, answers, strict=True):
             self.transcript.add_call(question.request, answer)
         return answers
@@ -87,7 +89,7 @@ class Caller:
         request = ChatRequest(
             model=self._model,
             messages=render(stage.name, call.values),
-            most_tokens=stage.most_tokens,
+            max_tokens=stage.most_tokens,
             seed=self._seed,
             is_json=True,
             stage=stage.name,

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from rl_models.chat.asker import RejectedReplyError
+from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain, Skill
 from rl_models.planners.offline_reading import normalised

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from rl_models.chat.asker import RejectedReplyError
+from rl_models.chat.client import RejectedReplyError
 from rl_models.planners import offline_reading
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rl_models.chat.asker import Answer, RejectedReplyError
+from rl_models.chat.client import Answer, RejectedReplyError
 from rl_models.planners.briefing import Briefing, allocation_examples, decomposition_examples, numbered
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Allocation, Decomposition, Domain, Fault, Phase, SubgoalTexts

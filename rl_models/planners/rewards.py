@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rl_models.chat.asker import RejectedReplyError
+from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, shown
 from rl_models.planners.domain import Domain, ValidSubgoal

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rl_models.chat.asker import Answer
+from rl_models.chat.client import Answer
 from rl_models.chat.exchange import ChatRequest
 
 _STEERING = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

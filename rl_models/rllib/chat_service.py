@@ -13,9 +13,9 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.exchange import ChatRequest, Outcome
 from rl_models.chat.meter import Cost, Meter
-from rl_models.chat.opening import ChatSettings, open_transport
 
 
 class ChatService:

@@ -9,7 +9,7 @@ import torch
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core import DEFAULT_MODULE_ID
 
-from rl_models.batch import Batch, take, to_batch
+from rl_models.batch import Batch, select_worlds, to_batch
 from rl_models.fragment import Fragment
 
 # Arrays out of Ray's object store are read-only, and nothing here writes to them.
@@ -32,7 +32,7 @@ class FragmentsToBatch(ConnectorV2):
         """
         if episodes:
             batch = to_batch(Fragment.join(episodes))
-            self._nothing = take(batch, torch.arange(0))
+            self._nothing = select_worlds(batch, torch.arange(0))
         elif self._nothing is None:
             raise RuntimeError("a learner got no fragment in its first update: its runner has died; start again")
         else:

@@ -105,7 +105,7 @@ class CentralDistribution(TeamDistribution):
 def team_distribution(policy: TeamPolicy) -> type[TeamDistribution]:
     """The class for one team's policy head and sizes."""
     head: Any = policy.policy_head
-    sizes = {"num_agents": policy.num_agents, "actions": head.actions}
+    sizes = {"num_agents": policy.num_agents, "actions": head.num_actions}
     if isinstance(head, CentralHead):
         return type("SizedCentralDistribution", (CentralDistribution,), sizes)
     return type("SizedMixtureDistribution", (MixtureDistribution,), sizes | {"components": head.components})

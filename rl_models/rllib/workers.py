@@ -22,17 +22,17 @@ class Workers:
     """
 
     runners: NonNegativeInt = 0
-    """Env runner processes; 0: the trial's own process samples."""
+    """Number of env runner processes; 0: the trial's own process samples."""
     worlds_per_runner: PositiveInt = 64
-    """Worlds that one runner steps at once."""
+    """Number of worlds that one runner steps at once."""
     fragment_length: PositiveInt = 20
-    """Env steps of a fragment, T."""
+    """Number of env steps in a fragment, T."""
     learners: NonNegativeInt = 0
-    """Learner processes; 0: the trial's own process learns."""
+    """Number of learner processes; 0: the trial's own process learns."""
     aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True})
-    """IMPALA: processes of each learner that join fragments into its batches; 0: it does so itself."""
+    """Number of processes of each learner that join fragments into its batches (IMPALA); 0: it does so itself."""
     gpus_per_learner: NonNegativeFloat = 0.0
-    """GPUs of a learner, also of the trial's own process where that learns."""
+    """Number of GPUs of a learner, also of the trial's own process where that learns."""
 
     @property
     def worlds(self) -> int:

@@ -1,1 +1,1 @@
-"""Ready-made teams: a network with its heads."""
+"""Ready-made teams: functions that build a network with its heads."""

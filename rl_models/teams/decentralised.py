@@ -1,13 +1,14 @@
-"""One agent's part of a team, run apart from the others (decentralised execution; A Cordial Sync, section 4.2).
+"""Decentralised execution: one agent of a team, run apart from the others (A Cordial Sync, section 4.2).
 
-An agent knows the team's weights, its own observation, its own memory, the messages that it hears, and the seed of a
-random stream that all share. From these it computes its own marginal policies and, since everybody hears the same
-replies, the same mixture weights as everybody; the shared uniform then draws the same component everywhere, and no
-agent needs to know what another one did. The layers are the team's own, with an agent axis of length 1.
+An agent has the team's weights, its own observation, its own memory, the messages that it receives, and the seed of a
+random stream that all agents share. With these it computes its own marginal policies. All agents receive the same
+replies, so all compute the same mixture weights, and the shared uniform number draws the same component for all. No
+agent needs to know another agent's action. The layers are those of the team, with an agent axis of length 1.
 
-A network can be taken apart if it offers `agent_step`; a policy can if each agent's share of it follows from that
-agent's features and all agents' messages. A step is a dialogue of any number of rounds: a generator that yields what
-the agent says and is sent what all said. This file must not know how messages travel: no process, no pipe, no world.
+A network can be separated if it has `agent_step`. A policy can be separated if each agent's part of it depends on that
+agent's features and on all agents' messages only. A step is a dialogue with any number of rounds: a generator that
+yields the agent's message and is sent all messages. This file must not know how messages travel: no process, no pipe,
+no world.
 """
 
 from __future__ import annotations
@@ -19,110 +20,129 @@ from torch import Tensor
 
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.heads.joint_policy_head import MarginalHead, SyncHead
-from rl_models.layers.communication import Dialogue, Outcome
+from rl_models.layers.communication import Dialogue, Result
 from rl_models.policy import Features, State, TeamNetwork, TeamPolicy
 
 
 @runtime_checkable
 class SeparableNetwork(TeamNetwork, Protocol):
-    """A network whose agents can run apart from one another."""
+    """A network whose agents can run apart from each other."""
 
     observation_keys: tuple[str, ...]
-    """What an agent needs of its observation."""
+    """Observation keys that an agent reads."""
 
     def agent_step(
         self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
     ) -> Dialogue[Features]:
-        """Features of one agent: shapes as in a call of the network with T = 1 and N = 1, but all agents' messages."""
+        """Features [B, 1, 1, F] of one agent at one step, with the messages [B, 1, N, ...] of all agents.
+
+        Args:
+            agent: index of the agent, from 0 to N - 1.
+            obs: its observation, name -> [B, 1, 1, ...].
+            state: its recurrent state, name -> [B, 1, ...].
+            is_first: [B, 1] bool, an episode begins at this step.
+            needs_messages: exchange messages even if no features depend on them.
+        """
 
 
-class AgentMind:
-    """One agent of a team in B worlds, with its own memory.
+class AgentPolicy:
+    """The policy of one agent of a team in B worlds, with its own memory.
 
     Attributes:
-        agent: which of the N it is.
+        agent: index of the agent, from 0 to N - 1.
         num_agents: N.
-        observation_keys: what it needs of its observation.
+        observation_keys: observation keys that the agent reads.
     """
 
     def __init__(self, policy: TeamPolicy, agent: int) -> None:
-        """Take one agent's part of a team; the weights stay the team's.
+        """Use the weights of a team for one of its agents.
 
         Raises:
-            TypeError: the team cannot be taken apart.
+            TypeError: the team cannot be separated into agents.
         """
         network, head = policy.network, policy.policy_head
         if not isinstance(network, SeparableNetwork) or not isinstance(head, MarginalHead | SyncHead):
             raise TypeError(
                 f"a team of {type(network).__name__} and {type(head).__name__} cannot be run decentralised, because "
-                "its agents have no parts of their own (a central policy never has); train sync or marginal agents "
-                "that see for themselves"
+                "its agents have no policies of their own (a central policy never has); train sync or marginal agents"
             )
         self.agent, self.num_agents = agent, policy.num_agents
         self.observation_keys = network.observation_keys
         self._network, self._head = network, head
         self._state: State | None = None
 
-    def think(self, obs: dict[str, Tensor], is_first: Tensor) -> Dialogue[MixtureOfMarginals]:
-        """This agent's share of the joint policy.
+    def forward(self, obs: dict[str, Tensor], is_first: Tensor) -> Dialogue[MixtureOfMarginals]:
+        """This agent's part of the joint policy.
 
         Args:
-            obs: its own, name -> [B, ...].
+            obs: the agent's observation, name -> [B, ...].
             is_first: [B] bool, an episode begins at this step.
 
         Returns:
-            the team's mixture weights [B, 1, M] and its own marginals [B, 1, 1, M, A].
+            the team's mixture weights [B, 1, M] and the agent's marginals [B, 1, 1, M, A], as one mixture.
         """
         if self._state is None:
             team = self._network.initial_state(len(is_first))
             self._state = {name: value[:, [self.agent]] for name, value in team.items()}
-        seen = {key: obs[key][:, None, None] for key in self.observation_keys}
-        mixes = isinstance(self._head, SyncHead)
-        features = yield from self._network.agent_step(self.agent, seen, self._state, is_first[:, None], mixes)
+        obs = {key: obs[key][:, None, None] for key in self.observation_keys}
+        needs_messages = isinstance(self._head, SyncHead)
+        step = self._network.agent_step(self.agent, obs, self._state, is_first[:, None], needs_messages)
+        features = yield from step
         self._state = features.state
-        share: MixtureOfMarginals = self._head(features)
-        return share
+        own_policy: MixtureOfMarginals = self._head(features)
+        return own_policy
 
     def act(self, obs: dict[str, Tensor], is_first: Tensor, uniforms: Tensor) -> Dialogue[Tensor]:
-        """Draw the component that everybody draws, and then its own action.
+        """Draw the component, which is the same for all agents, and then this agent's action.
 
         Args:
-            obs: its own, name -> [B, ...].
+            obs: the agent's observation, name -> [B, ...].
             is_first: [B] bool, an episode begins at this step.
-            uniforms: [B, 1 + N] in [0, 1), the shared stream at this moment: the component's, then one an agent.
+            uniforms: [B, 1 + N] in [0, 1), the shared stream at this step: one draw of the component, then one draw an
+                agent.
 
         Returns:
-            [B] int64, its own actions.
+            actions of this agent, [B] int64.
         """
-        share = yield from self.think(obs, is_first)
-        actions, _ = share.sample(uniforms[:, None, [0, 1 + self.agent]])
+        own_policy = yield from self.forward(obs, is_first)
+        actions, _ = own_policy.sample(uniforms[:, None, [0, 1 + self.agent]])
         return actions[:, 0, 0]
 
 
-def converse(dialogue: Dialogue[Outcome], exchange: Callable[[Tensor], Tensor]) -> Outcome:
-    """Hold a dialogue to its end; `exchange` takes what the agent says and returns what all said."""
+def run_dialogue(dialogue: Dialogue[Result], exchange: Callable[[Tensor], Tensor]) -> Result:
+    """Run a dialogue to its end and return its result.
+
+    Args:
+        dialogue: the computation of one agent.
+        exchange: sends the agent's message [B, 1, ...] and returns the messages of all agents [B, N, ...].
+    """
     try:
-        said = next(dialogue)
+        message = next(dialogue)
         while True:
-            said = dialogue.send(exchange(said))
+            message = dialogue.send(exchange(message))
     except StopIteration as end:
-        result: Outcome = end.value
+        result: Result = end.value
         return result
 
 
-def bytes_said(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) -> list[int]:
-    """Size of each message that an agent says in one step, found by letting the first agent hear itself.
+def message_sizes(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) -> list[int]:
+    """Size in bytes of each message that an agent sends in one step.
+
+    The first agent gets its own messages in place of the others' messages, which have the same size.
 
     Args:
-        policy: a team that can be taken apart (else TypeError, as for `AgentMind`).
-        obs: the first agent's, name -> [B, ...].
-        is_first: [B] bool.
+        policy: a team that can be separated into agents.
+        obs: observation of the first agent, name -> [B, ...].
+        is_first: [B] bool, an episode begins at this step.
+
+    Raises:
+        TypeError: the team cannot be separated into agents.
     """
     sizes: list[int] = []
 
-    def echo(said: Tensor) -> Tensor:
-        sizes.append(said.nbytes)
-        return said.expand(-1, policy.num_agents, *said.shape[2:])
+    def echo(message: Tensor) -> Tensor:
+        sizes.append(message.nbytes)
+        return message.expand(-1, policy.num_agents, *message.shape[2:])
 
-    converse(AgentMind(policy, 0).think(obs, is_first), echo)
+    run_dialogue(AgentPolicy(policy, 0).forward(obs, is_first), echo)
     return sizes

@@ -1,4 +1,4 @@
-"""Ready-made teams for MESSENGER: EMMA and its Game-ID baseline with their heads. An experiment names one."""
+"""Ready-made teams of EMMA (Hanjie et al., 2021): EMMA and its Game-ID baseline, with their heads."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ import torch
 from rl_models.heads.towers import PolicyTower, ValueTower
 from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
-from rl_models.networks.private import of_agents
+from rl_models.networks.private import shared_or_private
 from rl_models.policy import TeamPolicy
 from rl_models.text.encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)
 class EmmaTeamConfig:
-    """What a team for MESSENGER consists of."""
+    """Configuration of a team of EMMA or of its Game-ID baseline."""
 
     network: EmmaConfig = field(default_factory=EmmaConfig)
     reads: Literal["manual", "roles"] = "manual"
-    """EMMA reads the manual; the Game-ID baseline is told each role's symbol instead."""
+    """`manual` is EMMA, which reads the manual; `roles` is the Game-ID baseline, which gets each role's symbol."""
     shares_network: bool = True
-    """One network for all agents. False: one each, with nothing shared, as in EnDi's release."""
+    """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi's code."""
 
 
 def emma_team(
     config: EmmaTeamConfig,
     sizes: EmmaSizes,
-    actions: int,
+    num_actions: int,
     build_encoder: Callable[[], SentenceEncoder] | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team with weights drawn from `seed`, without touching torch's global generator.
+    """Build a team. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
-        sizes: of the world.
-        actions: A.
-        build_encoder: builds the text encoder, once for each network that reads.
-        seed: of the initial weights.
+        config: configuration of the team.
+        sizes: sizes of the world.
+        num_actions: A.
+        build_encoder: builds the text encoder; called once for each network that reads.
+        seed: seed of the initial weights.
 
     Raises:
         ValueError: a team that reads has no text encoder.
     """
 
-    def member() -> Emma | GameId:
+    def build() -> Emma | GameId:
         if config.reads == "roles":
             return GameId(config.network, sizes)
         if build_encoder is None:
@@ -57,6 +57,6 @@ def emma_team(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = 1 if config.shares_network else sizes.num_agents
-        features = 2 * config.network.hidden
-        network, policy = of_agents(member, members), PolicyTower(features, actions, members)
+        features = 2 * config.network.hidden_size
+        network, policy = shared_or_private(build, members), PolicyTower(features, num_actions, members)
         return TeamPolicy(network, policy, ValueTower(features, members))

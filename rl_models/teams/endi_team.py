@@ -1,7 +1,7 @@
-"""Ready-made teams of EnDi (2023): a divided txt2π or a divided EMMA with its heads, and the losses of each variant.
+"""Ready-made teams of EnDi (2023): txt2π or EMMA with an entity divider, their heads, and the losses of each variant.
 
-An experiment names a variant and a network by configuration. As in the paper nothing is shared between agents unless
-asked for. Without either of its losses a divided team is no variant of the paper: that is txt2π or EMMA itself.
+As in the paper, agents share nothing unless the configuration says so. A divided team without both losses is no variant
+of the paper: in that case use txt2π or EMMA.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
-from rl_models.networks.private import of_agents
-from rl_models.networks.reading import Sizes
+from rl_models.networks.private import shared_or_private
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
@@ -30,22 +30,23 @@ from rl_models.text.encoder import SentenceEncoder
 
 @dataclass(frozen=True)
 class DivisionLosses:
-    """What trains a divided team beside the algorithm's loss; the paper gives no weights, its release has 1."""
+    """Losses of a divided team beside the algorithm's loss; the paper gives no weights, the released code has 1."""
 
     regulariser: Regulariser = "dis"
     regulariser_weight: float = 1.0
     deviation: float = 0.5
-    """Of the regulariser `kl`'s target, in entities."""
+    """Standard deviation of the target of the regulariser `kl`, in entities."""
     modelling_weight: float = 1.0
-    """Of agent modelling; with 0 leave the others' heads out of the network, `models_others=False`."""
+    """Weight of agent modelling. With 0, build the network without heads for it (`models_others=False`)."""
 
     def extra_losses(self) -> tuple[ExtraLoss, ...]:
-        """For an objective; measures of the division are logged by all variants."""
+        """The losses for an objective. All variants log the metrics of the division."""
         division = DivisionLoss(self.regulariser, self.regulariser_weight, self.deviation)
         return (division, AgentModellingLoss(self.modelling_weight)) if self.modelling_weight else (division,)
 
 
 Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""All sentences that can be shown, and the training sentences, whose words are learned."""
 
 VARIANTS = {
     "endi_num": DivisionLosses("num"),
@@ -55,95 +56,95 @@ VARIANTS = {
     "endi_dis_balance": DivisionLosses("dis_balance"),
     "endi_kl": DivisionLosses("kl"),
 }
-"""The paper's: its two regularisers, and EnDi(dis) without agent modelling and without a regulariser; then what the
-release has for `dis`, and the divergence of section 4.1 itself."""
+"""The paper's variants: two regularisers, EnDi(dis) without agent modelling, and EnDi without a regulariser. Then two
+more: `dis` of the released code, and the divergence of section 4.1."""
 
 
 @dataclass(frozen=True)
 class DividedReadingTeamConfig:
-    """A team for RTFM."""
+    """Configuration of a divided team that reads a document: txt2π with an entity divider."""
 
     network: DividedReadingConfig = field(default_factory=DividedReadingConfig)
     only_legal_moves: bool = True
-    """Moves into walls are never drawn, as in RTFM's released code."""
+    """Draw legal moves only, so no moves into walls, as in RTFM's released code."""
     shares_network: bool = False
-    """One network for all agents. False: one each, with nothing shared, as in the paper."""
+    """True: all agents share one network. False: one network an agent, with nothing shared, as in the paper."""
 
 
 @dataclass(frozen=True)
 class DividedEmmaTeamConfig:
-    """A team for MESSENGER."""
+    """Configuration of a divided team that reads a manual: EMMA with an entity divider."""
 
     network: DividedEmmaConfig = field(default_factory=DividedEmmaConfig)
     shares_network: bool = False
-    """One network for all agents. False: one each, with nothing shared, as in the paper."""
+    """True: all agents share one network. False: one network an agent, with nothing shared, as in the paper."""
 
 
 def divided_reading_team(
-    config: DividedReadingTeamConfig, sizes: Sizes, is_entity: Tensor, actions: int, seed: int = 0
+    config: DividedReadingTeamConfig, sizes: ReadingSizes, is_entity: Tensor, num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team for RTFM with weights drawn from `seed`, without touching torch's global generator.
+    """Build a team of txt2π with an entity divider. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
-        sizes: agents, vocabulary and names of the world.
-        is_entity: [K] bool, names of monsters and items.
-        actions: A.
-        seed: of the initial weights.
+        config: configuration of the team.
+        sizes: sizes of the world.
+        is_entity: [K] bool, names of entities that can be divided.
+        num_actions: A.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = 1 if config.shares_network else sizes.num_agents
-        network = of_agents(lambda: DividedReading(config.network, sizes, is_entity, actions), members)
-        policy = LegalPolicyHead(network.features, actions, 0, config.only_legal_moves, members)
+        network = shared_or_private(lambda: DividedReading(config.network, sizes, is_entity, num_actions), members)
+        policy = LegalPolicyHead(network.features, num_actions, 0, config.only_legal_moves, members)
         return TeamPolicy(network, policy, LayeredValueHead(network.features, 0, members))
 
 
 def divided_emma_team(
     config: DividedEmmaTeamConfig,
     sizes: EmmaSizes,
-    actions: int,
+    num_actions: int,
     build_encoder: Callable[[], SentenceEncoder],
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team for MESSENGER with weights drawn from `seed`, without touching torch's global generator.
+    """Build a team of EMMA with an entity divider. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
-        sizes: of the world.
-        actions: A.
-        build_encoder: builds the text encoder, once for each network.
-        seed: of the initial weights.
+        config: configuration of the team.
+        sizes: sizes of the world.
+        num_actions: A.
+        build_encoder: builds the text encoder; called once for each network.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = 1 if config.shares_network else sizes.num_agents
-        network = of_agents(lambda: DividedEmma(config.network, sizes, build_encoder(), actions), members)
-        policy = PolicyTower(network.features, actions, members)
+        network = shared_or_private(lambda: DividedEmma(config.network, sizes, build_encoder(), num_actions), members)
+        policy = PolicyTower(network.features, num_actions, members)
         return TeamPolicy(network, policy, ValueTower(network.features, members))
 
 
 def silg_entities_team(
-    config: SilgConfig, sizes: EmmaSizes, actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
+    config: SilgConfig, sizes: EmmaSizes, num_actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
 ) -> TeamPolicy:
-    """Build SILG's team for MESSENGER with weights drawn from `seed`, without touching torch's global generator.
+    """Build a team of SILG's model over entities and a manual. PyTorch's global generator is left as it is.
 
     Args:
-        config: widths.
-        sizes: of the world.
-        actions: A.
-        texts: everything that can be shown, and the sentences whose words are learned.
-        shares_network: one network for all agents.
-        seed: of the initial weights.
+        config: widths of the network.
+        sizes: sizes of the world.
+        num_actions: A.
+        texts: all sentences that can be shown, and the training sentences, whose words are learned.
+        shares_network: whether all agents share one network; if not, there is one network an agent.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         members = 1 if shares_network else sizes.num_agents
-        network = of_agents(lambda: SilgEntities(config, sizes, *texts), members)
-        policy = LegalPolicyHead(network.features, actions, 0, only_legal=False, members=members)
+        network = shared_or_private(lambda: SilgEntities(config, sizes, *texts), members)
+        policy = LegalPolicyHead(network.features, num_actions, 0, only_legal=False, members=members)
         return TeamPolicy(network, policy, LayeredValueHead(network.features, 0, members))
 
 
 def divides(policy: TeamPolicy) -> bool:
-    """Whether a team divides entities."""
+    """Whether the networks of a team divide entities."""
     return any(isinstance(part, DividedReading | DividedEmma) for part in policy.modules())

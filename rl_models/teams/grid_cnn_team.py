@@ -1,4 +1,4 @@
-"""Ready-made teams that see a small grid and share one network: self-play. An experiment names one."""
+"""Ready-made teams with a convolutional network over a small grid, which all agents share (self-play)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from rl_models.policy import TeamPolicy
 
 
 def grid_cnn_team(
-    config: GridCnnConfig, num_agents: int, view: tuple[int, int, int], actions: int, seed: int = 0
+    config: GridCnnConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team whose agents act and value apart with the same weights, drawn from `seed`.
+    """Build a team whose agents have separate policies and values with the same weights.
 
-    Torch's global generator is not touched.
+    PyTorch's global generator is left as it is.
 
     Args:
-        config: widths.
+        config: widths of the network.
         num_agents: N.
-        view: (C, H, W), one agent's observation `lossless`.
-        actions: A; only legal ones are drawn where the world says which are.
-        seed: of the initial weights.
+        view: (C, H, W), shape of one agent's observation `lossless`.
+        num_actions: A; only legal actions are drawn if the world says which are legal.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = GridCnn(config, num_agents, view)
-        return TeamPolicy(network, LegalPolicyHead(network.features, actions), ValueHead(network.features))
+        return TeamPolicy(network, LegalPolicyHead(network.features, num_actions), ValueHead(network.features))

@@ -1,4 +1,4 @@
-"""Ready-made language teams: base model, adapters, network and heads from settings."""
+"""Ready-made teams on a language model (Verco): base model, adapters, network and heads."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rl_models.llm.small_model import Pair
 from rl_models.policy import TeamPolicy
 
 Corpus: TypeAlias = Callable[[], Iterable[Pair]]
-"""Gives the texts, each a prompt and what follows it, that the default model learns, the same in every process."""
+"""Returns the training texts of the default model, each a prompt and its continuation; equal in every process."""
 
 
 def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None, seed: int = 0) -> AdaptedModel:
     """A language model with fresh adapters.
 
     Args:
-        settings: which model.
-        corpus: what the default model learns; another one needs none.
-        seed: of the adapters' weights.
+        settings: settings of the model.
+        corpus: training texts of the default model; other models need none.
+        seed: seed of the adapters' weights.
 
     Raises:
-        LanguageModelError: the model cannot be had.
+        LanguageModelError: the model cannot be loaded or trained.
     """
     if not settings.model and corpus is None:
         raise LanguageModelError("the default language model needs a corpus to learn; hand one in or name a model")
@@ -54,18 +54,18 @@ def language_team(
     corpus: Corpus | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """A team on one language model whose action adapter and critic learn; torch's global generator is not touched.
+    """A team on one language model whose action adapter and critic learn. PyTorch's global generator is left as it is.
 
     Args:
-        settings: of model, messages, scores and critic.
-        narrator: who puts codes into words.
+        settings: settings of model, messages, scores and critic.
+        narrator: turns the world's codes into words.
         num_agents: N.
         actions: A.
-        corpus: what the default model learns.
-        seed: of the initial weights.
+        corpus: training texts of the default model.
+        seed: seed of the initial weights.
 
     Raises:
-        LanguageModelError: the model or its adapters cannot be had.
+        LanguageModelError: the model or its adapters cannot be loaded.
     """
     language = adapted_model(settings.language, corpus, seed)
     if settings.adapters:
@@ -73,5 +73,5 @@ def language_team(
     network = LanguageNetwork(language, narrator, settings, num_agents, actions)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        critic = PromptValueHead(network.features, settings.value_hidden)
+        critic = PromptValueHead(network.features, settings.value_hidden_sizes)
     return TeamPolicy(network, CandidateHead(actions), critic)

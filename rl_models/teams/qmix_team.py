@@ -1,7 +1,7 @@
-"""Ready-made QMIX teams (Rashid et al., ICML 2018), the language-free reference of EnDi (2023, section 5.3), and VDN.
+"""Ready-made teams of QMIX (Rashid et al., ICML 2018) and VDN; QMIX is EnDi's reference without language (section 5.3).
 
-An experiment's row is a team of `qmix_room_team` with the objective and the optimiser of a `QmixLearnerConfig`
-(`algorithms/qmix.py`); nothing else differs from the other rows.
+A method of an experiment takes a team of `qmix_room_team` with the objective and the optimiser of a
+`QmixLearnerConfig` (`algorithms/qmix.py`); nothing else differs from the other methods.
 """
 
 from __future__ import annotations
@@ -13,46 +13,53 @@ import torch
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState, VectorEncoder, VectorState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 
 
 @dataclass(frozen=True)
 class QmixConfig:
-    """Widths of a team; the paper's by default."""
+    """Widths of a QMIX team; the defaults are the paper's."""
 
     room: RoomConfig = field(default_factory=RoomConfig)
-    """How rooms are seen; of no meaning where observations are vectors."""
-    hidden: int = 64
-    """Of each agent's memory."""
-    mixing_hidden: int = 32
-    """Of the mixing network; 0 adds the agents' values up (VDN)."""
+    """Encoder of rooms; it has no effect if observations are vectors."""
+    hidden_size: int = 64
+    """Width of each agent's recurrent state."""
+    mixing_hidden_size: int = 32
+    """Width of the mixing network; 0 for the sum of the agents' values (VDN)."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Observation keys whose texts a team for rooms reads, for `Qmix(texts=...)`."""
+        """Observation keys of the texts that a team for rooms reads, for `Qmix(texts=...)`."""
         return (GOAL,) if self.room.sees_goal else ()
 
 
 def qmix_room_team(
-    config: QmixConfig, sizes: Sizes, room: tuple[int, int], actions: int, seed: int = 0, epsilon: float = 1.0
+    config: QmixConfig,
+    sizes: ReadingSizes,
+    room: tuple[int, int],
+    num_actions: int,
+    seed: int = 0,
+    epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team for RTFM that reads no document, with weights drawn from `seed`, leaving torch's generator alone.
+    """Build a team for rooms that reads no document. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
-        sizes: agents, vocabulary and names of the world.
-        room: (H, W), walls included, of the rooms that are trained in.
-        actions: A.
-        seed: of the initial weights.
-        epsilon: of the first steps, where the objective's schedule begins.
+        config: widths of the team.
+        sizes: sizes of the world.
+        room: (H, W), size of the training rooms in cells, with their walls.
+        num_actions: A.
+        seed: seed of the initial weights.
+        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = QNetwork(RoomEncoder(config.room, sizes, max(room)), sizes.num_agents, actions, config.hidden)
+        network = QNetwork(
+            RoomEncoder(config.room, sizes, max(room)), sizes.num_agents, num_actions, config.hidden_size
+        )
         mixer = None
-        if config.mixing_hidden:
+        if config.mixing_hidden_size:
             state = RoomState(config.room, sizes, room[0] * room[1])
-            mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden)
+            mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden_size)
         return QmixPolicy(network, mixer, epsilon)
 
 
@@ -61,25 +68,25 @@ def qmix_team(
     key: str,
     features: int,
     num_agents: int,
-    actions: int,
+    num_actions: int,
     seed: int = 0,
     epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team for observations that are vectors, with weights drawn from `seed`, leaving torch's generator alone.
+    """Build a team whose observation is a vector. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
-        key: of the observation.
-        features: its width.
+        config: widths of the team.
+        key: observation key of the vector.
+        features: width of the vector.
         num_agents: N.
-        actions: A.
-        seed: of the initial weights.
-        epsilon: of the first steps, where the objective's schedule begins.
+        num_actions: A.
+        seed: seed of the initial weights.
+        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = QNetwork(VectorEncoder(key, features), num_agents, actions, config.hidden)
+        network = QNetwork(VectorEncoder(key, features), num_agents, num_actions, config.hidden_size)
         mixer = None
-        if config.mixing_hidden:
-            mixer = StateMixer(VectorState(key, features, num_agents), num_agents, config.mixing_hidden)
+        if config.mixing_hidden_size:
+            mixer = StateMixer(VectorState(key, features, num_agents), num_agents, config.mixing_hidden_size)
         return QmixPolicy(network, mixer, epsilon)

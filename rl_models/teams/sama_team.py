@@ -1,4 +1,4 @@
-"""Ready-made teams that do what they are told in words: SAMA's policies. An experiment names one."""
+"""Ready-made teams that follow commands in words: the policies of SAMA (section 3.3)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def sama_team(
     build_encoder: Callable[[], SentenceEncoder],
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team whose agents choose cells of the grid apart, with weights drawn from `seed`, and have one critic.
+    """Build a team whose agents choose cells of the grid independently and share one critic.
 
-    Torch's global generator is not touched.
+    PyTorch's global generator is left as it is.
 
     Args:
-        config: widths.
-        sizes: of the world.
-        build_encoder: builds the encoder of commands and manual.
-        seed: of the initial weights.
+        config: widths of the network.
+        sizes: sizes of the world.
+        build_encoder: builds the encoder of the commands and the manual.
+        seed: seed of the initial weights.
 
     Raises:
-        ValueError: a grid smaller than the last convolution's kernel.
+        ValueError: the grid is smaller than the kernel of the last convolution.
     """
     if min(sizes.height, sizes.width) < 3:
         raise ValueError(f"the last convolution needs a grid of 3 x 3 at least, got {sizes.height} x {sizes.width}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Sama(config, sizes, build_encoder())
-        actions = sizes.height * sizes.width
-        return TeamPolicy(network, LegalPolicyTower(network.features, actions), ValueTower(network.features))
+        head = LegalPolicyTower(network.features, sizes.height * sizes.width)
+        return TeamPolicy(network, head, ValueTower(network.features))

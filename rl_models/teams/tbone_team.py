@@ -1,4 +1,4 @@
-"""Ready-made teams: which network with which heads. An experiment names one by its configuration."""
+"""Ready-made teams of A Cordial Sync (section 4): TBONE with SYNC or marginal policies, and the central policy."""
 
 from __future__ import annotations
 
@@ -19,88 +19,88 @@ _CONSTANT_FEATURES = 8
 
 @dataclass(frozen=True)
 class TboneTeamConfig:
-    """A TBONE team with SYNC (several components) or marginal (one component) policies."""
+    """Configuration of a TBONE team with SYNC policies (several components) or marginal policies (one component)."""
 
     network: TboneConfig = field(default_factory=TboneConfig)
     components: int = 13
-    """Mixture components m; 1 is the marginal policy."""
+    """M, number of mixture components; 1 gives marginal policies."""
 
 
 @dataclass(frozen=True)
 class CentralTeamConfig:
-    """One mind that sees every agent's view and has a probability for each joint action."""
+    """Configuration of a central policy, which sees every agent's view and has a probability for each joint action."""
 
     network: TboneConfig = field(default_factory=TboneConfig)
-    """Widths as TBONE's; those of agents' vectors and messages have no meaning here."""
+    """Widths, as for TBONE; those of agents' vectors and of messages have no effect."""
 
 
 def tbone_team(
-    config: TboneTeamConfig, num_agents: int, view: tuple[int, int, int], actions: int, seed: int = 0
+    config: TboneTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a TBONE team with weights drawn from `seed`, without touching torch's global generator.
+    """Build a TBONE team. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
+        config: configuration of the team.
         num_agents: N.
-        view: (C, 15, 15), one agent's observation `view`.
-        actions: A.
-        seed: of the initial weights.
+        view: (C, 15, 15), shape of one agent's observation `view`.
+        num_actions: A.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Tbone(config.network, num_agents, view)
-        head: nn.Module = MarginalHead(network.features, actions)
+        head: nn.Module = MarginalHead(network.features, num_actions)
         if config.components > 1:
-            head = SyncHead(network.features, actions, config.components, num_agents, network.message_features)
+            head = SyncHead(network.features, num_actions, config.components, num_agents, network.message_features)
         return TeamPolicy(network, head, ValueHead(network.features))
 
 
 def central_team(
-    config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], actions: int, seed: int = 0
+    config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a central team with weights drawn from `seed`, without touching torch's global generator.
+    """Build a team with a central policy. PyTorch's global generator is left as it is.
 
     Args:
-        config: what to build.
+        config: configuration of the team.
         num_agents: N.
-        view: (C, 15, 15), one agent's observation `view`.
-        actions: A.
-        seed: of the initial weights.
+        view: (C, 15, 15), shape of one agent's observation `view`.
+        num_actions: A.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Central(config.network, num_agents, view)
-        head = CentralHead(network.features, actions, num_agents)
+        head = CentralHead(network.features, num_actions, num_agents)
         return TeamPolicy(network, head, SharedValueHead(network.features, num_agents))
 
 
-def uniform_team(num_agents: int, actions: int) -> TeamPolicy:
-    """Build a team to which all actions are alike, impossible ones among them: random play.
+def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:
+    """Build a team whose actions all have the same probability, illegal ones too: random play.
 
     Args:
         num_agents: N.
-        actions: A.
+        num_actions: A.
     """
-    team = constant_team(1, num_agents, actions)
+    team = constant_team(1, num_agents, num_actions)
     for weights in team.parameters():
         nn.init.zeros_(weights)
     return team
 
 
-def constant_team(components: int, num_agents: int, actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that looks at nothing, for one-step games, without touching torch's global generator.
+def constant_team(components: int, num_agents: int, num_actions: int, seed: int = 0) -> TeamPolicy:
+    """Build a team that reads no observation, for one-step games. PyTorch's global generator is left as it is.
 
     Args:
-        components: mixture components m; 1 is the marginal policy.
+        components: M, number of mixture components; 1 gives marginal policies.
         num_agents: N.
-        actions: A.
-        seed: of the initial weights.
+        num_actions: A.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        talk = _CONSTANT_FEATURES if components > 1 else 0
-        network = ConstantNetwork(num_agents, _CONSTANT_FEATURES, talk)
-        head: nn.Module = MarginalHead(network.features, actions)
+        message_features = _CONSTANT_FEATURES if components > 1 else 0
+        network = ConstantNetwork(num_agents, _CONSTANT_FEATURES, message_features)
+        head: nn.Module = MarginalHead(network.features, num_actions)
         if components > 1:
-            head = SyncHead(network.features, actions, components, num_agents, talk)
+            head = SyncHead(network.features, num_actions, components, num_agents, message_features)
         return TeamPolicy(network, head, ValueHead(network.features))

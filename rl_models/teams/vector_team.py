@@ -1,4 +1,4 @@
-"""Ready-made teams that see a vector of numbers: independent perceptrons, or CommNet. An experiment names one."""
+"""Ready-made teams whose observation is a vector: multilayer perceptrons, or CommNet (Sukhbaatar et al., 2016)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rl_models.policy import TeamPolicy
 
 
 def vector_team(
-    config: VectorConfig, num_agents: int, scale: Sequence[float], actions: int, rounds: int = 0, seed: int = 0
+    config: VectorConfig, num_agents: int, scale: Sequence[float], num_actions: int, rounds: int = 0, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team whose agents act and value apart with the same weights, drawn from `seed`.
+    """Build a team whose agents have separate policies and values with the same weights.
 
-    Torch's global generator is not touched.
+    PyTorch's global generator is left as it is.
 
     Args:
-        config: widths.
+        config: widths of the network.
         num_agents: N.
         scale: [V], largest values of the observation `vector`.
-        actions: A; only legal ones are drawn where the world says which are.
-        rounds: of communication; 0: none.
-        seed: of the initial weights.
+        num_actions: A; only legal actions are drawn if the world says which are legal.
+        rounds: rounds of communication; 0 for none.
+        seed: seed of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = VectorNetwork(config, num_agents, scale, rounds)
-        return TeamPolicy(network, LegalPolicyHead(network.features, actions), LayeredValueHead(network.features))
+        return TeamPolicy(network, LegalPolicyHead(network.features, num_actions), LayeredValueHead(network.features))

@@ -1,1 +1,1 @@
-"""Text encoders and what they keep: from sentences to one vector a token."""
+"""Text encoders, which turn sentences into one vector a token, and the cache of their encodings."""

@@ -1,4 +1,4 @@
-"""Which text encoder a run has: one by name, or the best that is at hand. The choice is told in a sentence."""
+"""Choice of a run's text encoder: the named one, or the best one on this machine. A sentence tells the user which."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from rl_models.text.encoder import SentenceEncoder
 from rl_models.text.frozen import frozen_encoder
-from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, folder_of
+from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, encoder_folder
 from rl_models.text.words import Vocabulary, WordEncoder
 
 WORDS, AUTO, BERT = "words", "auto", "bert-base-uncased"
@@ -18,27 +18,28 @@ WORDS, AUTO, BERT = "words", "auto", "bert-base-uncased"
 
 @dataclass(frozen=True)
 class TextEncoderConfig:
-    """How sentences become vectors."""
+    """Configuration of the text encoder."""
 
     name: str = WORDS
-    """`words`: learned word vectors; a folder or a Hugging Face hub id: a frozen encoder; `auto`: BERT if it is on this
-    machine, else `words`."""
+    """Encoder of sentences: `words`, learned word vectors; a folder or a Hugging Face hub id, a frozen encoder; `auto`,
+    BERT if it is on this machine, else `words`."""
     word_features: PositiveInt = 64
-    """Of a learned word vector."""
+    """Width of a learned word vector."""
     padded_to: NonNegativeInt = 0
-    """Tokens of every sentence of a frozen encoder, padding read as words; the released code has 36. 0: words alone."""
+    """Number of tokens to which a frozen encoder pads every sentence, where padding is read like words, as in EMMA's
+    released code (36 tokens). 0: no padding."""
     folder: str = ""
-    """Of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
+    """Folder of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
 
 
-def chosen_encoder(name: str) -> tuple[str, str]:
-    """What `name` comes to on this machine, without download: its name, and a sentence for the user."""
+def resolve_encoder(name: str) -> tuple[str, str]:
+    """The encoder that `name` means on this machine, found without download: its name, and a sentence for the user."""
     if name == WORDS:
         return WORDS, "Texts: built-in word vectors, learned with the policy (no download)."
     if name != AUTO:
         return name, f"Texts: {name}, frozen; each sentence is encoded once and kept on disk."
     try:
-        folder_of(BERT, may_download=False)
+        encoder_folder(BERT, may_download=False)
     except PretrainedError:
         return WORDS, (
             f"Texts: {BERT} is not on this machine, so word vectors are learned with the policy instead; name {BERT} "
@@ -50,17 +51,17 @@ def chosen_encoder(name: str) -> tuple[str, str]:
 def text_encoder(
     config: TextEncoderConfig, sentences: Sequence[str], training_sentences: Sequence[str]
 ) -> SentenceEncoder:
-    """Build an encoder.
+    """Build a text encoder.
 
     Args:
-        config: which one.
-        sentences: D, everything that can be shown.
-        training_sentences: those whose words are learned; give those of all stages that one network goes through.
+        config: configuration of the encoder.
+        sentences: D sentences, all that can be shown.
+        training_sentences: sentences whose words are learned; give those of all stages of a curriculum.
 
     Raises:
-        PretrainedError: it cannot be had or used.
+        PretrainedError: the encoder cannot be found or used.
     """
-    name, _ = chosen_encoder(config.name)
+    name, _ = resolve_encoder(config.name)
     if name == WORDS:
         return WordEncoder(sentences, Vocabulary.of(training_sentences), config.word_features)
     folder = Path(config.folder).expanduser() if config.folder else None

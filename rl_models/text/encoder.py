@@ -1,7 +1,7 @@
-"""What a text encoder is to a network: sentences by number in, one vector a token out.
+"""Protocol of a text encoder: it turns numbers of sentences into one vector a token.
 
-A world's sentences are finite, so an encoder is built around all of them and observations carry their numbers. Some
-encoders learn with the policy, others are frozen; a network cannot tell them apart. This file must not know either.
+The sentences of a world are finite, so an encoder stores all of them, and observations hold their numbers. Some
+encoders learn with the policy, others are frozen; a network uses both in the same way. This file knows neither kind.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from torch import Tensor
 
 
 class SentenceEncoder(Protocol):
-    """A module that holds D sentences.
+    """A module that stores and encodes D sentences.
 
     Attributes:
         num_sentences: D.
         features: F, width of a token's vector.
-        length: L, tokens of the longest sentence.
+        length: L, number of tokens of the longest sentence.
     """
 
     num_sentences: int
@@ -25,7 +25,7 @@ class SentenceEncoder(Protocol):
     length: int
 
     def __call__(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers of U sentences [U] int -> states [U, l, F] float32 and lengths [U] int64 from 1 to l <= L.
+        """Numbers of U sentences [U] int -> states [U, l, F] float32 and lengths [U] int64, from 1 to l <= L.
 
-        Whatever stands behind a sentence's length means nothing.
+        States after the end of a sentence have no meaning.
         """

@@ -1,8 +1,8 @@
-"""Encodings of sentences on disk: safetensors files in a folder, written whole and never changed.
+"""Cache of sentence encodings on disk: safetensors files in a folder, which are written whole and never changed.
 
-A file holds a batch of sentences and is named after them, so processes that encode the same batch at the same time
-write the same file, and those with different batches write different ones; nobody waits for anybody. The folder belongs
-to one encoder in one form. This file must not know how sentences are encoded.
+A file holds a batch of sentences, and its name is a hash of them. So processes that encode the same batch at the same
+time write the same file, processes with different batches write different files, and no process waits. The folder
+belongs to one encoder with one padding. This file must not know how sentences are encoded.
 """
 
 from __future__ import annotations
@@ -24,36 +24,39 @@ _SUFFIX = ".safetensors"
 
 
 class EncodingCacheError(ValueError):
-    """A file of encodings cannot be read or written; the sentence says which."""
+    """A file of encodings cannot be read or written; the message names the file."""
 
 
 class EncodingCache:
-    """One encoder's encodings, sentence -> [L, F] float32."""
+    """The encodings of one encoder, sentence -> [L, F] float32."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, which need not exist yet."""
+        """Use a folder, which may not exist yet."""
         self._folder = folder
         self._file_of: dict[str, Path] = {}
         self._seen: set[Path] = set()
 
     def find(self, sentences: Iterable[str]) -> dict[str, Tensor]:
-        """Encodings of those sentences that some process has written so far.
+        """Encodings of those sentences that the cache holds, sentence -> [L, F] float32.
 
         Raises:
             EncodingCacheError: a file is damaged.
         """
         self._look_for_new_files()
-        wanted: dict[Path, list[str]] = {}
+        by_file: dict[Path, list[str]] = {}
         for sentence in sentences:
             if (file := self._file_of.get(_name(sentence))) is not None:
-                wanted.setdefault(file, []).append(sentence)
-        return {sentence: value for file, some in wanted.items() for sentence, value in _read(file, some).items()}
+                by_file.setdefault(file, []).append(sentence)
+        return {sentence: value for file, some in by_file.items() for sentence, value in _read(file, some).items()}
 
     def add(self, encodings: Mapping[str, Tensor]) -> None:
-        """Keep a batch of sentences; a crash leaves a whole file or none.
+        """Write the encodings of a batch of sentences; a crash leaves a whole file or none.
+
+        Args:
+            encodings: sentence -> [L, F] float32.
 
         Raises:
-            EncodingCacheError: the folder cannot be made or written to.
+            EncodingCacheError: the folder cannot be created or written to.
         """
         named = {_name(sentence): value.contiguous() for sentence, value in encodings.items()}
         file = self._folder / f"{_name(''.join(sorted(named)))}{_SUFFIX}"
@@ -62,8 +65,8 @@ class EncodingCache:
             _write_whole(file, safetensors.torch.save(named))
         except OSError as error:
             raise EncodingCacheError(
-                f"encodings cannot be kept in {self._folder} ({error.strerror or error}); make room there, or set "
-                f"{FOLDER_VARIABLE} to another folder"
+                f"encodings cannot be written to {self._folder} ({error.strerror or error}); free disk space there, or "
+                f"set {FOLDER_VARIABLE} to another folder"
             ) from error
 
     def _look_for_new_files(self) -> None:
@@ -94,12 +97,12 @@ def _read(file: Path, sentences: list[str]) -> dict[str, Tensor]:
 
 def _damaged(file: Path, error: Exception) -> EncodingCacheError:
     return EncodingCacheError(
-        f"{file} is no readable file of encodings ({error}); delete it, and its sentences are encoded again"
+        f"{file} is not a readable file of encodings ({error}); delete it, and its sentences are encoded again"
     )
 
 
 def _write_whole(file: Path, content: bytes) -> None:
-    """Write into a neighbour that nobody looks for, then rename it."""
+    """Write a temporary file in the same folder, then rename it."""
     descriptor, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -1,7 +1,7 @@
-"""A frozen text encoder: every sentence is encoded once in its life, kept on disk, and looked up from then on.
+"""Frozen text encoder: every sentence is encoded once, stored on disk, and looked up afterwards.
 
-Not the pretrained model but a table of its encodings becomes part of a network; the table is no weight and never part
-of a checkpoint. This file must not know what the sentences are for.
+A table of encodings becomes part of a network, not the pretrained model. The table is no parameter and is not stored in
+checkpoints. This file must not know what the sentences are for.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _SENTENCES_AT_ONCE = 32
 
 
 class FrozenEncoder(nn.Module):
-    """A table of encodings. Sentences lie end to end, so short ones take no room for the longest.
+    """A table of encodings. The sentences are concatenated, so short sentences need no padding.
 
     Attributes:
         num_sentences, features, length: as `SentenceEncoder` has them.
     """
 
     def __init__(self, encodings: Sequence[Tensor]) -> None:
-        """Lay them out.
+        """Build the table.
 
         Args:
-            encodings: [L, F] float32 of every sentence.
+            encodings: encoding of every sentence, [L, F] float32.
         """
         super().__init__()
         lengths = torch.tensor([len(encoding) for encoding in encodings])
@@ -45,23 +45,23 @@ class FrozenEncoder(nn.Module):
         self.register_buffer("first", lengths.cumsum(0) - lengths, persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers [U] -> states [U, l, F] and lengths [U]."""
+        """Numbers [U] int -> states [U, l, F] float32 and lengths [U] int64."""
         lengths, first = self.lengths[ids.long()], self.first[ids.long()]
-        place = torch.arange(int(lengths.max()), device=ids.device)
-        rows = first[:, None] + torch.minimum(place, lengths[:, None] - 1)
+        position = torch.arange(int(lengths.max()), device=ids.device)
+        rows = first[:, None] + torch.minimum(position, lengths[:, None] - 1)
         return self.states[rows], lengths
 
 
 def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder: Path | None = None) -> FrozenEncoder:
-    """The table of these sentences; what is on disk is read, the rest is encoded and written.
+    """Build the table of these sentences: read encodings from disk, encode the other sentences and write them.
 
     Args:
-        encoder: whose encodings.
-        sentences: D of them.
-        folder: of all encodings; by default the one that `CONCORD_ENCODINGS` names, or one in the user's cache.
+        encoder: encoder of the sentences.
+        sentences: D sentences.
+        folder: folder of all encodings; by default the one that `CONCORD_ENCODINGS` names, or one in the user's cache.
 
     Raises:
-        PretrainedError: the encoder cannot be loaded, and not all sentences are on disk.
+        PretrainedError: the encoder cannot be loaded, and not all encodings are on disk.
         EncodingCacheError: a file of encodings is damaged or cannot be written.
     """
     cache = EncodingCache((folder or default_folder()) / encoder.identity)
@@ -77,6 +77,6 @@ def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder:
 
 
 def default_folder() -> Path:
-    """Where encodings are kept unless somebody says otherwise."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "concord" / "encodings"
+    """The folder of encodings if no other is given."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return Path(folder).expanduser() if folder else Path.home() / ".cache" / "concord" / "encodings"

@@ -1,7 +1,7 @@
-"""Encoders from the Hugging Face hub or a local folder: found, told apart by their content, loaded, run.
+"""Pretrained encoders from the Hugging Face hub or a local folder.
 
-Weights are read from safetensors alone, so opening a stranger's model runs nothing of theirs. Transformers and the hub
-are imported when they are needed. This file must not know what is kept of the encodings.
+Weights are read from safetensors only, so loading a model from an unknown author runs none of its code. Transformers
+and the hub's library are imported when they are needed. This file must not know how encodings are stored.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ import torch
 from torch import Tensor
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
-"""Files that make up an encoder: settings, tokenizer, weights."""
+"""Files of an encoder: settings, tokenizer, weights."""
 
 
 class PretrainedError(ValueError):
-    """An encoder cannot be had or used; one sentence says why and what would help."""
+    """An encoder cannot be found or used; the message says why and what helps."""
 
 
 class PretrainedEncoder:
-    """An encoder with its tokenizer, loaded when it is first used.
+    """An encoder and its tokenizer, which are loaded when they are first used.
 
     Attributes:
-        name: hub id or folder, as it was asked for.
-        folder: where its files are.
+        name: hub id or folder, as the user named it.
+        folder: folder of its files.
     """
 
     def __init__(self, name: str, padded_to: int = 0) -> None:
-        """Find the encoder; from the hub it is downloaded unless it is here already.
+        """Find the encoder, and download it from the hub if it is not on this machine.
 
         Args:
             name: a folder with a model and its tokenizer, or a hub id.
-            padded_to: tokens of every sentence: padding is encoded and kept like words, as EMMA's released code does.
-                0: words alone.
+            padded_to: number of tokens to which every sentence is padded; padding is encoded like words, as in EMMA's
+                released code. 0 for no padding.
 
         Raises:
-            PretrainedError: there is no such encoder, or no way to it.
+            PretrainedError: the encoder does not exist or cannot be downloaded.
         """
         self.name, self.padded_to = name, padded_to
-        self.folder = folder_of(name)
+        self.folder = encoder_folder(name)
 
     @cached_property
     def identity(self) -> str:
-        """A folder name that only this encoder has, in this form: from the content of its files, not from its name.
+        """A unique folder name of this encoder with this padding, from the content of its files.
 
         Raises:
             PretrainedError: a file cannot be read.
@@ -64,10 +64,10 @@ class PretrainedEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Last hidden states of some sentences at once, [L, F] float32 each, with the tokenizer's marks at both ends.
+        """Last hidden states of a batch of sentences, [L, F] float32 each, with the special tokens at both ends.
 
         Raises:
-            PretrainedError: the files hold no encoder, or a sentence is too long.
+            PretrainedError: the folder holds no encoder, or a sentence is too long.
         """
         tokenizer, model = self._loaded
         inputs = tokenizer(
@@ -87,42 +87,46 @@ class PretrainedEncoder:
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
 
-        shown = logging.get_verbosity()
-        logging.set_verbosity_error()  # A checkpoint's other heads are left behind on purpose.
+        verbosity = logging.get_verbosity()
+        logging.set_verbosity_error()  # Unused heads of a checkpoint are expected, so no warning is needed.
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
             model = AutoModel.from_pretrained(
                 self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
             )
-        except Exception as error:  # safetensors, torch and tokenizers have types of their own for a damaged file
+        except Exception as error:  # safetensors, torch and tokenizers raise errors of their own for damaged files
             raise PretrainedError(
                 f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
             ) from error
         finally:
-            logging.set_verbosity(shown)
+            logging.set_verbosity(verbosity)
         if tokenizer.pad_token is None or model.config.is_encoder_decoder:
             raise PretrainedError(
-                f"{self.name} is no encoder like BERT: sentences are padded and only encoded here; name another"
+                f"{self.name} is no encoder like BERT: it needs a padding token and no decoder; name another"
             )
         return tokenizer, model.eval().float()
 
     def _check_length(self, length: int, model: Any) -> None:
-        most = getattr(model.config, "max_position_embeddings", max(length, self.padded_to))
-        if self.padded_to > most:
-            raise PretrainedError(f"{self.name} reads at most {most} tokens; pad to fewer than {self.padded_to}")
-        if length > (self.padded_to or most):
+        limit = getattr(model.config, "max_position_embeddings", max(length, self.padded_to))
+        if self.padded_to > limit:
+            raise PretrainedError(f"{self.name} reads at most {limit} tokens; pad to fewer than {self.padded_to}")
+        if length > (self.padded_to or limit):
             raise PretrainedError(
-                f"a sentence has {length} tokens for {self.name}, and {self.padded_to or most} are the most; shorten it"
+                f"a sentence has {length} tokens for {self.name}, more than {self.padded_to or limit}; shorten it"
                 + (" or pad to more" if self.padded_to else "")
             )
 
 
-def folder_of(name: str, may_download: bool = True) -> Path:
+def encoder_folder(name: str, may_download: bool = True) -> Path:
     """The folder of an encoder.
 
+    Args:
+        name: a folder, or a hub id.
+        may_download: download the encoder from the hub if it is not on this machine.
+
     Raises:
-        PretrainedError: there is none of this name here, nor, if that may be tried, on the hub.
+        PretrainedError: there is no encoder of this name on this machine, nor on the hub if it may be downloaded.
     """
     if Path(name).is_dir():
         return Path(name)
@@ -132,9 +136,9 @@ def folder_of(name: str, may_download: bool = True) -> Path:
         found = snapshot_download(
             name, allow_patterns=list(_KINDS), ignore_patterns=["*/*"], local_files_only=not may_download
         )
-    except Exception as error:  # a download that breaks off raises what the hub's transports have, not OSError alone
+    except Exception as error:  # an interrupted download raises errors of the hub's HTTP library, not only OSError
         raise PretrainedError(
-            f"no text encoder {name!r}: it is neither a folder nor a model that could be had from the Hugging Face hub "
+            f"no text encoder {name!r}: it is neither a folder nor a model that the Hugging Face hub could deliver "
             f"({_first_line(error)}); check the name and the network, or give a folder that holds the model"
         ) from error
     return Path(found)

@@ -1,7 +1,7 @@
-"""The built-in text encoder: one vector a word, learned with the policy. It needs no download and no minutes.
+"""The built-in text encoder: one vector a word, which is learned with the policy. It needs no download.
 
-Words that training sentences do not have are left out, because nothing is ever learned about them. This file must not
-know which sentences mean what.
+Words that do not occur in the training sentences are left out, because nothing can be learned about them. This file
+must not know what the sentences mean.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-_FIRST_SPREAD = 0.1
-"""Standard deviation of word vectors before they are learned."""
+_INITIAL_DEVIATION = 0.1
+"""Standard deviation of the initial word vectors."""
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
@@ -26,32 +26,32 @@ class VocabularyError(ValueError):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by number, from 1; number 0 stands behind the end of a sentence.
+    """Words and their numbers from 1; number 0 is padding.
 
     Attributes:
-        words: V - 1 of them, in alphabetical order.
+        words: V - 1 words in alphabetical order.
     """
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, sentences: Iterable[str]) -> Vocabulary:
-        """Every word of these sentences.
+        """The vocabulary of all words in these sentences.
 
         Raises:
-            VocabularyError: they have none.
+            VocabularyError: the sentences have no words.
         """
         words = {word for sentence in sentences for word in words_of(sentence)}
         if not words:
-            raise VocabularyError("the training sentences hold no word; a text encoder needs some to learn")
+            raise VocabularyError("the training sentences have no words; a text encoder needs words to learn")
         return cls(tuple(sorted(words)))
 
     def __len__(self) -> int:
-        """V."""
+        """V, the number of words and one for padding."""
         return len(self.words) + 1
 
     def tokens(self, sentences: Sequence[str]) -> Tensor:
-        """Sentences as [D, L] int64, without unknown words, padded with 0; L is at least 1."""
+        """Numbers of the words of D sentences, [D, L] int64, without unknown words, padded with 0; L is at least 1."""
         number = {word: index for index, word in enumerate(self.words, start=1)}
         rows = [[number[word] for word in words_of(sentence) if word in number] for sentence in sentences]
         lengths = np.array([len(row) for row in rows])
@@ -62,39 +62,39 @@ class Vocabulary:
 
 
 def words_of(sentence: str) -> list[str]:
-    """Lower-case words without punctuation, in order."""
+    """The words of a sentence in order, in lower case and without punctuation."""
     return _WORD.findall(sentence.lower())
 
 
 class WordEncoder(nn.Module):
-    """A learned vector for each word, whatever stands around it.
+    """A learned vector for each word, independent of the other words in a sentence.
 
     Attributes:
         num_sentences, features, length: as `SentenceEncoder` has them.
     """
 
     def __init__(self, sentences: Sequence[str], vocabulary: Vocabulary, features: int) -> None:
-        """Tabulate the sentences.
+        """Store the sentences and build the embedding.
 
         Args:
-            sentences: D of them.
-            vocabulary: of the training sentences.
-            features: F.
+            sentences: D sentences.
+            vocabulary: vocabulary of the training sentences.
+            features: F, width of a word's vector.
         """
         super().__init__()
         tokens = vocabulary.tokens(sentences)
         self.num_sentences, self.length = tokens.shape
         self.features = features
         self.words = nn.Embedding(len(vocabulary), features, padding_idx=0)
-        with torch.no_grad():  # rare words keep much of what they begin with, so begin with little
-            self.words.weight *= _FIRST_SPREAD
+        with torch.no_grad():  # rare words keep most of their initial vector, so it should be small
+            self.words.weight *= _INITIAL_DEVIATION
         self.tokens: Tensor
         self.lengths: Tensor
         self.register_buffer("tokens", tokens, persistent=False)
-        # A sentence of unknown words alone has one token, whose vector is 0.
+        # A sentence with unknown words only has one token, whose vector is 0.
         self.register_buffer("lengths", (tokens != 0).sum(-1).clamp(min=1), persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers [U] -> states [U, l, F] and lengths [U]."""
+        """Numbers [U] int -> states [U, l, F] float32 and lengths [U] int64."""
         lengths = self.lengths[ids.long()]
         return self.words(self.tokens[ids.long(), : int(lengths.max())]), lengths

@@ -84,7 +84,7 @@ class Evaluation(Collector):
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
-        return policy.likeliest() if self._is_greedy else super()._choose(policy)
+        return policy.mode() if self._is_greedy else super()._choose(policy)
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         self._speech = speech_of(self.policy.network)  # nobody reads texts of earlier steps here

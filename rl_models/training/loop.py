@@ -15,7 +15,7 @@ from rl_models.algorithms.accumulation import Divergence, parts
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.batch import Batch, count_steps, share_of, think, to_batch
+from rl_models.batch import Batch, count_steps, forward, share_of, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
@@ -86,7 +86,7 @@ class Learner:
         statistics: Statistics = {}
         for part in parts(self.objective, minibatch):
             share = share_of(part, whole)
-            loss, statistics = self.objective.loss(think(self.policy, part), part, self.progress, share)
+            loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
             self.divergence.add(share, statistics)
             loss.backward()
         self.divergence.agree(self.learners)

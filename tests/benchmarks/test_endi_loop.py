@@ -13,7 +13,7 @@ NARROW = {
     "LENGTH": 2,
     "TURNS": 1,
     "SENTENCES_PER_CELL": 1,
-    "EMMA": DividedEmmaConfig(EmmaConfig(features=4, maps=2, hidden=2), 3),
+    "EMMA": DividedEmmaConfig(EmmaConfig(features=4, channels=2, hidden_size=2), 3),
     "READING_WORLDS": 4,
     "READING_LENGTH": 2,
     "READING_TURNS": 1,

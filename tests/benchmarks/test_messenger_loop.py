@@ -20,7 +20,7 @@ def test_random_encodings_have_a_vector_for_each_word_and_two_marks():
 def test_a_loop_is_measured_for_every_stage_and_with_the_grounding_loss(monkeypatch):
     for name, value in (("WORLDS", 4), ("LENGTH", 2), ("TURNS", 1), ("SENTENCES_PER_CELL", 1), ("TOKEN_FEATURES", 4)):
         monkeypatch.setattr(loop, name, value)
-    monkeypatch.setattr(loop, "RELEASED", EmmaConfig(features=4, maps=2, hidden=2))
+    monkeypatch.setattr(loop, "RELEASED", EmmaConfig(features=4, channels=2, hidden_size=2))
     measurements = {measurement.name: measurement.value for measurement in loop.measure_loops()}
     for part in ("loop_stage1", "loop_stage2", "loop_stage3", "loop_stage1_grounded"):
         assert measurements[f"messenger.{part}.agent_steps_per_cpu_second"] > 0

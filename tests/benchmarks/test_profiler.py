@@ -18,7 +18,7 @@ from rl_models.networks.tbone import TboneConfig
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 from rl_models.training.collector import Collector
 
-SMALL = TboneConfig(cell_features=2, convolutions=(2, 2, 2, 4), hidden=8, message_features=2)
+SMALL = TboneConfig(cell_features=2, channels=(2, 2, 2, 4), hidden_size=8, message_features=2)
 SIZES = {"num_agents": 2, "view": (num_channels(2), VIEW, VIEW), "actions": 13}
 
 

@@ -13,7 +13,7 @@ from examples.talking_network import TalkingConfig, talking_team
 from rl_envs import make
 from rl_envs.testing import check_registered
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
@@ -47,7 +47,7 @@ def test_the_sofa_moves_where_both_push_and_is_out_behind_the_door():
 
 
 def team(components=3):
-    return talking_team(TalkingConfig(hidden=8, message=4), components, 2, LENGTH + 2, 3, seed=0)
+    return talking_team(TalkingConfig(hidden_size=8, message=4), components, 2, LENGTH + 2, 3, seed=0)
 
 
 def test_the_network_thinks_the_same_while_it_acts_and_while_it_learns():
@@ -55,7 +55,7 @@ def test_the_network_thinks_the_same_while_it_acts_and_while_it_learns():
     collector = Collector(Corridor(5), policy, 12)
     collector.reset(3)
     batch = to_batch(collector.collect())
-    again = think(policy, batch).policy.first(12).log_prob(batch["actions"])
+    again = forward(policy, batch).policy.first_steps(12).log_prob(batch["actions"])
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
@@ -94,7 +94,7 @@ def test_the_loss_is_weighted_and_logs_what_it_sees():
     collector = Collector(Corridor(4), policy, 6)
     collector.reset(0)
     batch = to_batch(collector.collect())
-    loss, told = AgreementLoss(Schedule.constant(0.5))(think(policy, batch), batch, Progress())
+    loss, told = AgreementLoss(Schedule.constant(0.5))(forward(policy, batch), batch, Progress())
     assert loss.item() == pytest.approx(0.5 * told["loss/agreement"].item())
     assert math.exp(-told["loss/agreement"].item()) <= told["policy/agreement"].item() + 1e-6
 

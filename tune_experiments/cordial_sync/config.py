@@ -32,9 +32,9 @@ class FamilySettings:
     """How the methods of one family learn."""
 
     learning_rate: PositiveFloat
-    """At the start; it falls linearly to `learner.final_learning_rate_share` of this."""
+    """Learning rate at the start, above 0; it falls linearly to the share `learner.final_learning_rate_share` of it."""
     entropy_coef: NonNegativeFloat = 0.003
-    """Bonus on the sum of the agents' entropies, in methods without CORDIAL."""
+    """Weight of the bonus on the sum of the agents' entropies, at least 0, in methods without CORDIAL."""
     last_convolution: NonNegativeInt = 0
     """Width of the last convolution; 0: the network's. The paper widens it to balance parameters."""
 
@@ -44,15 +44,17 @@ class CordialSettings:
     """CORDIAL's weight beta over training, in methods with CORDIAL."""
 
     form: CordialForm = "code"
-    """`code`: navigation and joint actions count half each; `paper`: every coordinated joint action counts alike."""
+    """Form of the loss: `code`, navigation and joint actions count half each; `paper`, every coordinated joint action
+    counts alike."""
     start: NonNegativeFloat = 1.0
-    """Beta at the start."""
+    """Weight beta at the start, at least 0."""
     floor: NonNegativeFloat = 0.02
-    """Beta after the decline."""
+    """Weight beta after its decline, at least 0."""
     decline: UnitInterval = 0.3
-    """When beta reaches its floor, as a share of the budget."""
+    """Share of the budget, from 0 to 1, after which beta has reached its floor."""
     decline_episodes: NonNegativeInt = 0
-    """The same in finished training episodes, as the paper counts; 0: use the share."""
+    """Number of finished training episodes after which beta has reached its floor, as the paper counts; 0: use the
+    share."""
 
 
 @dataclass(frozen=True)
@@ -60,47 +62,47 @@ class Config:
     """One run of an experiment on Gridworld-FurnMove."""
 
     methods: tuple[MethodName, ...]
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     num_agents: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 2
-    """Who carry the television."""
+    """Number of agents who carry the television, from 1 to 4."""
     room_size: Literal["laptop", "full"] = "laptop"
-    """Rooms of 9-12 cells a side, or as large as AI2-THOR's living rooms."""
+    """Size of the rooms: laptop, 9 to 12 cells a side; full, as large as AI2-THOR's living rooms."""
     train_rooms: str = "train_stream"
-    """A named split, a stream of generated rooms, a room's name or a room file."""
+    """Rooms of training: a named split, a stream of generated rooms, a room's name or a room file."""
     max_episode_steps: PositiveInt = 100
-    """Env steps until an episode is stopped; the paper has 250."""
+    """Number of env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
-    """Value what follows the limit; the authors do not."""
-    network: TboneConfig = field(default_factory=lambda: TboneConfig(convolutions=(16, 32, 64, 128), hidden=128))
+    """Whether what follows the limit is valued; the authors do not."""
+    network: TboneConfig = field(default_factory=lambda: TboneConfig(channels=(16, 32, 64, 128), hidden_size=128))
     """Widths of TBONE, and of the central team's network."""
     no_communication: FamilySettings = FamilySettings(1e-3)
-    """Marginal policies without messages."""
+    """Learning of the family of marginal policies without messages."""
     marginal: FamilySettings = FamilySettings(1e-3)
-    """Marginal policies with messages."""
+    """Learning of the family of marginal policies with messages."""
     sync: FamilySettings = FamilySettings(2e-3)
-    """Mixtures of marginal policies."""
+    """Learning of the family of mixtures of marginal policies."""
     central: FamilySettings = FamilySettings(2e-3)
-    """One policy over joint actions."""
+    """Learning of the family with one policy over joint actions."""
     cordial: CordialSettings = CordialSettings()
-    """For the methods with CORDIAL."""
+    """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
     learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125))
-    """For all methods."""
+    """How all methods learn, beside what their families say."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = 100_000
-    """Joint steps of training."""
+    """Number of joint env steps of training."""
     validate_every_env_steps: PositiveInt = 10_000
-    """How often the team plays in validation rooms: points of the dashed curves."""
+    """Number of env steps between validations in validation rooms: points of the dashed curves."""
     valid_rooms: tuple[str, ...] = ("valid",)
-    """Splits, streams, rooms or room files; the paper has five rooms."""
+    """Rooms of validation: splits, streams, rooms or room files; the paper has five rooms."""
     valid_starts_per_room: PositiveInt = 20
-    """Fixed starts in each validation room."""
+    """Number of fixed starts in each validation room."""
     checkpoint_every_env_steps: PositiveInt = 10_000
-    """At most this much is lost when something dies."""
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_rooms: tuple[str, ...] = ("test",)
-    """Where the table's numbers come from; never trained or selected on."""
+    """Rooms where the table's numbers come from; never trained or selected on."""
     test_starts_per_room: PositiveInt = 200
-    """Fixed starts in each test room, the same for every method and seed."""
+    """Number of fixed starts in each test room, the same for every method and seed."""
     test_starts: str = ""
     """A file of starts (docs/start_format.md) to test from, in its own rooms, instead of those that the rule gives."""
 

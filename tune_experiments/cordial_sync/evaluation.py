@@ -146,7 +146,7 @@ def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_ro
 def sizes(world: World) -> dict[str, Any]:
     """What a network must know of a FurnMove world."""
     view = world.observation_spec["view"].shape
-    return {"num_agents": world.num_agents, "view": view, "actions": world.action_spec}
+    return {"num_agents": world.num_agents, "view": view, "num_actions": world.action_spec}
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:
@@ -162,9 +162,9 @@ class FurnMoveProbe(CoordinationProbe):
     The paper counts the joint actions that were tried; their expectation, the joint policy itself, has less noise.
     """
 
-    def of_joint(self, policy: WholeJointPolicy, joint: torch.Tensor) -> dict[str, torch.Tensor]:
+    def joint_metrics(self, policy: WholeJointPolicy, joint: torch.Tensor) -> dict[str, torch.Tensor]:
         """`tvd` [B, 1] and, from two agents on, `_joint_policy` [B, 1, A, A]."""
-        metrics = super().of_joint(policy, joint)
+        metrics = super().joint_metrics(policy, joint)
         if policy.num_agents == 1:
             return metrics
         others = tuple(range(4, joint.ndim))

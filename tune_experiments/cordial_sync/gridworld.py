@@ -51,8 +51,8 @@ _COMPARED = {
     "train_rooms": " (20 rooms)",
     "max_episode_steps": "",
     "bootstrap_at_limit": "",
-    "network.convolutions": "",
-    "network.hidden": "",
+    "network.channels": "",
+    "network.hidden_size": "",
     "marginal.last_convolution": " (as many parameters as SYNC)",
     "learner.is_joint": "",
     "sync.learning_rate": "",
@@ -145,7 +145,7 @@ class GridworldExperiment(Experiment):
 def _smoke(laptop: Config) -> Config:
     return dataclasses.replace(
         laptop,
-        network=TboneConfig(convolutions=(8, 8, 16, 16), hidden=32),
+        network=TboneConfig(channels=(8, 8, 16, 16), hidden_size=32),
         workers=Workers(worlds_per_runner=16, fragment_length=10),
         max_episode_steps=40,
         budget_env_steps=2_000,

@@ -55,7 +55,7 @@ def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
     network, width = config.network, _settings(config, method).last_convolution
     if width:
-        network = dataclasses.replace(network, convolutions=(*network.convolutions[:3], width))
+        network = dataclasses.replace(network, channels=(*network.channels[:3], width))
     network = dataclasses.replace(network, communicates=method.family != "no_communication")
     needs = sizes(_any_world(config))
     if method.family == "central":

@@ -31,15 +31,16 @@ class DivisionSettings:
     """How rows that divide differ from their backbones, beside the losses that their names say."""
 
     regulariser_weight: NonNegativeFloat = 1.0
-    """Of the regulariser; the paper gives none, the release has 1."""
+    """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
     kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
-    """Of the row `endi_kl`: the target's standard deviation, in entities; the paper gives none."""
+    """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
     modelling_weight: NonNegativeFloat = 1.0
-    """Of agent modelling; likewise."""
+    """Weight of agent modelling, at least 0; the paper gives none, the release has 1."""
     masks: Literal["drawn", "likeliest"] = "drawn"
-    """After training; while a team learns, masks are drawn."""
+    """How a trained team chooses its masks: drawn, or likeliest, the likelier side; while it learns, masks are
+    drawn."""
     shares_network: bool = False
-    """One network for all agents, in all rows. False: nothing is shared, as in the paper."""
+    """Whether all agents share one network, in all rows; without it nothing is shared, as in the paper."""
 
     @property
     def draws_masks(self) -> bool:

@@ -36,7 +36,7 @@ class EndiMessengerConfig(MessengerRunConfig):
     num_agents: ClassVar[int] = 2
 
     methods: tuple[RowName, ...] = (*PAPER_ROWS, "emma_grounding", "endi_dis_grounding")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     learner: MessengerLearnerConfig = field(
         default_factory=lambda: MessengerLearnerConfig(
             is_joint=False,
@@ -46,23 +46,24 @@ class EndiMessengerConfig(MessengerRunConfig):
             final_entropy_coef=(0.01, 0.01, 0.01),
         )
     )
-    """For all rows."""
+    """How all rows learn, with one number for each stage in a triple."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
-    """For all rows that divide."""
+    """How rows that divide differ from their backbones."""
     first_stage_env_steps: PositiveInt = 300_000
-    """Env steps of training in the first of the stages."""
+    """Number of env steps of training in the first of the stages."""
     first_stage_validate_every_env_steps: PositiveInt = 20_000
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
     first_stage_checkpoint_every_env_steps: PositiveInt = 60_000
     """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
     goal_features: PositiveInt = 64
-    """Channels of the grounded goal; the paper has no number."""
+    """Number of channels of the grounded goal; the paper gives none."""
     silg: SilgConfig = field(
-        default_factory=lambda: SilgConfig(hidden=32, word_features=32, channels=(16, 16), features=64)
+        default_factory=lambda: SilgConfig(hidden_size=32, word_features=32, channels=(16, 16), features=64)
     )
     """Widths of the row `silg`."""
     weights: Literal["validated", "last"] = "validated"
-    """Which are handed to the next stage and tested: those that won most validation games, or the last."""
+    """Weights that are handed to the next stage and tested: validated, those that won most validation games, or
+    last."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -20,9 +20,9 @@ class QmixSettings(QmixLearnerConfig):
     """Width of a symbol's embedding."""
     cell_features: tuple[PositiveInt, PositiveInt] = (32, 64)
     """Widths of the two layers that see a cell."""
-    hidden: PositiveInt = 64
+    hidden_size: PositiveInt = 64
     """Width of each agent's memory; QMIX's paper has 64."""
-    mixing_hidden: NonNegativeInt = 32
+    mixing_hidden_size: NonNegativeInt = 32
     """Width of the mixing network, at least 0; QMIX's paper has 32, and 0 adds values up (VDN)."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""

@@ -34,11 +34,12 @@ class TeamTask(RtfmTask):
     """Which room; what happens in it is the stage's, whatever the single agent's flags say."""
 
     num_agents: Annotated[int, Field(ge=2, le=MAX_AGENTS)] = 2
-    """Agents, each with a target and an item that beats it."""
+    """Number of agents, each with a target and an item that beats it."""
     max_episode_steps: PositiveInt = 40
-    """Env steps until the game is lost; the paper has 1000."""
+    """Number of env steps until the game is lost; the paper has 1000."""
     team_loss: Annotated[float, Field(ge=-1, le=0)] | None = -1.0
-    """Reward of agents that did not cause a loss; None: the step's, as in the paper, so that fleeing pays at first."""
+    """Reward of agents that did not cause a loss, from -1 to 0; None: the step's, as in the paper, so that fleeing pays
+    at first."""
 
 
 @dataclass(frozen=True)
@@ -46,37 +47,39 @@ class EndiRtfmConfig(RunConfig):
     """One run."""
 
     methods: tuple[RowName, ...] = PAPER_ROWS
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     stages: tuple[int, ...] = (1,)
-    """Of S1 to S5, one after another by the same team: 1 2 3 4 5 for all."""
+    """Numbers of the stages S1 to S5 that the same team plays one after another: 1 2 3 4 5 for all."""
     task: TeamTask = field(default_factory=TeamTask)
-    """Where it is played."""
+    """The room and its agents; what happens in it is the stage's."""
     network: NetworkSettings = field(
         default_factory=lambda: NetworkSettings(first_summary="max_of_linear", activation="relu")
     )
     """Widths of all rows; looks and features as in the paper's text, with which txt2pi reads sooner."""
     goal_channels: tuple[PositiveInt, ...] = (8, 4)
-    """Of the layers that ground the goal, in rows that divide; the paper has 16 4."""
+    """Number of channels of the layers that ground the goal, in rows that divide; the paper has 16 4."""
     divided_features: NonNegativeInt = 64
-    """Of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64 channels."""
+    """Width of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64
+    channels."""
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """For all rows."""
+    """How all rows but `qmix` learn."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
     """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
-    """For all rows that divide."""
+    """How rows that divide differ from their backbones."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
-    """For the row `qmix`."""
+    """How the row `qmix` learns, and its widths."""
     first_stage_env_steps: PositiveInt = 250_000
-    """Env steps of training in the first of the stages; `budget_env_steps` in each later one."""
+    """Number of env steps of training in the first of the stages; `budget_env_steps` in each later one."""
     validate_every_env_steps: PositiveInt = 50_000
-    """How often the team plays greedily on training and on unseen assignments."""
+    """Number of env steps between validations, greedy play on training and on unseen assignments."""
     annealing_env_steps: NonNegativeInt = 0
-    """Env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's share says."""
+    """Number of env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's
+    share says."""
     test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
-    """Larger rooms in which unseen assignments are tested, too."""
+    """Sides in cells of the larger rooms in which unseen assignments are tested, too."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -48,4 +48,4 @@ def build_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
 
 def _team(settings: QmixSettings) -> QmixConfig:
     room = RoomConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
-    return QmixConfig(room, settings.hidden, settings.mixing_hidden)
+    return QmixConfig(room, settings.hidden_size, settings.mixing_hidden_size)

@@ -83,7 +83,7 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
 def silg_config(settings: NetworkSettings) -> SilgConfig:
     """SILG's model as much wider than txt2pi as its release has it: twice the states, 100 word features to 30."""
     return SilgConfig(
-        hidden=2 * settings.document_hidden,
+        hidden_size=2 * settings.document_hidden_size,
         word_features=settings.word_features * SilgConfig().word_features // Txt2PiConfig().word_features,
         channels=settings.channels,
         features=settings.features,

@@ -35,21 +35,24 @@ class RunOptions:
     """What every experiment is told beside its configuration."""
 
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
-    """What all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's numbers)."""
+    """Preset that all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's
+    numbers)."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)
-    """One run of training a seed."""
+    """Seeds of the runs of training: one run of each method for each seed."""
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Try N settings of the search space with each method and rank them by validation (None: no search)."""
     search_by: Literal["random", "grid", "asha", "pbt"] = "random"
-    """random: N settings to their end. grid: all combinations. asha: the best third of N goes on. pbt: losers copy."""
+    """How settings are chosen: random, N settings to their end; grid, all combinations; asha, the best third of N goes
+    on; pbt, losers copy winners."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
-    """What varies, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or PATH=grid:a,b,c."""
+    """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
+    PATH=grid:a,b,c."""
     search_objective: Annotated[str | None, tyro.conf.arg(metavar="KEY")] = None
-    """What should be large, a key of the trials' log such as valid/success (None: what the experiment says)."""
+    """Key of the trials' log that should be large, such as valid/success (None: what the experiment says)."""
     search_seed: int = 0
-    """Of the settings that a search draws."""
+    """Seed of the settings that a search draws, at least 0."""
 
     @property
     def searches(self) -> bool:

@@ -71,43 +71,45 @@ class MessengerRunConfig:
     num_agents: ClassVar[int] = 1
 
     methods: tuple[str, ...] = ()
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     stages: tuple[int, ...] = (1,)
-    """Of MESSENGER, one after another by the same team: 1, 2, 3 for all."""
+    """Numbers of MESSENGER's stages that the same team plays one after another: 1 2 3 for all."""
     texts: str = "own"
-    """`own` sentences; a folder with a corpus; or `published`, the one in the folder that MESSENGER_TEXT_DIR names."""
+    """Sentences of the world: `own`; a folder with a corpus; or `published`, the one in the folder that
+    MESSENGER_TEXT_DIR names."""
     repair_quotes: bool = False
-    """Give mis-decoded quotation marks of a folder's texts back as ASCII ones."""
+    """Whether mis-decoded quotation marks of a folder's texts become ASCII ones again."""
     max_sentences_per_cell: PositiveInt | None = None
-    """At most so many sentences about an entity in a role with a movement, for encoders that take long."""
+    """Largest number of sentences about an entity in a role with a movement, for encoders that take long; None: all."""
     frames: PositiveInt = 3
-    """Moments that are seen."""
+    """Number of moments that the agents see."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
-    network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, maps=16, hidden=64))
+    network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, channels=16, hidden_size=64))
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False
-    """After the first stage leave alone what finds the sentences about a sprite (keys and symbols), as the release."""
+    """Whether what finds the sentences about a sprite (keys and symbols) stays as it is after the first stage, as in
+    the release."""
     learner: MessengerLearnerConfig = MessengerLearnerConfig()
-    """For all rows."""
+    """How all rows learn, with one number for each stage in a triple."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
     first_stage_env_steps: PositiveInt = 100_000
-    """Env steps of training in the first of the stages."""
+    """Number of env steps of training in the first of the stages."""
     budget_env_steps: PositiveInt = 1_000_000
-    """Env steps of training in each later stage."""
+    """Number of env steps of training in each later stage."""
     first_stage_validate_every_env_steps: PositiveInt = 6_667
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
     validate_every_env_steps: PositiveInt = 66_667
     """Number of env steps between validations in each later stage."""
     valid_episodes: PositiveInt = 500
-    """Of each, on games and sentences of the validation split."""
+    """Number of episodes in each validation, on games and sentences of the validation split."""
     first_stage_checkpoint_every_env_steps: PositiveInt = 20_000
     """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
     checkpoint_every_env_steps: PositiveInt = 200_000
     """Number of env steps between checkpoints in each later stage."""
     test_episodes: PositiveInt = 1000
-    """In each column of the table."""
+    """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -140,7 +142,7 @@ class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained: game_id, emma, emma_grounding."""
 
 
 def make_world(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from rl_envs.messenger.corpus_file import OWN
-from rl_models.text.choice import BERT, chosen_encoder
+from rl_models.text.choice import BERT, resolve_encoder
 from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig
 from tune_experiments.results.differences import differences
 
 _COMPARED = {
     "stages": "stages",
     "network.features": "width of keys, values and symbols",
-    "network.maps": "maps of the convolution",
-    "network.hidden": "hidden units",
+    "network.channels": "maps of the convolution",
+    "network.hidden_size": "hidden units",
     "network.averages_sentences": "values averaged over sentences",
     "network.shares_hidden": "hidden layer shared by policy and value",
     "encoder.padded_to": "tokens to which sentences are padded",
@@ -46,7 +46,7 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
         notes.append("sentences are our own, from 82 templates; --texts published reads the published corpus")
     if config.max_sentences_per_cell is not None:
         notes.append(f"at most {config.max_sentences_per_cell} sentences of each kind; the paper has all")
-    if chosen_encoder(config.encoder.name)[0] != BERT:
+    if resolve_encoder(config.encoder.name)[0] != BERT:
         notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
     later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
     told = differences(config, reference, _COMPARED, "the release has")
@@ -54,4 +54,4 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
 
 
 def _encoder_in_words(config: MessengerRunConfig) -> str:
-    return chosen_encoder(config.encoder.name)[1]
+    return resolve_encoder(config.encoder.name)[1]

@@ -42,7 +42,7 @@ class WithRandomMoves(Evaluation):
     """Likeliest actions, with random ones among them; all from the worlds' own uniforms."""
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
-        actions, component = policy.likeliest()
+        actions, component = policy.mode()
         assert isinstance(actions, torch.Tensor)
         uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None]
         drawn = (uniforms / RANDOM_SHARE * self.world.action_spec).long()

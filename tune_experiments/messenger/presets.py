@@ -35,7 +35,7 @@ def smoke(laptop: ConfigType) -> ConfigType:
         stages=(1, 2, 3),
         max_sentences_per_cell=2,
         encoder=TextEncoderConfig(word_features=4),
-        network=EmmaConfig(features=4, maps=2, hidden=4),
+        network=EmmaConfig(features=4, channels=2, hidden_size=4),
         workers=Workers(worlds_per_runner=16, fragment_length=8),
         first_stage_env_steps=256,
         budget_env_steps=128,

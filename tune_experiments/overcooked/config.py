@@ -28,9 +28,9 @@ class ShapingSettings:
     """Weight of the shaped points in the rewards, in rows with shaping: 1, falling linearly to 0."""
 
     share: PositiveFloat = 0.6
-    """When it reaches 0, as a share of the budget."""
+    """Share of the budget, above 0, after which the shaped points weigh nothing."""
     env_steps: NonNegativeInt = 0
-    """The same in env steps of the whole run; 0: use the share."""
+    """Number of env steps of the whole run after which the shaped points weigh nothing; 0: use the share."""
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
@@ -53,33 +53,34 @@ class OvercookedConfig:
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("selfplay", "selfplay_sparse")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained: selfplay, selfplay_sparse, fcp."""
     task: str = "cramped_room"
-    """Which of the five kitchens."""
+    """Name of the kitchen: cramped_room, asymmetric_advantages, coordination_ring, forced_coordination or
+    counter_circuit_o_1order."""
     population: str = ""
     """Run folder of this experiment whose row `selfplay` gives row `fcp` its partners."""
     network: GridCnnConfig = field(
-        default_factory=lambda: GridCnnConfig(convolutions=(16, 16, 16), first_kernel=3, dense=(64, 64))
+        default_factory=lambda: GridCnnConfig(channels=(16, 16, 16), first_kernel=3, hidden_sizes=(64, 64))
     )
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
-    """In rows with shaping."""
+    """Weight of the shaped points in the rewards, in rows with shaping."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """For all rows."""
+    """How all rows learn, each chef with its own ratio and advantage."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=50))
     """Processes and worlds of a trial."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
-    """Env steps of an episode, in training and in tests."""
+    """Number of env steps of an episode, in training and in tests."""
     budget_env_steps: PositiveInt = 600_000
-    """Joint steps of training."""
+    """Number of joint env steps of training."""
     validate_every_env_steps: PositiveInt = 60_000
     """Number of env steps between validations, the points of the curve of rewards."""
     valid_episodes: PositiveInt = 32
-    """Of each."""
+    """Number of episodes in each validation."""
     checkpoint_every_env_steps: PositiveInt = 60_000
     """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_episodes: PositiveInt = 100
-    """Behind the table's numbers."""
+    """Number of test episodes behind each of the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -109,10 +110,12 @@ def check_some_widths(network: GridCnnConfig) -> None:
     Raises:
         UserError: no layers, a width below 1 or an even kernel.
     """
-    for name in ("convolutions", "dense"):
+    for name in ("channels", "hidden_sizes"):
         widths = getattr(network, name)
         if not widths or min(widths) < 1:
-            raise UserError(f"--network.{name} must be one or more widths of at least 1, not {widths}")
+            raise UserError(
+                f"--network.{name.replace('_', '-')} must be one or more widths of at least 1, not {widths}"
+            )
     if network.first_kernel < 1 or network.first_kernel % 2 == 0:
         raise UserError(f"--network.first-kernel must be an odd number, not {network.first_kernel}")
 

@@ -6,9 +6,9 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.results.differences import differences
 
 _COMPARED = {
-    "network.convolutions": "channels of the convolutions",
+    "network.channels": "channels of the convolutions",
     "network.first_kernel": "side of the first kernel",
-    "network.dense": "dense layers",
+    "network.hidden_sizes": "dense layers",
     "learner.learning_rate": "learning rate",
     "learner.final_learning_rate_share": "share of the learning rate at the end",
     "learner.gamma": "discount",

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from rl_envs.core.chance import Chance
-from rl_models.teams.decentralised import AgentMind, converse
+from rl_models.teams.decentralised import AgentPolicy, run_dialogue
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.loading import load_policy
 
@@ -105,13 +105,13 @@ def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) 
 
 @torch.inference_mode()
 def _act_until_the_end(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    mind = AgentMind(load_policy(role.checkpoint, role.allow).policy, role.agent)
+    agent = AgentPolicy(load_policy(role.checkpoint, role.allow).policy, role.agent)
     talk = Talk(role.agent, others, role.patience_seconds)
     chance = Chance(role.seed, role.world, 1)
-    no_reset = torch.zeros(1, dtype=torch.bool)  # a new mind remembers nothing
+    no_reset = torch.zeros(1, dtype=torch.bool)  # a new agent remembers nothing
     while (seen := coordinator.recv()) is not None:
         obs = {key: torch.from_numpy(value) for key, value in seen.items()}
-        uniforms = torch.from_numpy(chance.policy_uniforms(1 + mind.num_agents))
+        uniforms = torch.from_numpy(chance.policy_uniforms(1 + agent.num_agents))
         chance.next_step()
-        coordinator.send(int(converse(mind.act(obs, no_reset, uniforms), talk.exchange)))
+        coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), talk.exchange)))
     coordinator.send(talk.traffic)

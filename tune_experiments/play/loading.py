@@ -20,7 +20,7 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
-from rl_models.networks.fixed_weights import WeightsWatch
+from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.networks.noise import with_noise
 from rl_models.networks.speech import narrated
 from rl_models.networks.texts import MissingTextsError
@@ -76,7 +76,7 @@ class LoadedPolicy:
         self._chance: Chance | None = None
         self._seed = 0
         self._texts: TextEncodings | None = None
-        self._watch = WeightsWatch()
+        self._watch = WeightChangeDetector()
 
     def make_world(self, num_worlds: int) -> Any:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
@@ -133,7 +133,7 @@ class LoadedPolicy:
         own = self._chance.policy_uniforms(output.policy.num_uniforms)
         self._chance.next_step()
         if self.is_greedy:
-            return to_numpy(output.policy.likeliest()[0])
+            return to_numpy(output.policy.mode()[0])
         uniforms = own if uniforms is None else uniforms
         return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None])[0])
 

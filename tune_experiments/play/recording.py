@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rl_models.teams.decentralised import AgentMind, bytes_said
+from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.decentralised import separate_agents
 from tune_experiments.play.loading import LoadedPolicy
@@ -44,16 +44,16 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
         UserError: a team that cannot be taken apart, or a process that fails.
     """
     try:
-        mind = AgentMind(policy.policy, 0)
+        first_agent = AgentPolicy(policy.policy, 0)
     except TypeError as error:
         raise UserError(str(error)) from error
     index = chosen_episode(policy, seed)
     world = policy.make_world(1)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
-    keys, allow = mind.observation_keys, policy.allow
-    with separate_agents(checkpoint, mind.num_agents, keys, seed, index, allow=allow) as team:
-        yield f"{mind.num_agents} processes, one an agent; in a step, {_exchanged(policy, obs)}"
+    keys, allow = first_agent.observation_keys, policy.allow
+    with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow) as team:
+        yield f"{first_agent.num_agents} processes, one an agent; in a step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
         yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
@@ -63,7 +63,7 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     """What an agent tells each other one in a step."""
     first = {key: torch.from_numpy(value[:, 0]) for key, value in obs.items()}
     with torch.inference_mode():
-        sizes = bytes_said(policy.policy, first, torch.ones(1, dtype=torch.bool))
+        sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool))
     if not sizes or policy.policy.num_agents == 1:
         return "they exchange nothing"
     return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"

@@ -65,21 +65,21 @@ class RtfmTask:
     """Which RTFM; the paper's full game has `group`, `dyna` and `nl`."""
 
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
-    """Side of the training room, walls included."""
+    """Side of the training room in cells, walls included."""
     group: bool = False
-    """Three monsters a team and two modifiers an element."""
+    """Whether each team has three monsters and each element two modifiers, instead of one."""
     dyna: bool = False
-    """Monsters move."""
+    """Whether monsters move: towards an agent that they see, else at random."""
     nl: bool = False
-    """Documents in many words."""
+    """Whether documents say the same in many words."""
     distractor_monster: bool = True
-    """Without it the goal need not be read."""
+    """Whether there is a monster of another team; without it the goal need not be read."""
     distractor_item: bool = True
-    """Without it the document need not be read."""
+    """Whether there is an item that beats the distractor monster; without it the document need not be read."""
     resample_text: Literal["episode", "step"] = "episode"
-    """How often texts are written anew (with `nl`); the released code does at every step."""
+    """How often texts are written anew (with `nl`): episode, or step, as in the released code."""
     max_episode_steps: PositiveInt = 80
-    """Env steps until the game is lost; the paper has 1000."""
+    """Number of env steps until the game is lost; the paper has 1000."""
 
     @property
     def world_id(self) -> str:
@@ -92,11 +92,13 @@ class LettersTask:
     """Which rock-paper-scissors."""
 
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
-    """Side of the training room, walls included; the paper has 10."""
+    """Side of the training room in cells, walls included; the paper has 10."""
     setting: Literal["permutation", "ten_letters", "new_edge", "new_edge_and_nodes"] = "ten_letters"
-    """What evaluation asks for; `ten_letters` is ours, because small readers cannot generalise from five letters."""
+    """What evaluation asks for: permutation, unseen circles of five letters; ten_letters, which is ours, the same of
+    ten, since small readers cannot generalise from five; new_edge, unseen relations of twenty known letters;
+    new_edge_and_nodes, five unseen letters."""
     max_episode_steps: PositiveInt = 80
-    """Env steps until the game is lost; the paper has 1000."""
+    """Number of env steps until the game is lost; the paper has 1000."""
 
     @property
     def world_id(self) -> str:
@@ -117,23 +119,26 @@ class NetworkSettings:
     """Widths of all six networks."""
 
     form: Literal["code", "paper"] = "code"
-    """What txt2pi and its baselines are where the paper's text and the released code differ."""
+    """Which form txt2pi and its baselines have where the two differ: code, the released code's; paper, the paper's
+    text's."""
     word_features: PositiveInt = 16
-    """Of a word's embedding."""
-    document_hidden: PositiveInt = 32
-    """States of the document in one direction; of all texts in `cnn`."""
-    goal_hidden: PositiveInt = 32
-    """States with which txt2pi's goal looks at the document; the paper's text says 10, the released code has 100."""
-    inventory_hidden: PositiveInt = 10
-    """States of the inventory, and of the goal in `film`."""
+    """Width of a word's embedding."""
+    document_hidden_size: PositiveInt = 32
+    """Width of a document's states in one direction; of the states of all texts in `cnn`."""
+    goal_hidden_size: PositiveInt = 32
+    """Width of the states with which txt2pi's goal looks at the document; the paper's text says 10, the released code
+    has 100."""
+    inventory_hidden_size: PositiveInt = 10
+    """Width of the inventory's states, and of the goal's in `film`."""
     channels: tuple[PositiveInt, ...] = (16, 16)
-    """Of the layers over the grid."""
+    """Number of channels of each layer over the grid."""
     features: PositiveInt = 64
-    """Of what the heads see."""
+    """Width of what the heads see."""
     first_summary: FirstSummary | None = None
-    """What txt2pi's first look at the document is guided by; as in the form if not given."""
+    """What guides txt2pi's first look at the document: linear_of_max or max_of_linear of the grid; None: as in the
+    form."""
     activation: Activation | None = None
-    """Of what the heads see; as in the form if not given."""
+    """Activation of what the heads see: tanh or relu; None: as in the form."""
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
@@ -167,27 +172,27 @@ class RunConfig:
     """What RTFM and rock-paper-scissors have in common."""
 
     methods: tuple[str, ...] = ()
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     task: Task = RtfmTask()
-    """What is played."""
+    """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings()
-    """For all methods."""
+    """Widths of the networks of all methods."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """For all methods."""
+    """How the networks of all methods learn."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = 2_000_000
-    """Env steps of training."""
+    """Number of env steps of training."""
     validate_every_env_steps: PositiveInt = 200_000
-    """How often the team plays greedily on training and on unseen assignments."""
+    """Number of env steps between validations, greedy play on training and on unseen assignments."""
     valid_episodes: PositiveInt = 200
-    """Of each."""
+    """Number of validation episodes on training and as many on unseen assignments."""
     checkpoint_every_env_steps: PositiveInt = 100_000
-    """At most this much is lost when something dies."""
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (6,)
-    """Rooms in which unseen assignments are tested."""
+    """Sides in cells of the rooms in which unseen assignments are tested."""
     test_episodes: Annotated[int, Field(ge=2)] = 1000
-    """In each column of the table."""
+    """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -205,9 +210,9 @@ class RtfmConfig(RunConfig):
     """One run of an experiment on RTFM."""
 
     methods: tuple[MethodName, ...] = ("cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     task: RtfmTask = RtfmTask()
-    """What is played."""
+    """The game that is played, and its room."""
 
 
 @dataclass(frozen=True)
@@ -215,21 +220,22 @@ class LettersConfig(RunConfig):
     """One run of the experiment on rock-paper-scissors."""
 
     methods: tuple[LettersRow, ...] = ("cnn", "film", "txt2pi", "txt2pi_supervised_attention")
-    """Rows of the table."""
+    """Rows of the table, each a method that is trained."""
     task: LettersTask = LettersTask()
-    """What is played."""
+    """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
-    """For all methods; looks and features as in the paper's text, with which txt2pi reads sooner."""
+    """Widths of all networks; looks and features as in the paper's text, with which txt2pi reads sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
-    """For all methods."""
+    """How the networks of all methods learn."""
     budget_env_steps: PositiveInt = 500_000
-    """Env steps of training."""
+    """Number of env steps of training."""
     validate_every_env_steps: PositiveInt = 100_000
-    """How often the team plays greedily on training and on unseen games."""
+    """Number of env steps between validations, greedy play on training and on unseen games."""
     transfer_env_steps: PositiveInt = 500_000
-    """Of training on unseen games, in the rows that do."""
+    """Number of env steps of training on unseen games, in the rows that train there."""
     attention_weight: PositiveFloat = 0.3
-    """Of the auxiliary loss in the row `txt2pi_supervised_attention`; no other row has one, nor has the paper."""
+    """Weight of the auxiliary loss, above 0, in the row `txt2pi_supervised_attention`; no other row has one, nor has
+    the paper."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -241,15 +247,16 @@ class CurriculumConfig(RunConfig):
     """One run of an experiment whose rows are ways to the full game; `task` is that game."""
 
     methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
-    """Rows of the table."""
+    """Rows of the table, each a way to the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
     """The full game; `budget_env_steps` is that of each stage but the first."""
     first_stage_env_steps: PositiveInt = 2_000_000
-    """Budget of a row's first stage, which begins with random weights."""
+    """Number of env steps of a row's first stage, which begins with random weights."""
     last_learning_rate: PositiveFloat = 2e-3
-    """At the start of the full game, where there are stages before it."""
+    """Learning rate at the start of the full game, above 0, where there are stages before it."""
     promote_at: UnitInterval = 0.0
-    """Greedy win rate on training assignments, twice in a row, that ends a stage; 0: budgets alone do."""
+    """Greedy win rate on training assignments, from 0 to 1, that ends a stage when it is reached twice in a row; 0:
+    budgets alone do."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -36,9 +36,9 @@ def _network(method: MethodName, settings: NetworkSettings) -> ReadingConfig:
     is_paper = settings.form == "paper"
     reader = dataclasses.replace(
         PAPER_READER if is_paper else ReaderConfig(),
-        document_hidden=settings.document_hidden,
-        goal_hidden=settings.goal_hidden,
-        inventory_hidden=settings.inventory_hidden,
+        document_hidden_size=settings.document_hidden_size,
+        goal_hidden_size=settings.goal_hidden_size,
+        inventory_hidden_size=settings.inventory_hidden_size,
         attends_to_goal=method != "no_task_attn",
         attends_to_grid=method != "no_vis_attn",
     )
@@ -53,7 +53,7 @@ def _network(method: MethodName, settings: NetworkSettings) -> ReadingConfig:
 
 
 def _baseline(method: MethodName, settings: NetworkSettings) -> ReadingConfig:
-    document, inventory = settings.document_hidden, settings.inventory_hidden
+    document, inventory = settings.document_hidden_size, settings.inventory_hidden_size
     cell: Cell = "lstm" if settings.form == "paper" else "gru"
     widths = settings.word_features, settings.channels, settings.features
     if method == "cnn":

@@ -10,7 +10,7 @@ import torch
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.extra_loss import ExtraLoss
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import TeamPolicy
 from rl_models.teams.reader_team import reading_team
 from tune_experiments.experiment.plan import TrialPlan
@@ -44,8 +44,8 @@ def build_policy(config: RunConfig, method: MethodName, seed: int) -> TeamPolicy
     return reading_team(team_config(method, config.network), sizes(config.task), action_spec, seed)
 
 
-def sizes(task: Task) -> Sizes:
+def sizes(task: Task) -> ReadingSizes:
     """What a reading network must know of a task's worlds."""
     world = make_world(task)
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
-    return Sizes(world.num_agents, world.text_spec["document"].vocabulary, names)
+    return ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)

@@ -17,7 +17,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
-from rl_models.chat.opening import ChatSettings
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers
@@ -38,12 +38,13 @@ class ModelSettings:
     """The language model behind `--planner openai` and `replay`."""
 
     name: str = "gpt-4o-mini"
-    """Name the endpoint knows the model by."""
+    """Name by which the endpoint knows the model."""
     folder: str = ""
-    """Of the record of all exchanges with it, and of transcripts, a folder within for each kitchen: what was asked once
-    is not asked again, and `replay` reads from there. By default one in the user's cache."""
+    """Folder of the record of all exchanges with the model, and of transcripts, with one folder within for each
+    kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
+    cache."""
     concurrency: PositiveInt = 4
-    """Questions under way at the same time, of all trials together."""
+    """Number of questions under way at the same time, of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""
 
@@ -53,11 +54,11 @@ class FineTuningSettings:
     """Further training on the states that a trained team meets under the planner."""
 
     rounds: NonNegativeInt = 0
-    """How often it plays and learns on; 0: never."""
+    """Number of rounds in which the team plays and learns on; 0: never."""
     episodes: PositiveInt = 10
-    """Played to meet states, in each round."""
+    """Number of episodes played to meet states, in each round."""
     share: PositiveFloat = 0.1
-    """Env steps of a round's training as a share of the budget; they come on top of it."""
+    """Env steps of a round's training as a share of the budget, above 0; they come on top of it."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,17 @@ class SamaConfig:
     rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
     tasks: tuple[str, ...] = ("cramped_room",)
-    """Kitchens; each has policies of its own."""
+    """Names of the kitchens; each has policies of its own."""
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
-    """Who plans: rules, rules that err on purpose, an endpoint, or the record of one."""
+    """Who plans: offline, rules; noisy, rules that err on purpose; openai, an endpoint; replay, the record of one."""
     noise: Literal["weak", "weaker"] = "weak"
-    """Of the noisy planner."""
+    """How often the noisy planner errs: weak, or weaker, which errs more often."""
     goals: Literal["sama", "deps", "plan4mc"] = "sama"
-    """Who names the goals."""
+    """Method that names the goals: sama, deps or plan4mc."""
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
-    """After a round that failed, at most."""
+    """Largest number of reflections after a round that failed, from 0 to 3."""
     random_share: UnitInterval = 0.0
-    """Of the commands that are replaced by random ones in the test."""
+    """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
     manual: str = ""
     """LaTeX of a paper about the game, from which the planner's model writes the rules that prompts and policies have;
     by default they are the kitchen's own."""
@@ -88,43 +89,46 @@ class SamaConfig:
     extracts_objects: bool = True
     """Whether prompts name the objects and list the valid sub-goals."""
     shots: NonNegativeInt = 1
-    """Worked examples in a prompt."""
+    """Number of worked examples in a prompt."""
     reward_source: RewardSource = "builtin"
-    """Who writes the tests of sub-goals in training."""
+    """Who writes the tests of sub-goals in training: builtin, we, with the kitchen; predicate, the planner's model in
+    the language of predicates; code, the same model in Python."""
     model: ModelSettings = field(default_factory=ModelSettings)
-    """Of the planners that need one."""
+    """The language model of the planners that need one."""
     encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
     network: SamaNetworkConfig = field(default_factory=SamaNetworkConfig)
-    """Widths of the policy."""
+    """Widths of the policy's layers and vectors."""
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(gamma=0.95, value_coef=0.5, entropy_coef=0.03, final_entropy_coef=0.003)
     )
-    """PPO, for the rows that learn sub-goals."""
+    """How the rows that learn sub-goals learn (PPO)."""
     share: UnitInterval = 0.5
-    """What a chef gets when the other has reached its sub-goal; 1 is a team's reward."""
+    """Share of the reward, from 0 to 1, that a chef gets when the other has reached its sub-goal; 1 is a team's
+    reward."""
     states: PositiveInt = 1_000
-    """Diverse states with sub-goals to learn from."""
+    """Number of diverse states with sub-goals to learn from."""
     fine_tuning: FineTuningSettings = FineTuningSettings()
-    """Of the rows that learn sub-goals."""
+    """Further training of the rows that learn sub-goals."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=32))
     """Processes and worlds of a trial."""
     round_steps: PositiveInt = 40
-    """Env steps after which a round is over, in training and in tests."""
+    """Number of env steps after which a round is over, in training and in tests."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
-    """Env steps of an episode in tests."""
+    """Number of env steps of an episode in tests."""
     budget_env_steps: PositiveInt = 600_000
-    """Joint steps of training, of each row."""
+    """Number of joint env steps of training, of each row."""
     validate_every_env_steps: PositiveInt = 60_000
     """Number of env steps between validations, by which weights are chosen."""
     valid_episodes: PositiveInt = 200
-    """Rounds of each."""
+    """Number of rounds in each validation."""
     checkpoint_every_env_steps: PositiveInt = 60_000
     """Number of env steps between checkpoints, besides those with the best weights."""
     test_episodes: PositiveInt = 10
-    """Behind the table's numbers."""
+    """Number of test episodes behind each of the table's numbers."""
     is_greedy: bool = False
-    """Take the likeliest cells in tests. Chefs in each other's way then stay there until the round is over."""
+    """Whether the likeliest cells are taken in tests. Chefs in each other's way then stay there until the round is
+    over."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -133,8 +137,8 @@ class SamaConfig:
             if task not in LAYOUTS:
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         check_ranges(self)
-        if not self.network.convolutions:
-            raise UserError("--network.convolutions must be one or more widths")
+        if not self.network.channels:
+            raise UserError("--network.channels must be one or more widths")
         self._keep_folders()
 
     def _keep_folders(self) -> None:

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.exchange import Transport
-from rl_models.chat.opening import ChatSettings, open_transport
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.sama.config import ModelSettings, SamaConfig
 

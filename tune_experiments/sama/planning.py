@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint
 from rl_models.chat.meter import Meter
 from rl_models.chat.record import RecordError, Replay
@@ -75,7 +75,7 @@ def check_planner(config: SamaConfig) -> None:
 def offline_planner(layout: str) -> Planner:
     """The planner by rule."""
     domain = domain_of(layout)
-    return Planner(Caller(Asker(OfflineBackend(domain), 1), MODEL), domain)
+    return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)
 
 
 def loop_of(
@@ -103,10 +103,10 @@ def _goals(config: SamaConfig, planner: Planner) -> GoalGenerator:
 
 def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
     if config.planner == "offline":
-        return Caller(Asker(OfflineBackend(domain), 1), MODEL)
+        return Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
     if config.planner == "noisy":
         noisy = NoisyBackend(domain, NOISES[config.noise], seed)
-        return Caller(Asker(noisy, 1), noisy.model)
+        return Caller(ChatClient(noisy, 1), noisy.model)
     folder = folder_of(config.model) / domain.name
     try:
         settings = PlannerSettings(

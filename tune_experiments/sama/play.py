@@ -82,7 +82,7 @@ class PlannedPlay:
         tensors = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
         output = self._policy(tensors, self._policy.initial_state(worlds), torch.zeros(worlds, 1, dtype=torch.bool))
         if self._is_greedy:
-            return np.asarray(to_numpy(output.policy.likeliest()[0]))
+            return np.asarray(to_numpy(output.policy.mode()[0]))
         uniforms = torch.from_numpy(self._world.chance.policy_uniforms(output.policy.num_uniforms))
         return np.asarray(to_numpy(output.policy.sample(uniforms[:, None])[0]))
 

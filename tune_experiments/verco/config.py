@@ -18,7 +18,7 @@ from rl_envs.salad.world import Salad
 from rl_models.algorithms.actor_critic import Regressed
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
-from rl_models.chat.opening import ChatSettings
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
@@ -37,11 +37,11 @@ class LessonSettings:
     """Play of scripted cooks that often err: what the small model reads, or what a teacher's messages are about."""
 
     worlds: PositiveInt = 8
-    """Kitchens at once."""
+    """Number of kitchens that are played at once."""
     env_steps: PositiveInt = 60
-    """Of each, a round."""
+    """Number of env steps of each kitchen in a round."""
     error: UnitInterval = 0.4
-    """Share of decisions that are random instead of the cooks'."""
+    """Share of decisions, from 0 to 1, that are random instead of the cooks'."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,14 @@ class CorpusSettings(LessonSettings):
     """What the small model reads: the teacher's messages, and actions with or without sense."""
 
     worlds: PositiveInt = 32
-    """Kitchens at once."""
+    """Number of kitchens that are played at once."""
     sense: UnitInterval = 0.75
-    """Share of the actions that a scripted cook would take; the others are any legal ones. A large model knows from its
-    own reading what a salad takes; without sense it has to be found out by cooking."""
+    """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. A large model
+    knows from its own reading what a salad takes; without sense it has to be found out by cooking."""
     heed: UnitInterval = 1.0
-    """Share of those behind a message that he would take who hears it; the others are a deaf cook's. A large model
-    knows what it means to be asked for something, and needs not find that out by cooking either."""
+    """Share of the actions behind a message, from 0 to 1, that a cook who hears it would take; the others are a deaf
+    cook's. A large model knows what it means to be asked for something, and needs not find that out by cooking
+    either."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,51 +89,52 @@ class VercoConfig:
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet", "untrained")
-    """Rows of the table."""
+    """Rows of the table: verco, twosome, shuffled, teacher_messages, symbolic_ppo, commnet, untrained, api."""
     task: str = "tomato_b"
-    """Kitchen and order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or `secret_order`."""
+    """Name of the kitchen with its order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or
+    `secret_order`."""
     model: str = ""
     """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
-    """Adapters, messages and critic."""
+    """The team's language model, adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
     corpus: CorpusSettings = CorpusSettings()
-    """What the small model reads, the same for every task."""
+    """The texts that the small model reads, the same for every task."""
     lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
-    """What each round of the teacher's messages is about."""
+    """The play that each round of the teacher's messages is about."""
     lessons_by: Literal["cooks", "policy"] = "cooks"
-    """Whose play that is: of scripted cooks that err, or of the team itself before it learns to act."""
+    """Who plays in lessons: cooks, scripted ones that err; policy, the team itself before it learns to act."""
     rounds: PositiveInt = 2
-    """Of lessons."""
-    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(epochs=3))
+    """Number of rounds of lessons before the team learns to act."""
+    distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
     """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
     concurrency: PositiveInt = field(default=4, metadata={"came_later": True})
-    """Questions to it under way at the same time."""
+    """Number of questions to a chat model under way at the same time."""
     replay: str = ""
     """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
-    """For all rows."""
+    """How all rows learn, each cook with its own ratio."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=16, fragment_length=32))
     """Processes and worlds of a trial."""
     max_episode_steps: NonNegativeInt = 0
-    """Env steps of an episode, in training and in tests; 0: as many as the task has."""
+    """Number of env steps of an episode, in training and in tests; 0: as many as the task has."""
     training_episode_steps: NonNegativeInt = 64
-    """Env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
+    """Number of env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
     budget_env_steps: PositiveInt = 20_000
-    """Joint steps of training, after the lessons."""
+    """Number of joint env steps of training, after the lessons."""
     validate_every_env_steps: PositiveInt = 2_500
     """Number of env steps between validations, the points of the curve of returns."""
     valid_episodes: PositiveInt = 32
-    """Of each."""
+    """Number of episodes in each validation."""
     checkpoint_every_env_steps: PositiveInt = 4_000
     """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_episodes: PositiveInt = 100
-    """Behind the table's numbers."""
+    """Number of test episodes behind each of the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -144,8 +146,10 @@ class VercoConfig:
         if "shuffled" in self.methods:  # messages of another kitchen
             check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
         _check_team(self)
-        if not self.symbolic.dense or min(self.symbolic.dense) < 1:
-            raise UserError(f"--symbolic.dense must be one or more widths of at least 1, not {self.symbolic.dense}")
+        if not self.symbolic.hidden_sizes or min(self.symbolic.hidden_sizes) < 1:
+            raise UserError(
+                f"--symbolic.hidden-sizes must be one or more widths of at least 1, not {self.symbolic.hidden_sizes}"
+            )
 
     def _find_folders(self) -> None:
         """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""

@@ -11,7 +11,7 @@ PUBLISHED_MAPS = ("A", "B")
 _COMPARED = {
     "team.normalisation": "normalisation of scores",
     "team.critic_base": "whose state the critic reads",
-    "team.value_hidden": "hidden layers of the critic",
+    "team.value_hidden_sizes": "hidden layers of the critic",
     "team.language.lora.rank": "rank of the adapters",
     "team.language.lora.alpha": "alpha of the adapters",
     "team.language.lora.targets": "layers with adapters",

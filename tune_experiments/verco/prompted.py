@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from rl_envs.core.spec import Array
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES
-from rl_models.chat.asker import Asker
+from rl_models.chat.chat_settings import ChatSettings, open_transport
+from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError
-from rl_models.chat.opening import ChatSettings, open_transport
 from rl_models.chat.record import LastReplies, RecordError
-from rl_models.chat.team_teacher import MOST_WORDS, ChatPlayer, ChatTeacher
+from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import usage_of
 from rl_models.heads.legal_policy import LayeredValueHead
 from rl_models.llm.heads import CandidateHead
@@ -82,13 +82,13 @@ class EndpointTeacher:
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         """Open the endpoint."""
         self._narrator, self._chat = Narrator(make_world(config)), chat_of(config, trial_folder)
-        self._asker = asker(self._chat, config.concurrency)
-        self._teacher = ChatTeacher(self._asker, self._chat.model, AGENT_NAMES)
+        self._client = client(self._chat, config.concurrency)
+        self._teacher = ChatTeacher(self._client, self._chat.model, AGENT_NAMES)
         self._known: dict[str, tuple[str, ...]] = {}
 
     def messages(self, situations: Array, scripted: list[list[str]]) -> list[tuple[str, ...]]:
         """`[B][N]` for situations [B, N, F]; each distinct one is asked about once."""
-        prompts = [self._narrator.teacher_prompt(list(team), MOST_WORDS) for team in situations]
+        prompts = [self._narrator.teacher_prompt(list(team), MAX_WORDS) for team in situations]
         new = {prompt: row for row, prompt in enumerate(prompts) if prompt not in self._known}
         taught = self._teacher.messages(list(new), [scripted[row] for row in new.values()])
         self._known |= {prompt: one.values for prompt, one in zip(new, taught, strict=True)}
@@ -96,7 +96,7 @@ class EndpointTeacher:
 
     def told(self) -> dict[str, float]:
         """How the questions ended and what they cost, for the log."""
-        counts = {name: float(count) for name, count in self._asker.counts.items()}
+        counts = {name: float(count) for name, count in self._client.counts.items()}
         return {f"teacher/{name}": number for name, number in (counts | usage(self._chat)).items()}
 
 
@@ -106,7 +106,7 @@ def endpoint_teacher(config: VercoConfig, trial_folder: Path | None) -> Endpoint
 
 
 @functools.lru_cache(2)
-def asker(settings: ChatSettings, concurrency: int) -> Asker:
+def client(settings: ChatSettings, concurrency: int) -> ChatClient:
     """Who carries questions to the endpoint; one in a process, for there is one record.
 
     Without a key the record answers alone, so that what was asked once can be drawn and evaluated again.
@@ -117,7 +117,7 @@ def asker(settings: ChatSettings, concurrency: int) -> Asker:
     record = Path(settings.record)
     looks_back = settings.backend == "openai" and not os.environ.get(API_KEY_VARIABLE) and record.is_file()
     try:
-        return Asker(LastReplies(record) if looks_back else open_transport(settings, Path()), concurrency)
+        return ChatClient(LastReplies(record) if looks_back else open_transport(settings, Path()), concurrency)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
 
@@ -130,7 +130,7 @@ def usage(settings: ChatSettings) -> dict[str, float]:
 
 def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:
     """How often this process asked, rejected an answer, and got none of use, name -> number; empty if never."""
-    counts = asker(chat, concurrency).counts if Path(chat.record).is_file() else {}
+    counts = client(chat, concurrency).counts if Path(chat.record).is_file() else {}
     return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
 
 
@@ -170,7 +170,7 @@ class PromptedNetwork(nn.Module):
         ]
         new = [question for question in dict.fromkeys(questions) if question not in self._known]
         if new:
-            player = ChatPlayer(asker(self._chat, self._concurrency), self._chat.model, _INSTRUCTION)
+            player = ChatPlayer(client(self._chat, self._concurrency), self._chat.model, _INSTRUCTION)
             answers = player.choose([text for text, _ in new], [some for _, some in new], [0] * len(new))
             self._known |= {question: answer.values for question, answer in zip(new, answers, strict=True)}
         return [self._known[question] for question in questions]

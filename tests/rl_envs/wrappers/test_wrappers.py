@@ -254,6 +254,7 @@ def test_all_views_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
 
 ORDER = """
 from rl_envs import register
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 register("toy-v0", "tests.toy_worlds:Errands")
 env = TeamParallelEnv("toy-v0", num_agents=4)
 print(list(env.reset(seed=0)[0]), env.agents, env.possible_agents)

@@ -7,7 +7,7 @@ from rl_envs import make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import RoomConfig
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Schedule
 from rl_models.teams.qmix_team import QmixConfig, qmix_room_team, qmix_team
 from rl_models.training.collector import Collector
@@ -16,7 +16,7 @@ from rl_models.training.loop import Learner
 SIZE = 5
 S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}
 ROOM = RoomConfig(word_features=4, cell_features=(6, 6), state_features=12)
-CONFIG = QmixConfig(ROOM, hidden=8, mixing_hidden=5)
+CONFIG = QmixConfig(ROOM, hidden_size=8, mixing_hidden_size=5)
 
 
 def rooms(num_worlds, first_world=0, **arguments):
@@ -27,7 +27,7 @@ def rooms(num_worlds, first_world=0, **arguments):
 def room_team(config=CONFIG, seed=0, epsilon=0.5, size=SIZE):
     place = rooms(1, size=size)
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-    sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
+    sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
     return qmix_room_team(config, sizes, (size, size), place.action_spec, seed, epsilon)
 
 
@@ -52,6 +52,6 @@ def learner(policy, settings=None, **arguments):
     return Learner(policy, objective(**arguments), settings or OptimiserSettings(learning_rate=Schedule.constant(1e-2)))
 
 
-def two_step_team(mixing_hidden=8, seed=0):
+def two_step_team(mixing_hidden_size=8, seed=0):
     """A team for the two-step game; without a mixer it adds its values up."""
-    return qmix_team(QmixConfig(hidden=16, mixing_hidden=mixing_hidden), "state", 3, 2, 2, seed)
+    return qmix_team(QmixConfig(hidden_size=16, mixing_hidden_size=mixing_hidden_size), "state", 3, 2, 2, seed)

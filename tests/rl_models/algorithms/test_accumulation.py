@@ -12,7 +12,7 @@ from rl_models.algorithms.accumulation import parts
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import count_steps, decides, share_of, take, think, to_batch
+from rl_models.batch import count_steps, decision_mask, forward, select_worlds, share_of, to_batch
 from rl_models.losses import policy_gradient as pg
 from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
@@ -31,7 +31,7 @@ def cooks(length=12):
     """Two cooks that see numbers and carry on with macro actions, in six kitchens."""
     world = make("salad-v0", 6, first_world=0)
     scale = world.tables["vector_scale"].tolist()
-    team = vector_team(VectorConfig(dense=(8,)), world.num_agents, scale, len(world.macros), 0, 0)
+    team = vector_team(VectorConfig(hidden_sizes=(8,)), world.num_agents, scale, len(world.macros), 0, 0)
     one = Collector(world, team, length)
     one.reset(3)
     return one
@@ -87,7 +87,7 @@ def test_no_pass_holds_more_than_a_part(count):
 @pytest.mark.parametrize("worlds", [2, 0])
 def test_no_part_is_empty(worlds):
     batch = Ppo().prepare(to_batch(collector(num_worlds=2).collect()))
-    found = parts(Ppo(gradient_accumulation_steps=3), take(batch, slice(worlds)))
+    found = parts(Ppo(gradient_accumulation_steps=3), select_worlds(batch, slice(worlds)))
     assert [len(part["is_first"]) for part in found] == [1] * worlds
 
 
@@ -98,12 +98,12 @@ def test_minibatches_by_decisions_hold_every_step_at_which_anybody_chooses_once_
     one = cooks()
     batch = BY_DECISIONS.prepare(to_batch(one.collect()))
     batch["number"] = torch.arange(batch["terminated"].numel()).reshape(batch["terminated"].shape)
-    wanted = batch["number"][decides(batch).any(-1)].tolist()
+    wanted = batch["number"][decision_mask(batch).any(-1)].tolist()
     found = list(dataclasses.replace(BY_DECISIONS, num_epochs=2, num_minibatches=4).minibatches(batch, seed=0))
     epochs = [torch.cat([part["number"][:, 0] for part in found[first : first + 4]]).tolist() for first in (0, 4)]
     assert len(wanted) < batch["number"].numel()
     assert sorted(epochs[0]) == sorted(epochs[1]) == wanted and epochs[0] != epochs[1]
-    assert all(decides(part).any(-1).all() for part in found)
+    assert all(decision_mask(part).any(-1).all() for part in found)
 
 
 def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
@@ -174,7 +174,7 @@ def test_a_clipped_value_error_is_the_larger_one():
     values = torch.tensor([[1.0], [0.1], [0.5]], requires_grad=True)
     targets, recorded = torch.tensor([[1.2], [1.0], [-1.0]]), torch.zeros(3, 1)
     # held: .2, .1, .2; errors: max(.04, 1), max(.81, .81), max(2.25, 1.44)
-    loss = pg.clipped_value_error(values, targets, recorded, 0.2)
+    loss = pg.clipped_value_loss(values, targets, recorded, 0.2)
     torch.testing.assert_close(loss, torch.tensor((1.0 + 0.81 + 2.25) / 3))
     loss.backward()
     assert values.grad[0] == 0  # it has moved as far as it may towards its target
@@ -184,10 +184,10 @@ def test_a_clipped_value_error_is_the_larger_one():
 def test_ppo_clips_values_around_those_recorded_while_acting():
     one = collector()
     batch = Ppo().prepare(to_batch(one.collect()))
-    output = think(one.policy, batch)
+    output = forward(one.policy, batch)
     moved = dataclasses.replace(output, values=output.values + 5.0)
     told = Ppo(value_clip_range=0.2).loss(moved, batch, Progress())[1]["loss/value"]
-    wanted = pg.clipped_value_error(moved.values, batch["value_targets"], batch["values"], 0.2)
+    wanted = pg.clipped_value_loss(moved.values, batch["value_targets"], batch["values"], 0.2)
     torch.testing.assert_close(told, wanted.detach())
     assert told >= Ppo().loss(moved, batch, Progress())[1]["loss/value"]
 

@@ -8,7 +8,7 @@ import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import take, think, to_batch
+from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
@@ -127,11 +127,11 @@ def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(is_jo
         ]
     )
     surrogate *= 1 if is_joint else AGENTS  # agents are summed, steps averaged
-    value_error = AGENTS * ((0.1 - batch["reward"]) ** 2).mean().item()
+    value_loss = AGENTS * ((0.1 - batch["reward"]) ** 2).mean().item()
     entropy = policy.component_entropy().sum(-1).mean().item()
-    assert loss.item() == pytest.approx(surrogate + 0.5 * value_error - 0.02 * entropy, abs=1e-5)
+    assert loss.item() == pytest.approx(surrogate + 0.5 * value_loss - 0.02 * entropy, abs=1e-5)
     assert statistics["loss/policy"].item() == pytest.approx(surrogate, abs=1e-5)
-    assert statistics["loss/value"].item() == pytest.approx(value_error, abs=1e-5)
+    assert statistics["loss/value"].item() == pytest.approx(value_loss, abs=1e-5)
     clipped = ((ratio - 1).abs() > 0.2).float().mean().item()
     assert statistics["policy/clipped_share"].item() == pytest.approx(clipped)
     assert 0 < clipped < 1
@@ -175,7 +175,7 @@ def test_advantages_are_standardised_over_the_whole_batch_once():
     advantages = prepared["advantages"]
     assert abs(advantages.mean()) < 1e-5
     assert abs(advantages.std(correction=0) - 1) < 1e-3
-    assert abs(take(prepared, slice(0, 1))["advantages"].mean()) > 1e-3
+    assert abs(select_worlds(prepared, slice(0, 1))["advantages"].mean()) > 1e-3
 
 
 @pytest.mark.parametrize("end", ["terminated", "truncated", "fragment"])
@@ -219,7 +219,7 @@ def test_extra_losses_are_added_with_their_scheduled_weight_and_only_logged_at_w
     for beta in (0.0, 0.5):
         objective = Impala(extra_losses=(cordial(one.world, beta),))
         one.policy.zero_grad()
-        loss, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+        loss, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
         loss.backward()
         results[beta] = loss.item(), statistics, one.policy.policy_head.policies.weight.grad.clone()
     with_, without = results[0.5], results[0.0]
@@ -228,7 +228,7 @@ def test_extra_losses_are_added_with_their_scheduled_weight_and_only_logged_at_w
     assert not torch.allclose(with_[2], without[2])
     plain = Impala()
     one.policy.zero_grad()
-    plain.loss(think(one.policy, batch), batch, Progress())[0].backward()
+    plain.loss(forward(one.policy, batch), batch, Progress())[0].backward()
     torch.testing.assert_close(one.policy.policy_head.policies.weight.grad, without[2])
 
 
@@ -236,7 +236,7 @@ def test_summed_losses_are_the_means_times_all_steps():
     one = collector(num_worlds=3, length=5)
     batch = to_batch(one.collect())
     mean, total, over_steps = (
-        objective.loss(think(one.policy, batch), batch, Progress())[0]
+        objective.loss(forward(one.policy, batch), batch, Progress())[0]
         for objective in (Impala(), Impala(loss_reduction="sum"), Impala(loss_reduction="sum_steps"))
     )
     torch.testing.assert_close(total, 15 * mean)

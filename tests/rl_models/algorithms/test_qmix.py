@@ -11,7 +11,7 @@ from rl_envs import make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import take, think, to_batch
+from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import constant_team
@@ -32,7 +32,7 @@ def drawn(one=None):
 
 
 def loss_of(policy, batch, **arguments):
-    return objective(**arguments).loss(think(policy, batch), batch, Progress())
+    return objective(**arguments).loss(forward(policy, batch), batch, Progress())
 
 
 def weights(module):
@@ -47,7 +47,7 @@ def test_the_loss_is_that_of_a_loop_over_worlds_and_steps():
     with torch.no_grad():
         for weight in policy.parameters():  # targets that differ from the networks
             weight.add_(0.05 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))
-    extras = {name: value.detach() for name, value in think(policy, batch).extras.items()}
+    extras = {name: value.detach() for name, value in forward(policy, batch).extras.items()}
     errors = []
     for world, step in itertools.product(range(6), range(12)):
         own = torch.arange(2)
@@ -94,7 +94,7 @@ def test_a_step_at_which_an_episode_was_merely_stopped_teaches_nothing():
 def test_gradients_gathered_in_parts_are_those_of_the_whole():
     batch, policy = drawn()
     whole = torch.autograd.grad(loss_of(policy, batch)[0], policy.network.output.weight)[0]
-    parts = [take(batch, slice(first, first + 3)) for first in (0, 3)]
+    parts = [select_worlds(batch, slice(first, first + 3)) for first in (0, 3)]
     halves = [torch.autograd.grad(loss_of(policy, part)[0] / 2, policy.network.output.weight)[0] for part in parts]
     torch.testing.assert_close(whole, sum(halves))
 
@@ -233,8 +233,8 @@ def joint_values(policy, *rooms_so_far):
     return torch.stack([mix(row[None, None])[0, 0] for row in joint]).detach()
 
 
-def trained_on_the_two_step_game(mixing_hidden):
-    policy = two_step_team(mixing_hidden)
+def trained_on_the_two_step_game(mixing_hidden_size):
+    policy = two_step_team(mixing_hidden_size)
     one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
     one.reset(0)
     qmix = Qmix(
@@ -247,7 +247,7 @@ def trained_on_the_two_step_game(mixing_hidden):
 
 @pytest.mark.learns
 def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
-    policy = trained_on_the_two_step_game(mixing_hidden=8)
+    policy = trained_on_the_two_step_game(mixing_hidden_size=8)
     assert play(policy) == 8.0
     for rooms_so_far, table in (
         ((0,), [6.93, 6.93, 7.92, 7.92]),  # the discount 0.99 of 7 and 8
@@ -259,7 +259,7 @@ def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
 
 def test_without_a_mixer_it_settles_for_the_safe_reward():
     """VDN: what it can believe of the risky half is the additive fit, whose best entry of 6.5 is less than 7."""
-    policy = trained_on_the_two_step_game(mixing_hidden=0)
+    policy = trained_on_the_two_step_game(mixing_hidden_size=0)
     assert play(policy) == 7.0
     risky = torch.tensor([-1.5, 2.5, 2.5, 6.5])
     torch.testing.assert_close(joint_values(policy, 0, 2), risky, atol=0.4, rtol=0)

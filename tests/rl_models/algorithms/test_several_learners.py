@@ -112,7 +112,7 @@ def cooks(worlds):
     """Two cooks that carry on with macro actions, each for as long as it takes."""
     world = make("salad-v0", worlds, first_world=0)
     scale = world.tables["vector_scale"].tolist()
-    one = Collector(world, vector_team(VectorConfig(dense=(8,)), 2, scale, len(world.macros), 0, 0), 12)
+    one = Collector(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), 12)
     one.reset(3)
     return one
 

@@ -110,7 +110,7 @@ class Loopback:
                 deadline._end()
 
     def __enter__(self):
-        self._patch = mock.patch("rl_models.chat.deadline.Timer", self.timer)
+        self._patch = mock.patch("rl_models.chat.endpoint.Timer", self.timer)
         self._patch.start()
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self

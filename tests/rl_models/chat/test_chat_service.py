@@ -1,9 +1,9 @@
-"""One actor answers for all processes: one cache, one budget."""
+"""One actor answers for all processes, with one cache and one budget."""
 
-from rl_models.chat.asker import Asker, Question
+from rl_models.chat.chat_settings import ChatSettings
+from rl_models.chat.client import ChatClient, Question
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget
-from rl_models.chat.opening import ChatSettings
 from tests.rl_models.chat.loopback import Loopback, say
 
 
@@ -17,10 +17,10 @@ def test_the_actor_holds_cache_and_budget(ray_session, tmp_path, monkeypatch):
 
     with Loopback(lambda body, number: say(body["messages"][0]["content"].upper())) as server:
         environment = {"env_vars": {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}}
-        settings = ChatSettings(budget=Budget(most_calls=2))
+        settings = ChatSettings(budget=Budget(max_calls=2))
         service = start_chat_service(settings, tmp_path, runtime_env=environment)
         texts = ["a", "b", "a", "b", "c"]
-        answers = Asker(service, concurrency=1).ask([question(text) for text in texts])
+        answers = ChatClient(service, concurrency=1).ask([question(text) for text in texts])
         cost = service.cost()
     assert [answer.value for answer in answers] == ["A", "B", "A", "B", "nothing"]
     assert answers[-1].rejections == ("the budget of 2 calls is used up",)

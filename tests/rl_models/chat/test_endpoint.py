@@ -1,4 +1,4 @@
-"""An endpoint that misbehaves in every way a server can costs tries, never the run."""
+"""An endpoint that fails in any way costs attempts, but never the run."""
 
 import socket
 import threading
@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rl_models.chat.deadline import Deadline
-from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSettings
+from rl_models.chat.endpoint import ChatSettingsError, Deadline, Endpoint, EndpointSettings
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget, Cost, Meter
 from tests.rl_models.chat.loopback import Loopback, Step, completion, say
@@ -78,12 +77,12 @@ def test_a_try_that_brings_nothing_is_followed_by_another(ask, step):
 
 def test_the_server_may_ask_for_a_pause_but_not_for_ever(ask):
     steps = [Step(status=429, headers={"Retry-After": text}) for text in ("7", "1e9", "nan", "-3")]
-    _, _, _, pauses = ask(first(*steps), longest_pause_seconds=20.0)
+    _, _, _, pauses = ask(first(*steps), max_pause_seconds=20.0)
     assert pauses == [7.0, 20.0, 4.0, 8.0]
 
 
 def test_tries_end(ask):
-    outcome, cost, requests, pauses = ask(lambda body, number: Step(status=503), tries=3)
+    outcome, cost, requests, pauses = ask(lambda body, number: Step(status=503), max_attempts=3)
     assert outcome == ChatFailure("the endpoint answered with status 503")
     assert (len(requests), len(pauses), cost.failed_calls) == (3, 2, 3)
 
@@ -109,7 +108,7 @@ def test_words_of_the_server_never_enter_a_reason(ask):
     ids=["none", "body byte by byte", "head byte by byte"],
 )
 def test_an_answer_that_does_not_end_in_time_is_given_up_and_its_connection_shut(ask, step):
-    outcome, _, requests, _ = ask(lambda body, number: step, tries=2)
+    outcome, _, requests, _ = ask(lambda body, number: step, max_attempts=2)
     assert outcome == ChatFailure("the answer did not end in time")
     assert len(requests) == 2
 
@@ -123,7 +122,7 @@ def test_time_is_up_by_the_clock_where_nobody_answers(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "x")
-        outcome = Endpoint(EndpointSettings(timeout_seconds=0.3, tries=1), Meter(Budget())).complete(REQUEST)
+        outcome = Endpoint(EndpointSettings(timeout_seconds=0.3, max_attempts=1), Meter(Budget())).complete(REQUEST)
     assert outcome.reason in ("no answer came in time", "the answer did not end in time")
 
 
@@ -136,7 +135,7 @@ def test_a_deadline_wakes_whoever_waits_at_its_connection():
 
 
 def test_an_answer_of_any_length_is_cut_off(ask):
-    outcome, _, requests, _ = ask(lambda body, number: say("x" * 200_000), most_body_bytes=10_000)
+    outcome, _, requests, _ = ask(lambda body, number: say("x" * 200_000), max_body_bytes=10_000)
     assert outcome == ChatFailure("the answer is longer than 10000 bytes")
     assert len(requests) == 1
 
@@ -156,7 +155,7 @@ def test_half_a_surrogate_pair_can_be_sent_again(ask):
 def test_nobody_listens(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    endpoint = Endpoint(EndpointSettings(tries=2), Meter(Budget()), sleep=lambda seconds: None)
+    endpoint = Endpoint(EndpointSettings(max_attempts=2), Meter(Budget()), sleep=lambda seconds: None)
     assert endpoint.complete(REQUEST) == ChatFailure("the endpoint cannot be reached or broke the connection")
 
 
@@ -169,18 +168,18 @@ def test_a_key_that_is_missing_is_one_sentence(monkeypatch):
 @pytest.mark.parametrize("key", ["two\nlines", "clé"])
 def test_a_key_that_no_header_can_hold_is_refused_before_anything_is_asked(monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(ChatSettingsError, match="OPENAI_API_KEY holds signs that cannot be sent"):
+    with pytest.raises(ChatSettingsError, match="OPENAI_API_KEY holds characters that cannot be sent"):
         Endpoint(EndpointSettings(), Meter(Budget()))
 
 
 def test_the_budget_of_calls_holds_for_tries_too(ask):
-    outcome, cost, requests, _ = ask(lambda body, number: Step(status=500), Budget(most_calls=2))
+    outcome, cost, requests, _ = ask(lambda body, number: Step(status=500), Budget(max_calls=2))
     assert outcome == ChatFailure("the budget of 2 calls is used up")
     assert cost.calls == len(requests) == 2
 
 
 def test_the_budget_of_tokens_stops_the_next_call():
-    meter = Meter(Budget(most_tokens=10))
+    meter = Meter(Budget(max_tokens=10))
     meter.admit()
     meter.count_tokens(6, 4)
     with pytest.raises(Exception, match="10 tokens is used up"):

@@ -1,4 +1,4 @@
-"""Every exchange is on disk: asked once, replayed without a network, not lost by whatever kills the run."""
+"""Every exchange is on disk: it is sent once, it can be replayed, and no kill loses it."""
 
 import contextlib
 import fcntl
@@ -40,7 +40,7 @@ def test_equal_requests_are_asked_once_in_this_run_and_the_next(tmp_path):
     assert Recorded(path, Scripted()).complete(request("a")) == ChatReply("one", 5, 2)
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"temperature": 0.5}, {"most_tokens": 9}, {"is_json": True}])
+@pytest.mark.parametrize("change", [{"seed": 1}, {"temperature": 0.5}, {"max_tokens": 9}, {"is_json": True}])
 def test_whatever_is_sent_names_the_request(change):
     assert request("a", **change).key != request("a").key
 

@@ -1,10 +1,10 @@
-"""Whatever the endpoint answers, each situation gets messages: the model's if they are fit, else the scripted ones."""
+"""Every situation gets messages: the model's if they are valid, else the scripted ones."""
 
 import pytest
 
 from rl_envs.salad.symbols import AGENT_NAMES
 from rl_envs.salad.teacher import all_messages
-from rl_models.chat.asker import Asker, RejectedReplyError
+from rl_models.chat.client import ChatClient, RejectedReplyError
 from rl_models.chat.endpoint import Endpoint, EndpointSettings
 from rl_models.chat.meter import Budget, Meter
 from rl_models.chat.record import Recorded, Replay
@@ -57,9 +57,9 @@ ANSWERED = ("good", "spaced", "eleven words")
 
 
 def teach(transport):
-    asker = Asker(transport, concurrency=4)
-    taught = ChatTeacher(asker, "m", AGENTS).messages(SITUATIONS, [SCRIPTED] * len(SITUATIONS))
-    return taught, asker.counts
+    client = ChatClient(transport, concurrency=4)
+    taught = ChatTeacher(client, "m", AGENTS).messages(SITUATIONS, [SCRIPTED] * len(SITUATIONS))
+    return taught, client.counts
 
 
 def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_path, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
     with Loopback(script) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "x")
-        settings = EndpointSettings(tries=2)
+        settings = EndpointSettings(max_attempts=2)
         endpoint = Endpoint(settings, Meter(Budget(calls_per_minute=1e9)), sleep=lambda seconds: None)
         taught, counts = teach(Recorded(record, endpoint))
     assert [one.is_from_model for one in taught] == [name in ANSWERED for name in SITUATIONS]
@@ -127,6 +127,6 @@ class Fixed:
     [('{"action": "Chop "}', 1, True), ('{"action": "jump"}', 0, False), ('{"action": 1}', 0, False)],
 )
 def test_a_player_may_only_do_what_its_mask_allows(reply, chosen, is_from_model):
-    player = ChatPlayer(Asker(Fixed(reply)), "m", "You cook.")
+    player = ChatPlayer(ChatClient(Fixed(reply)), "m", "You cook.")
     (answer,) = player.choose(["a board"], [["wait", "chop"]], [0])
     assert (answer.values, answer.is_from_model) == (chosen, is_from_model)

@@ -1,4 +1,4 @@
-"""What a record has cost: counted from the record, whoever asked and however often the run was killed."""
+"""The usage of a chat model comes from the record, whoever asked and however often the run was killed."""
 
 import pytest
 

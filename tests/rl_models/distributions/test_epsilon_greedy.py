@@ -1,4 +1,4 @@
-"""Epsilon-greedy play: probabilities by hand, frequencies of draws, legal moves, and greedy play at any epsilon."""
+"""Epsilon-greedy policies: probabilities by hand, frequencies of samples, legal actions, greedy play at any epsilon."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ VALUES = torch.tensor([[[1.0, 3.0, 2.0], [-torch.inf, 0.5, 0.1]]])  # [1, N, A];
 
 
 def play(epsilon, values=VALUES):
-    return EpsilonGreedy.of_values(values, torch.tensor([epsilon]))
+    return EpsilonGreedy.from_values(values, torch.tensor([epsilon]))
 
 
 def test_the_best_action_has_one_minus_epsilon_and_all_legal_ones_share_epsilon():
@@ -27,7 +27,7 @@ def test_what_is_not_legal_is_never_drawn_even_when_all_is_chance():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_greedy_play_takes_the_largest_value_whatever_epsilon_is(epsilon):
-    assert play(epsilon).likeliest()[0].tolist() == [[1, 1]]
+    assert play(epsilon).mode()[0].tolist() == [[1, 1]]
 
 
 def test_its_numbers_are_finite_so_that_a_rollout_can_record_them():
@@ -40,6 +40,6 @@ def test_its_numbers_are_finite_so_that_a_rollout_can_record_them():
 
 def test_parts_of_a_batch_keep_their_best_actions():
     policy = play(0.5, torch.randn(4, 6, 2, 3, generator=torch.Generator().manual_seed(0)))
-    assert policy.first(2).likeliest()[0].equal(policy.best[:, :2])
-    assert policy.of_worlds(slice(1, 3)).likeliest()[0].equal(policy.best[1:3])
-    assert policy.first(2).log_marginals.equal(policy.log_marginals[:, :2])
+    assert policy.first_steps(2).mode()[0].equal(policy.best[:, :2])
+    assert policy.select_worlds(slice(1, 3)).mode()[0].equal(policy.best[1:3])
+    assert policy.first_steps(2).log_marginals.equal(policy.log_marginals[:, :2])

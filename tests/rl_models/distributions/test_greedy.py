@@ -1,4 +1,4 @@
-"""Greedy play: the likeliest actions of every kind of joint policy, in evaluation too."""
+"""Greedy play: the mode of every kind of joint policy, in evaluation too."""
 
 import itertools
 
@@ -31,7 +31,7 @@ def table(seed=0):
 
 @pytest.mark.parametrize("policy", [mixture(1), table()], ids=["marginals", "table"])
 def test_no_joint_action_is_likelier_than_the_greedy_one(policy):
-    actions, component = policy.likeliest()
+    actions, component = policy.mode()
     greedy = policy.log_prob(actions)
     for joint in itertools.product(range(ACTIONS), repeat=AGENTS):
         assert (policy.log_prob(torch.tensor(joint).expand(6, -1)) <= greedy).all()
@@ -41,7 +41,7 @@ def test_no_joint_action_is_likelier_than_the_greedy_one(policy):
 
 def test_greedy_agents_of_a_mixture_agree_on_its_likeliest_component():
     policy = mixture(3)
-    actions, component = policy.likeliest()
+    actions, component = policy.mode()
     assert torch.equal(component, policy.log_weights.argmax(-1))
     for row in range(6):
         own = policy.log_marginals[row, :, component[row]]
@@ -50,10 +50,10 @@ def test_greedy_agents_of_a_mixture_agree_on_its_likeliest_component():
 
 def test_greedy_factors_are_greedy_each():
     factors = {"move": mixture(1, seed=1), "say": mixture(2, seed=2)}
-    actions, components = FactoredPolicy(factors).likeliest()
+    actions, components = FactoredPolicy(factors).mode()
     for place, (name, policy) in enumerate(factors.items()):
-        assert torch.equal(actions[name], policy.likeliest()[0])
-        assert torch.equal(components[:, place], policy.likeliest()[1])
+        assert torch.equal(actions[name], policy.mode()[0])
+        assert torch.equal(components[:, place], policy.mode()[1])
 
 
 def test_a_greedy_evaluation_plays_the_same_action_everywhere_and_a_sampling_one_does_not():
@@ -68,5 +68,5 @@ def test_a_greedy_evaluation_plays_the_same_action_everywhere_and_a_sampling_one
         seen[is_greedy] = np.unique(np.concatenate(played), axis=0)
     assert len(seen[True]) == 1
     assert len(seen[False]) > 1
-    wanted = policy({}, {}, torch.zeros(1, 1, dtype=torch.bool)).policy.likeliest()[0]
+    wanted = policy({}, {}, torch.zeros(1, 1, dtype=torch.bool)).policy.mode()[0]
     np.testing.assert_array_equal(seen[True][0], wanted[0, 0].numpy())

@@ -1,4 +1,4 @@
-"""The joint categorical policy against its own table: every quantity by enumerating joint actions one at a time."""
+"""The joint categorical policy against its table: every quantity by enumeration of joint actions."""
 
 import itertools
 
@@ -133,8 +133,8 @@ def test_the_per_agent_form_is_the_joint_log_probability_for_everyone():
 
 def test_parts_of_a_batch_are_those_worlds_and_steps():
     policy, _ = table(2, batch=(5, 6))
-    torch.testing.assert_close(policy.first(4).joint(), policy.joint()[:, :4])
-    torch.testing.assert_close(policy.of_worlds(slice(1, 3)).tvd(), policy.tvd()[1:3])
+    torch.testing.assert_close(policy.first_steps(4).joint(), policy.joint()[:, :4])
+    torch.testing.assert_close(policy.select_worlds(slice(1, 3)).tvd(), policy.tvd()[1:3])
 
 
 def test_whoever_needs_whole_joint_actions_refuses_a_factored_policy_in_a_sentence():

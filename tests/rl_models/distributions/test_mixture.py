@@ -1,4 +1,4 @@
-"""The mixture of marginals against its own definition: every quantity by enumerating joint actions one at a time."""
+"""The mixture of marginals against its definition: every quantity by enumeration of joint actions."""
 
 import itertools
 

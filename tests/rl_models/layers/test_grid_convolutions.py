@@ -1,10 +1,10 @@
-"""The convolutions over grids: one kernel for embedding and first convolution says what the two say in turn."""
+"""Convolutions over grids: the embedding and the first convolution, computed as one, equal both in turn."""
 
 import pytest
 import torch
 
 from rl_models.layers.channel_embedding import ChannelEmbedding
-from rl_models.layers.grid_convolutions import grid_convolutions, see_embedded
+from rl_models.layers.grid_convolutions import embed_and_convolve, grid_convolutions
 
 
 @pytest.mark.parametrize("channels", [9, 13])
@@ -15,7 +15,7 @@ def test_embedding_and_first_convolution_as_one_have_the_same_values_and_gradien
     grid = (torch.rand(3, channels, 15, 15) < 0.2).to(torch.uint8)
     parameters = [*embedding.parameters(), *convolutions.parameters()]
     weights = torch.randn(3, 7, dtype=torch.double)
-    found = see_embedded(embedding, convolutions, grid)
+    found = embed_and_convolve(embedding, convolutions, grid)
     expected = convolutions(embedding(grid))
     assert torch.allclose(found, expected, rtol=0, atol=1e-12)
     pairs = [torch.autograd.grad((seen * weights).sum(), parameters) for seen in (found, expected)]

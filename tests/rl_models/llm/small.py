@@ -132,7 +132,7 @@ def settings(**changed):
     known = {
         "language": LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=8, alpha=32)),
         "messages": MessageSettings(most_tokens=8),
-        "value_hidden": (64, 32),
+        "value_hidden_sizes": (64, 32),
     }
     return LanguageTeamSettings(**(known | changed))
 

@@ -11,7 +11,7 @@ from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.generation import generate
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
-from rl_models.networks.fixed_weights import WeightsWatch
+from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
 
@@ -152,7 +152,7 @@ def test_a_damaged_adapter_is_one_sentence(tmp_path, file):
 
 def test_values_are_good_for_one_adapters_weights_and_the_bases_place_and_type():
     language = fresh()
-    watches = {name: WeightsWatch() for name in (*ADAPTERS, None)}
+    watches = {name: WeightChangeDetector() for name in (*ADAPTERS, None)}
 
     def changed():
         return {name for name, watch in watches.items() if watch.has_changed(language.weights(name))}

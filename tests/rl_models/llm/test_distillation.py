@@ -37,7 +37,7 @@ def test_the_loss_is_the_cross_entropy_of_the_messages_tokens_and_their_end():
 
 def test_the_student_learns_to_write_what_the_teacher_would():
     """In prompts that it has never read, over two rounds; the last one is exact."""
-    network, distillation = stage(epochs=20, batch=8, learning_rate=1e-2, held_out=0.2)
+    network, distillation = stage(num_epochs=20, batch_size=8, learning_rate=1e-2, held_out=0.2)
     before = copy.deepcopy(network.language.state_dict())
     base = copy.deepcopy({k: v for k, v in network.language.base.state_dict().items() if "lora_" not in k})
     first = distillation.learn(pairs(range(3)), shows_progress=False)
@@ -56,7 +56,7 @@ def test_the_student_learns_to_write_what_the_teacher_would():
 
 
 def test_a_prompt_is_learned_from_or_held_out_never_both():
-    _, distillation = stage(epochs=1, held_out=0.5)
+    _, distillation = stage(num_epochs=1, held_out=0.5)
     some = pairs(range(4))
     distillation.learn([*some, *some], shows_progress=False)
     held_out = {prompt for prompt, _ in distillation._held_out}
@@ -72,7 +72,7 @@ def test_a_prompt_is_learned_from_or_held_out_never_both():
 def test_losses_of_learned_and_of_held_out_messages_are_both_a_tokens():
     """With weights that stay as they are, and batches of unlike sizes; of all nats and tokens, not of batches."""
     some = pairs(range(2))
-    _, distillation = stage(epochs=1, batch=5, learning_rate=1e-12, held_out=0.0)
+    _, distillation = stage(num_epochs=1, batch_size=5, learning_rate=1e-12, held_out=0.0)
     learned = distillation.learn(some, shows_progress=False).loss
     distillation._held_out = some
     assert learned == pytest.approx(distillation._held_out_loss(), rel=1e-4)
@@ -81,7 +81,7 @@ def test_losses_of_learned_and_of_held_out_messages_are_both_a_tokens():
 def test_two_stages_from_the_same_pairs_are_equal():
     states = []
     for _ in range(2):
-        network, distillation = stage(epochs=2)
+        network, distillation = stage(num_epochs=2)
         distillation.learn(pairs(range(2)), shows_progress=False)
         states.append(network.language.state_dict())
     assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
@@ -91,7 +91,7 @@ def test_without_pairs_there_is_nothing_to_learn():
     _, distillation = stage()
     with pytest.raises(ValueError, match="no pair of prompt and message"):
         distillation.learn([], shows_progress=False)
-    _, distillation = stage(held_out=0.0, epochs=1)
+    _, distillation = stage(held_out=0.0, num_epochs=1)
     report = distillation.learn(pairs([0]), shows_progress=False)
     assert np.isnan(report.held_out_loss)
     assert np.isnan(report.exact_match)

@@ -9,7 +9,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import decides, take, think, to_batch
+from rl_models.batch import decision_mask, forward, select_worlds, to_batch
 from rl_models.fragment import Fragment
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING, message_of
@@ -64,7 +64,7 @@ def texts_of(fragment, key):
 def error_at_first_update(objective, policy, fragment):
     """Largest |ratio - 1| before any step was taken."""
     batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(think(policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(policy, batch), batch, Progress())
     return float(statistics["policy/ratio_error"])
 
 
@@ -88,8 +88,8 @@ def test_recorded_values_are_those_that_training_computes():
     one.collect()
     fragment = one.collect()
     batch = to_batch(fragment)
-    values = think(one.policy, batch).values.detach()
-    acting = decides(batch)
+    values = forward(one.policy, batch).values.detach()
+    acting = decision_mask(batch)
     torch.testing.assert_close(
         torch.from_numpy(fragment.steps["values"])[acting], values[:, :-1][acting], atol=1e-5, rtol=0
     )
@@ -108,7 +108,7 @@ def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(obje
     with pytest.raises(ValueError, match=r"none for agents that carry on .* set is_joint=False"):
         error_at_first_update(objective(), one.policy, fragment)
     fragment.obs["decides"][:] = True
-    objective().loss(think(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
+    objective().loss(forward(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
 
 
 def test_the_learner_reads_the_messages_that_were_heard():
@@ -119,7 +119,7 @@ def test_the_learner_reads_the_messages_that_were_heard():
     assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
     batch = to_batch(fragment)
     others = narrated_again(one.policy, batch, **{MESSAGES: torch.full_like(batch[f"obs/{MESSAGES}"], PADDING)})
-    before, after = (think(one.policy, each).extras[ACTION_SCORES] for each in (batch, others))
+    before, after = (forward(one.policy, each).extras[ACTION_SCORES] for each in (batch, others))
     assert float((before - after).detach().abs().max()) > 1e-3
 
 
@@ -246,15 +246,15 @@ def test_without_messages_in_the_observation_the_team_speaks_for_itself():
     """As in a loaded policy's `act`: greedily, to the same end."""
     one = stirred()
     fragment = one.collect()
-    batch = take(to_batch(fragment), slice(0, 2))
+    batch = select_worlds(to_batch(fragment), slice(0, 2))
     added = {f"obs/{key}" for key in (MESSAGES, PROMPT, PHRASES)}
     bare = {key: value for key, value in batch.items() if key not in added and not key.startswith("texts/")}
     with pytest.raises(MissingTextsError, match="lack 'prompt'"):
-        think(one.policy, bare)
+        forward(one.policy, bare)
     with torch.no_grad():
         torch.testing.assert_close(
-            think(one.policy, narrated_again(one.policy, bare)).extras[ACTION_SCORES],
-            think(one.policy, batch).extras[ACTION_SCORES],
+            forward(one.policy, narrated_again(one.policy, bare)).extras[ACTION_SCORES],
+            forward(one.policy, batch).extras[ACTION_SCORES],
         )
 
 
@@ -263,7 +263,7 @@ def test_illegal_actions_are_neither_scored_nor_drawn():
     fragment = one.collect()
     legal = np.take_along_axis(fragment.obs["legal"][:, :-1], fragment.steps["actions"][..., None], -1)[..., 0]
     assert legal.all()
-    output = think(one.policy, to_batch(fragment))
+    output = forward(one.policy, to_batch(fragment))
     illegal = ~torch.from_numpy(fragment.obs["legal"])
     assert float(output.policy.marginals().detach()[illegal].max()) == 0
     assert not output.extras[ACTION_SCORES].detach()[illegal].any()
@@ -278,7 +278,7 @@ def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     batch["obs/decides"] = torch.zeros_like(batch["obs/decides"])
     computed = one.policy.network.moments.computed
     with torch.set_grad_enabled(learns):
-        assert not think(one.policy, batch).values.detach().any()
+        assert not forward(one.policy, batch).values.detach().any()
     assert one.policy.network.moments.computed == computed
 
 
@@ -288,8 +288,8 @@ def test_no_moment_is_scored_with_weights_that_were(change):
     batch = to_batch(one.collect())
     change(one.policy.network.language.action)
     with torch.no_grad():
-        kept = think(one.policy, batch).extras[ACTION_SCORES]
-    torch.testing.assert_close(kept, think(one.policy, batch).extras[ACTION_SCORES].detach())
+        kept = forward(one.policy, batch).extras[ACTION_SCORES]
+    torch.testing.assert_close(kept, forward(one.policy, batch).extras[ACTION_SCORES].detach())
 
 
 def test_equal_moments_are_computed_once():
@@ -308,7 +308,7 @@ def test_equal_moments_are_computed_once():
     scored = []
     score = network.language.scorer
     network.language.scorer = lambda base, prompts, some: scored.append((prompts, some)) or score(base, prompts, some)
-    think(one.policy, to_batch(fragment))
+    forward(one.policy, to_batch(fragment))
     ((prompts, some),) = scored
     assert len(set(zip(prompts, some, strict=True))) == len(prompts) < asked
 
@@ -317,7 +317,7 @@ def test_normalisation_divides_by_words_tokens_or_nothing():
     found = {}
     for form in ("sum", "word", "token"):
         one = stirred(form)
-        found[form] = think(one.policy, to_batch(stirred().collect())).extras[ACTION_SCORES].detach()
+        found[form] = forward(one.policy, to_batch(stirred().collect())).extras[ACTION_SCORES].detach()
     narrator, tokens = HintNarrator(), one.policy.network.language.tokens
     for agent in range(2):
         phrases = narrator.actions([agent])
@@ -346,7 +346,7 @@ def test_ppo_changes_the_action_adapter_and_the_critic_alone(form):
 
 def test_the_critics_gradient_stays_out_of_the_language_model():
     one = stirred()
-    think(one.policy, to_batch(one.collect())).values.sum().backward()
+    forward(one.policy, to_batch(one.collect())).values.sum().backward()
     assert all(weight.grad is None for weight in one.policy.network.parameters())
     assert all(weight.grad is not None for weight in one.policy.value_head.parameters())
 
@@ -356,9 +356,9 @@ def test_the_frozen_critic_reads_the_bare_model():
     for form, changes in (("frozen_critic", False), ("word", True)):
         one = stirred(form)
         batch = to_batch(one.collect())
-        before = think(one.policy, batch).values.detach()
+        before = forward(one.policy, batch).values.detach()
         stir(one.policy.network.language.action.values(), seed=9)
-        assert torch.equal(think(one.policy, batch).values.detach(), before) != changes
+        assert torch.equal(forward(one.policy, batch).values.detach(), before) != changes
 
 
 def test_a_policys_state_is_adapters_and_heads_and_moves_to_another_process():

@@ -1,35 +1,35 @@
-"""Attention supervision against numbers worked out by hand."""
+"""Attention supervision against hand numbers."""
 
 import math
 
 import pytest
 import torch
 
-from rl_models.losses.attention_supervision import attention_error, attention_hits
+from rl_models.losses.attention_supervision import attention_hits, attention_loss
 
 WEIGHTS = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]])
 
 
 def test_the_error_is_minus_the_log_of_the_weight_on_the_answer():
-    error = attention_error(WEIGHTS, torch.tensor([1, 2]))
+    error = attention_loss(WEIGHTS, torch.tensor([1, 2]))
     torch.testing.assert_close(error, torch.tensor([math.log(4), -math.log(0.7)]), atol=1e-4, rtol=0)
 
 
 def test_attention_to_all_words_alike_costs_the_log_of_their_number():
-    error = attention_error(torch.full((5, 12), 1 / 12), torch.zeros(5, dtype=torch.uint8))
+    error = attention_loss(torch.full((5, 12), 1 / 12), torch.zeros(5, dtype=torch.uint8))
     torch.testing.assert_close(error, torch.full((5,), math.log(12)), atol=1e-4, rtol=0)
 
 
 def test_its_gradient_moves_scores_toward_the_answer_and_away_from_the_rest():
     scores = torch.zeros(4, requires_grad=True)
-    attention_error(scores.softmax(-1), torch.tensor(2)).backward()
+    attention_loss(scores.softmax(-1), torch.tensor(2)).backward()
     # Softmax minus one-hot.
     torch.testing.assert_close(scores.grad, torch.tensor([0.25, 0.25, -0.75, 0.25]), atol=1e-4, rtol=0)
 
 
 def test_a_weight_of_zero_costs_much_but_not_everything():
     weights = torch.tensor([0.0, 1.0], requires_grad=True)
-    error = attention_error(weights, torch.tensor(0))
+    error = attention_loss(weights, torch.tensor(0))
     error.backward()
     assert error.item() == pytest.approx(-math.log(1e-6)) and torch.isfinite(weights.grad).all()
 

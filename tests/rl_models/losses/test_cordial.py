@@ -1,4 +1,4 @@
-"""CORDIAL on matrices small enough to work out by hand, and what one number a one of S costs."""
+"""CORDIAL against hand numbers on small matrices, and its cost of one number for each entry of S."""
 
 import math
 

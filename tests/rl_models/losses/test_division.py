@@ -1,4 +1,4 @@
-"""Regularisers of an entity divider and measures of a division against hand numbers."""
+"""Regularisers of an entity divider and metrics of a division against hand numbers."""
 
 import math
 

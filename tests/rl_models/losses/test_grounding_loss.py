@@ -1,4 +1,4 @@
-"""The grounding loss as part of an objective: nothing at weight 0, and it reaches all that reading is made of."""
+"""The grounding loss in an objective: it is not computed at weight 0, and its gradient reaches all parts that read."""
 
 import pytest
 import torch

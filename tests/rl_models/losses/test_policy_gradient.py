@@ -1,4 +1,4 @@
-"""Surrogates, value errors and masks against numbers worked out by hand."""
+"""Policy losses, value losses and masks against hand numbers."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_ppo_has_no_gradient_where_clipping_holds_the_ratio_back():
 def test_the_policy_gradient_is_the_advantage_weighted_log_probability():
     log_prob = torch.tensor([[-1.0], [-2.0]], requires_grad=True)
     advantage = torch.tensor([[3.0], [-0.5]], requires_grad=True)
-    loss = pg.policy_gradient(log_prob, advantage)
+    loss = pg.policy_gradient_loss(log_prob, advantage)
     torch.testing.assert_close(loss.detach(), torch.tensor(-(-3.0 + 1.0) / 2))
     loss.backward()
     torch.testing.assert_close(log_prob.grad, torch.tensor([[-1.5], [0.25]]))
@@ -38,7 +38,7 @@ def test_the_policy_gradient_is_the_advantage_weighted_log_probability():
 def test_the_value_error_is_the_mean_square_without_a_half():
     values = torch.tensor([[1.0], [3.0]], requires_grad=True)
     targets = torch.tensor([[2.0], [1.0]], requires_grad=True)
-    loss = pg.value_error(values, targets)
+    loss = pg.value_loss(values, targets)
     torch.testing.assert_close(loss.detach(), torch.tensor((1.0 + 4.0) / 2))
     loss.backward()
     torch.testing.assert_close(values.grad, torch.tensor([[-1.0], [2.0]]))
@@ -59,8 +59,8 @@ def test_masked_entries_weigh_nothing_and_are_not_counted(loss):
     kept = mask.nonzero()[:, 1]
     loss = {
         "ppo": lambda a, b, m=None: pg.ppo_surrogate(a, b, 0.2, m),
-        "policy_gradient": pg.policy_gradient,
-        "value": pg.value_error,
+        "policy_gradient": pg.policy_gradient_loss,
+        "value": pg.value_loss,
     }[loss]
     x.requires_grad_()
     got = loss(x, y, mask)

@@ -1,4 +1,4 @@
-"""Double Q-learning of a joint value: against hand numbers and against loops over everything."""
+"""Double Q-learning of a joint value against hand numbers and against plain loops."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def test_targets_are_those_of_a_loop_over_all_joint_actions():
     worlds, steps, agents, actions, features = 3, 4, 3, 4, 5
     online, target = torch.randn(2, worlds, steps, agents, actions)
     state = torch.randn(worlds, steps, features)
-    online_mixer, target_mixer = (MonotonicMixer(features, agents, hidden=6) for _ in range(2))
+    online_mixer, target_mixer = (MonotonicMixer(features, agents, hidden_size=6) for _ in range(2))
     reward, discounts = torch.randn(worlds, steps), torch.rand(worlds, steps)
     got = double_q_targets(reward, discounts, online, target, target_mixer(state))
     for world, step in itertools.product(range(worlds), range(steps)):

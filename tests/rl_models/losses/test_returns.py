@@ -1,4 +1,4 @@
-"""GAE and V-trace against the papers' sums written out: no recursion, no vectorisation, one step at a time."""
+"""GAE and V-trace against the sums in the papers, computed one step at a time without recursion."""
 
 import numpy as np
 import pytest

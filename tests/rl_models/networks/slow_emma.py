@@ -1,4 +1,4 @@
-"""EMMA and Game-ID over all cells of the grid, one frame at a time: dense planes, tokens projected one by one.
+"""EMMA and Game-ID computed slowly: over all cells of the grid, one frame at a time, with tokens projected one by one.
 
 It takes weights from a team built by `rl_models.teams.emma_team` and shares no other code with it.
 """
@@ -68,7 +68,7 @@ def frame(policy, network, config, obs, b, t, n, member=0):
     inputs = seen.permute(1, 2, 0).flatten()
     if not hasattr(network, "reader"):
         inputs = torch.cat([inputs, body.symbols.weight[obs["roles"][index].long()].flatten()])
-    width, outputs = config.hidden, []
+    width, outputs = config.hidden_size, []
     last = policy.policy_head.policy.members[member], policy.value_head.value.members[member]
     for tower in (0, 1):
         rows = slice(tower * width, (tower + 1) * width)

@@ -1,4 +1,4 @@
-"""The equations of RTFM one frame at a time, with torch's own packed bidirectional layers: slow and plain.
+"""The equations of RTFM computed slowly: one frame at a time, with PyTorch's packed bidirectional layers.
 
 It takes weights from a team built by `rl_models.teams.reader_team` and shares no other code with it.
 """

@@ -1,11 +1,11 @@
-"""Observations of a made-up reading world, and teams of every form, for the tests of reading networks."""
+"""Observations of an invented reading world, and small teams of every kind, for the tests of reading networks."""
 
 import dataclasses
 
 import torch
 
 from rl_models.networks.readers import ReaderConfig
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 
@@ -32,23 +32,23 @@ def sizes(agents=1, vocabulary=WORDS):
     names = torch.randint(1, vocabulary, (NAMES, 2), generator=torch.Generator().manual_seed(5))
     names[0] = 0
     names[1, 1] = 0
-    return Sizes(agents, vocabulary, names)
+    return ReadingSizes(agents, vocabulary, names)
 
 
 def narrow(config):
     """The same network with layers a few units wide."""
     width = {"word_features": 6, "channels": (4, 5, 7, 7, 7), "features": 9}
     if isinstance(config, Txt2PiConfig):
-        reader = dataclasses.replace(config.reader, document_hidden=4, goal_hidden=5, inventory_hidden=3)
+        reader = dataclasses.replace(config.reader, document_hidden_size=4, goal_hidden_size=5, inventory_hidden_size=3)
         return dataclasses.replace(config, reader=reader, **width)
     if isinstance(config, SilgConfig):
-        return dataclasses.replace(config, hidden=4, **width)
-    return dataclasses.replace(config, document_hidden=4, goal_hidden=5, inventory_hidden=3, **width)
+        return dataclasses.replace(config, hidden_size=4, **width)
+    return dataclasses.replace(config, document_hidden_size=4, goal_hidden_size=5, inventory_hidden_size=3, **width)
 
 
-def team(name, agents=1, seed=0, head_hidden=0):
+def team(name, agents=1, seed=0, head_hidden_size=0):
     """A small team of one of `NETWORKS`, in double precision."""
-    config = ReadingTeamConfig(narrow(NETWORKS[name]), head_hidden)
+    config = ReadingTeamConfig(narrow(NETWORKS[name]), head_hidden_size)
     return reading_team(config, sizes(agents), ACTIONS, seed).double()
 
 

@@ -1,4 +1,4 @@
-"""Observations as MESSENGER's worlds give them, made up, and small teams for the tests of EMMA."""
+"""Invented observations in the form of MESSENGER's, and small teams, for the tests of EMMA."""
 
 import dataclasses
 
@@ -38,7 +38,7 @@ def frozen():
 def team(name, agents=1, encoder=words, shares_network=True, seed=0):
     """A narrow team in double precision."""
     config = FORMS[name]
-    narrow = dataclasses.replace(config.network, features=7, maps=3, hidden=4)
+    narrow = dataclasses.replace(config.network, features=7, channels=3, hidden_size=4)
     config = dataclasses.replace(config, network=narrow, shares_network=shares_network)
     return emma_team(config, sizes(agents), ACTIONS, encoder, seed).double()
 

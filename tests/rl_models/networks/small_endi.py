@@ -1,4 +1,4 @@
-"""Divided teams a few units wide, for made-up observations and for worlds, and masks of one's choice."""
+"""Small divided teams for invented observations and for worlds, with masks that a test can set."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.entity_divider import Division
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.teams.endi_team import (
     DividedEmmaTeamConfig,
@@ -28,7 +28,7 @@ from tests.rl_models.networks import small, small_emma
 BACKBONES = ("reading", "emma")
 READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))
 READING = dataclasses.replace(READING, backbone=dataclasses.replace(READING.backbone, features=0))
-EMMA = DividedEmmaConfig(EmmaConfig(features=7, maps=3, hidden=4), 5)
+EMMA = DividedEmmaConfig(EmmaConfig(features=7, channels=3, hidden_size=4), 5)
 IS_ENTITY = torch.arange(small.NAMES) >= 6
 """Of the made-up names."""
 
@@ -88,7 +88,7 @@ def team_for(place, shares_network=False, **arguments):
     """A narrow divided team for a world."""
     if isinstance(place, Rtfm):
         names = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-        sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, names)
+        sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, names)
         config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
         is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
         return divided_reading_team(config, sizes, is_entity, place.action_spec)

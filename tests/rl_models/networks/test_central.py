@@ -1,4 +1,4 @@
-"""Central teams: sizes as the sheet counts them, one mind that sees everything, one value shared out, memory."""
+"""Central teams: parameter counts of the paper, one network that sees all views, one shared value, memory."""
 
 import math
 from itertools import permutations
@@ -72,14 +72,14 @@ def test_agents_are_told_apart_by_their_order(agents):
 def test_agents_vectors_enter_as_a_product_for_two_and_as_a_sum_otherwise(agents, combine):
     head = CentralHead(5, 3, agents)
     torch.nn.init.normal_(head.vectors.weight)
-    mind = torch.randn(1, 1, 1, 5, generator=torch.Generator().manual_seed(0))
-    logits = head.joint(mind).detach().numpy().reshape((3,) * agents)
-    vectors = head.vectors(mind).detach().numpy().reshape(agents, 3)
+    belief = torch.randn(1, 1, 1, 5, generator=torch.Generator().manual_seed(0))
+    logits = head.joint(belief).detach().numpy().reshape((3,) * agents)
+    vectors = head.vectors(belief).detach().numpy().reshape(agents, 3)
     outer = vectors[0]
     for vector in vectors[1:]:
         outer = combine.outer(outer, vector)
     wanted = np.exp(logits + outer)
-    np.testing.assert_allclose(head(Features(mind, {})).joint().detach()[0, 0], wanted / wanted.sum(), rtol=1e-5)
+    np.testing.assert_allclose(head(Features(belief, {})).joint().detach()[0, 0], wanted / wanted.sum(), rtol=1e-5)
 
 
 def test_shares_of_one_value_learn_what_the_value_learns_from_the_summed_return():

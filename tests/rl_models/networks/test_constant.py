@@ -1,4 +1,4 @@
-"""The network that looks at nothing."""
+"""The network without input."""
 
 import pytest
 import torch

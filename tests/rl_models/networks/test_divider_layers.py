@@ -1,9 +1,9 @@
-"""Parts of entity dividers: Gumbel-softmax, convolutions read where something stands, sprites followed in time."""
+"""Parts of entity dividers: Gumbel-softmax, sparse convolutions, matching of sprites over time."""
 
 import pytest
 import torch
 
-from rl_models.networks.entity_divider import choose_first, divide, sides_of
+from rl_models.networks.entity_divider import choose_first, divide, nearest_agents
 from rl_models.networks.entity_divider_emma import NeighbourConvolution, tracks
 
 
@@ -53,7 +53,7 @@ def test_a_division_masks_entities_alone():
 def test_every_cell_has_a_nearest_other_of_its_own():
     """Three agents in a row of cells: at columns 4, 0 and 9."""
     offsets = torch.arange(10)[:, None] - torch.tensor([4, 0, 9])
-    sides = sides_of(torch.stack([offsets, torch.zeros_like(offsets)], -1))
+    sides = nearest_agents(torch.stack([offsets, torch.zeros_like(offsets)], -1))
     assert (sides[:, 0] == 0).all()
     assert sides[:, 1].tolist() == [1] * 5 + [2] * 5
 

@@ -1,4 +1,4 @@
-"""EMMA over occupied cells is EMMA over all of them; sizes as published, nothing dead, options do what they say."""
+"""EMMA over occupied cells equals EMMA over all cells; parameter counts are the published ones; options take effect."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ READERS = [name for name in NAMES if FORMS[name].reads == "manual"]
 
 
 def narrow(name):
-    return dataclasses.replace(FORMS[name].network, features=7, maps=3, hidden=4)
+    return dataclasses.replace(FORMS[name].network, features=7, channels=3, hidden_size=4)
 
 
 def densely(policy, config, obs, member=None):

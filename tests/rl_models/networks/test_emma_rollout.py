@@ -1,4 +1,4 @@
-"""EMMA acts in MESSENGER as it learns from it, with every text encoder, and reads each sentence once while it acts."""
+"""EMMA computes the same while acting and while learning, with every text encoder, and encodes each sentence once."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.schedule import Progress, Schedule
@@ -31,7 +31,7 @@ def world(num_worlds=6, stage=1, **arguments):
 
 def team(place, encoder="words", folder="", frames=3, **arguments):
     """A narrow team for a world."""
-    config = EmmaTeamConfig(EmmaConfig(features=12, maps=4, hidden=8), **arguments)
+    config = EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
     sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
 
     def build():
@@ -67,7 +67,7 @@ def test_rollout_equals_train(kind, objective):
     assert fragment.is_first[:, 1:-1].any()
     assert not fragment.is_first[:, 0].all()
     batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
@@ -78,7 +78,7 @@ def test_the_same_for_game_id_and_for_networks_of_ones_own(arguments):
     place = world(stage=2, num_agents=2, shows_roles=True)
     one = collector(place, team(place, **arguments))
     batch = Ppo().prepare(to_batch(one.collect()))
-    _, statistics = Ppo().loss(think(one.policy, batch), batch, Progress())
+    _, statistics = Ppo().loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
@@ -136,7 +136,7 @@ def test_new_weights_read_sentences_anew():
     learner = Learner(one.policy, Ppo(), OptimiserSettings())
     learner.update([one.collect()])
     batch = Ppo().prepare(to_batch(one.collect()))
-    _, statistics = Ppo().loss(think(one.policy, batch), batch, Progress())
+    _, statistics = Ppo().loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 

@@ -1,4 +1,4 @@
-"""Divided teams act in their worlds as they learn from it: the noise that acted is the noise of every epoch."""
+"""Divided teams compute the same while acting and while learning: every epoch uses the noise of acting."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
@@ -33,7 +33,7 @@ def collector(place, policy=None, length=20, **arguments):
 
 def ratio_error(objective, policy, fragment):
     batch = objective.prepare(to_batch(fragment))
-    return float(objective.loss(think(policy, batch), batch, Progress())[1]["policy/ratio_error"])
+    return float(objective.loss(forward(policy, batch), batch, Progress())[1]["policy/ratio_error"])
 
 
 @pytest.mark.parametrize("objective", [Ppo(), Ppo(is_joint=False), Impala()])
@@ -56,7 +56,7 @@ def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone)
     hook = one.policy.register_forward_hook(lambda _, __, output: acted.append(output.extras[MASK]))
     fragment = one.collect()
     hook.remove()
-    learned = think(one.policy, to_batch(fragment)).extras
+    learned = forward(one.policy, to_batch(fragment)).extras
     masks = torch.cat(acted[:20], 1)
     assert torch.equal(learned[MASK][:, :20], masks)
     assert 0.2 < masks[learned[ENTITIES][:, :20]].mean() < 0.8

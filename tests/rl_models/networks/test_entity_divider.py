@@ -1,13 +1,13 @@
-"""EnDi around both backbones: a mask hides what it masks and nothing else; gradients go where they should."""
+"""EnDi with both backbones: a mask hides the masked entities only, and gradients reach the right weights."""
 
 import pytest
 import torch
 
-from rl_models.losses.division import AgentModellingLoss, Divided, DivisionLoss, division_probe
+from rl_models.losses.division import AgentModellingLoss, DivisionLoss, TeamDivision, division_probe
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
 from rl_models.networks.entity_divider_emma import tracks
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.endi_team import VARIANTS, DividedReadingTeamConfig, divided_reading_team
@@ -324,8 +324,8 @@ def test_measures_of_a_division_by_hand(monkeypatch):
     assert (step["own_entities_0"].tolist(), step["own_entities_1"].tolist()) == ([[4, 0]], [[0, 4]])
     masks = torch.ones(4, 4)
     output = run(policy, obs)
-    assert (Divided.of(output).measures()["overlap"] == 1).all()
-    assert (Divided.of(output).measures()["coverage"] == 1).all()
+    assert (TeamDivision.from_output(output).metrics()["overlap"] == 1).all()
+    assert (TeamDivision.from_output(output).metrics()["coverage"] == 1).all()
 
 
 def test_the_papers_variants_are_their_losses():
@@ -350,13 +350,13 @@ def test_one_agent_is_refused(backbone):
 
 def test_a_team_without_a_divider_has_no_division():
     policy, obs = small_emma.team("paper", 2), observations("emma")
-    with pytest.raises(ValueError, match="divided team"):
+    with pytest.raises(ValueError, match="divides entities"):
         DivisionLoss()(run(policy, obs), batch_of(obs), Progress())
 
 
 def test_a_divided_txt2pi_has_the_papers_size():
     """Of each agent: txt2π without its output layer, two layers for the goal, a convolution, a head for the other."""
-    size, config = Sizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()
+    size, config = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()
     policy = divided_reading_team(config, size, IS_ENTITY, 5)
     one = reading_team(ReadingTeamConfig(config.network.backbone), size, 5)
     text = 200 + 2 * 20 + 200

@@ -1,4 +1,4 @@
-"""What depends on weights alone is computed once while acting, and is never that of other weights."""
+"""Results that depend on weights alone are computed once while acting, and never come from old weights."""
 
 import copy
 import dataclasses
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rl_models.llm.memory import Memory
-from rl_models.networks.fixed_weights import OncePerWeights, WeightsWatch, fixed_weights
+from rl_models.networks.fixed_weights import CachedByWeights, WeightChangeDetector, fixed_weights
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
@@ -38,8 +38,8 @@ def sampler(policy, snapshot=None):
 
 def counted(network):
     """How often the network reads, as a list that grows."""
-    read, calls = network._read, []
-    network._read = lambda: calls.append(None) or read()
+    read, calls = network._compute_tables, []
+    network._compute_tables = lambda: calls.append(None) or read()
     return calls
 
 
@@ -55,7 +55,7 @@ def never_acted(policy):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_of_weights_is_noticed_and_none_is_made_up(change):
-    module, watch = torch.nn.Linear(2, 2), WeightsWatch()
+    module, watch = torch.nn.Linear(2, 2), WeightChangeDetector()
     assert watch.has_changed(module.parameters())
     assert not watch.has_changed(module.parameters())
     change(module)
@@ -65,13 +65,13 @@ def test_every_change_of_weights_is_noticed_and_none_is_made_up(change):
 
 @pytest.mark.parametrize("move", [torch.nn.Module.double, lambda module: module.to("meta")])
 def test_another_type_or_device_is_a_change(move):
-    module, watch = torch.nn.Linear(2, 2), WeightsWatch()
+    module, watch = torch.nn.Linear(2, 2), WeightChangeDetector()
     watch.has_changed(module.parameters())
     assert watch.has_changed(move(module).parameters())
 
 
 def test_weights_are_compared_once_in_a_scope_and_anew_in_the_next():
-    watch, weight, looked = WeightsWatch(), torch.zeros(2), []
+    watch, weight, looked = WeightChangeDetector(), torch.zeros(2), []
 
     def weights():
         looked.append(None)
@@ -88,7 +88,7 @@ def test_weights_are_compared_once_in_a_scope_and_anew_in_the_next():
 
 
 def test_a_value_whose_computation_failed_is_not_that_of_the_weights_before():
-    once, weight = OncePerWeights(), torch.zeros(1)
+    once, weight = CachedByWeights(), torch.zeros(1)
     memory = Memory(3)
 
     def fail(*_):
@@ -105,7 +105,7 @@ def test_a_value_whose_computation_failed_is_not_that_of_the_weights_before():
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_begin_with_nothing(copied):
-    once, weight = OncePerWeights(), torch.zeros(1)
+    once, weight = CachedByWeights(), torch.zeros(1)
     with torch.inference_mode():
         once.get([weight], lambda: "of the original")
         assert copied(once).get([weight], lambda: "its own") == "its own"

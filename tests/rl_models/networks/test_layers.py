@@ -1,9 +1,9 @@
-"""Padded texts read as packed ones, attention that ignores padding, and FiLM² as its equations say."""
+"""Readers of padded texts equal packed ones, attention ignores padding, and FiLM² follows its equations."""
 
 import pytest
 import torch
 
-from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_of
+from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_scores
 from rl_models.layers.bidirectional import Bidirectional
 from rl_models.layers.film2 import Film2
 from tests.rl_models.networks.slow_reading import film2, packed
@@ -43,7 +43,7 @@ def test_what_stands_behind_a_text_changes_nothing():
 
 def test_attention_sees_words_only():
     states, queries, lengths = draw(2, 5, 3).detach(), draw(2, 4, 3, seed=1), torch.tensor([3, 5])
-    context, weights = attend(states, padding_of(states, lengths), queries)
+    context, weights = attend(states, padding_scores(states, lengths), queries)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4).double())
     assert not weights[0, :, 3:].any()
     shorter = torch.softmax(queries[0] @ states[0, :3].T, -1) @ states[0, :3]
@@ -69,7 +69,7 @@ def test_frames_of_one_text_share_it_and_get_what_each_would_alone(texts):
     groups = TextGroups(rows)
     assert set(groups.texts.tolist()) == set(rows.tolist())
     assert len(groups.texts) < (60 if texts < 60 else 61)
-    padding = padding_of(states, lengths)
+    padding = padding_scores(states, lengths)
     got = groups.attend(states[groups.texts], padding[groups.texts], queries)
     alone = attend(states[rows], padding[rows], queries[:, None])
     for ours, theirs in zip(got, alone, strict=True):

@@ -1,4 +1,4 @@
-"""QMIX's mixing network: its arithmetic by hand, and that no agent's value ever lowers the team's."""
+"""The mixing network of QMIX against hand numbers; it is monotonic in every agent's value."""
 
 import math
 

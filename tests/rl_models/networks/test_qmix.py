@@ -1,4 +1,4 @@
-"""QMIX's networks: agents learn from what acted, forget at the ends of episodes, and read no document."""
+"""Networks of QMIX: acting and learning agree, memory ends with the episode, and no document is read."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.networks.texts import MissingTextsError
 from rl_models.teams.qmix_team import QmixConfig
@@ -27,14 +27,14 @@ def changed(batch, **values):
 
 
 def values_of(policy, batch):
-    return think(policy, batch).extras[f"q/{ONLINE}"]
+    return forward(policy, batch).extras[f"q/{ONLINE}"]
 
 
 def test_values_when_acting_are_those_of_the_first_update():
     fragment, policy = fragment_and_team()
-    output = think(policy, objective().prepare(to_batch(fragment)))
+    output = forward(policy, objective().prepare(to_batch(fragment)))
     np.testing.assert_allclose(fragment.steps["values"], output.values[:, :-1].detach(), atol=1e-5)
-    log_prob = output.policy.first(12).log_prob(torch.from_numpy(fragment.steps["actions"]))
+    log_prob = output.policy.first_steps(12).log_prob(torch.from_numpy(fragment.steps["actions"]))
     np.testing.assert_allclose(fragment.steps["log_prob"], log_prob, atol=1e-5)
 
 
@@ -79,7 +79,7 @@ def test_no_document_is_read_and_the_goal_is_a_symbol():
 
 
 def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
-    config = QmixConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden, 5)
+    config = QmixConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden_size, 5)
     fragment, policy = fragment_and_team(policy=room_team(config))
     assert config.texts == ()
     bare = objective(texts=()).prepare(to_batch(fragment))
@@ -90,7 +90,7 @@ def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
 def test_row_numbers_without_their_texts_are_refused_in_a_sentence():
     fragment, policy = fragment_and_team()
     with pytest.raises(MissingTextsError, match="row numbers"):
-        think(policy, {key: value for key, value in to_batch(fragment).items() if not key.startswith("texts/")})
+        forward(policy, {key: value for key, value in to_batch(fragment).items() if not key.startswith("texts/")})
 
 
 def test_walls_are_never_walked_into():
@@ -114,7 +114,7 @@ def test_agents_play_in_rooms_of_another_size():
 def test_nothing_is_mixed_while_nobody_wants_gradients():
     fragment, policy = fragment_and_team()
     with torch.no_grad():
-        assert think(policy, to_batch(fragment)).extras == {}
+        assert forward(policy, to_batch(fragment)).extras == {}
 
 
 def test_the_state_of_the_mixer_holds_the_whole_room():
@@ -123,7 +123,7 @@ def test_the_state_of_the_mixer_holds_the_whole_room():
     batch = objective().prepare(to_batch(fragment))
 
     def joint(batch):
-        return mixing_of(think(policy, batch).extras, ONLINE, slice(None))(torch.ones(6, 13, 2))
+        return mixing_of(forward(policy, batch).extras, ONLINE, slice(None))(torch.ones(6, 13, 2))
 
     before = joint(batch)
     for row in range(5):
@@ -143,7 +143,7 @@ def test_the_state_of_the_mixer_holds_the_whole_room():
 
 def test_targets_begin_as_copies_and_get_no_gradient():
     fragment, policy = fragment_and_team()
-    extras = think(policy, to_batch(fragment)).extras
+    extras = forward(policy, to_batch(fragment)).extras
     assert extras[f"q/{ONLINE}"].equal(extras[f"q/{TARGET}"])
     assert all(extras[name].requires_grad == (f"/{ONLINE}" in name) for name in extras)
 

@@ -1,4 +1,4 @@
-"""txt2π, its ablations and its baselines: equal to their equations, sizes as published, nothing dead."""
+"""txt2π, its ablations and its baselines equal their equations; parameter counts are the published ones."""
 
 import pytest
 import torch
@@ -16,7 +16,10 @@ FORMS = sorted(NETWORKS)
 @pytest.mark.parametrize("name", FORMS)
 def test_a_network_is_what_its_equations_say(name, agents):
     """Against packed layers and one frame at a time."""
-    policy, obs = team(name, agents, head_hidden=6 if name == "paper" else 0), observations(agents, batch=2, time=4)
+    policy, obs = (
+        team(name, agents, head_hidden_size=6 if name == "paper" else 0),
+        observations(agents, batch=2, time=4),
+    )
     output, slow = run(policy, obs), SlowReading(policy)
     for b in range(2):
         for t in range(4):
@@ -70,7 +73,7 @@ def test_the_paper_team_differs_where_the_sheet_says():
     paper = reading_team(PAPER_TEAM, sizes(), ACTIONS)
     reader = paper.network.reader
     assert reader.features == 20 + 20 + 20
-    assert reader.look_features == 200
+    assert reader.context_features == 200
     assert type(reader.inventory_reader.onward) is torch.nn.LSTM
     assert run(paper, observations()).policy.log_marginals.min() > -20  # illegal moves are not masked
 
@@ -206,5 +209,5 @@ def test_weights_come_from_the_seed_alone():
 
 
 def test_channels_whose_sum_cannot_be_formed_are_refused():
-    with pytest.raises(ValueError, match="as wide"):
+    with pytest.raises(ValueError, match="equal channels"):
         reading_team(ReadingTeamConfig(Txt2PiConfig(channels=(4, 8, 16))), sizes(), ACTIONS)

@@ -1,4 +1,4 @@
-"""Reading teams act in RTFM as they learn from it, and read each text once while they act."""
+"""Reading teams compute the same while acting and while learning, and encode each text once while they act."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
-from rl_models.networks.reading import Sizes
+from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector
@@ -29,7 +29,7 @@ def world(num_worlds=6, first_world=0, **arguments):
 
 def team(place, name="released", **arguments):
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-    sizes = Sizes(place.num_agents, place.text_spec["document"].vocabulary, words)
+    sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
     return reading_team(ReadingTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
 
 
@@ -50,7 +50,7 @@ def test_rollout_equals_train(name, objective):
     assert fragment.is_first[:, 1:-1].any()
     assert not fragment.is_first[:, 0].all()
     batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
@@ -59,7 +59,7 @@ def test_rollout_equals_train_for_a_team_that_reads(shares_network):
     place = world(num_agents=2)
     one = collector(place, team(place, shares_network=shares_network), length=30)
     fragment = one.collect()
-    values = think(one.policy, to_batch(fragment)).values.detach().numpy()
+    values = forward(one.policy, to_batch(fragment)).values.detach().numpy()
     np.testing.assert_allclose(fragment.steps["values"], values[:, :-1], atol=1e-5)
 
 
@@ -75,7 +75,7 @@ def test_private_readers_are_the_shared_network_with_weights_of_each_agent():
             own = f"network.members.{agent}.{layer}" if part == "network" else f"{part}.{layer}.members.{agent}"
             of_agent[name] = private.state_dict()[f"{own}.{weight}"]
         shared.load_state_dict(of_agent)
-        ours, theirs = (think(policy, to_batch(obs)) for policy in (private, shared))
+        ours, theirs = (forward(policy, to_batch(obs)) for policy in (private, shared))
         torch.testing.assert_close(ours.values[:, :, agent], theirs.values[:, :, agent])
         torch.testing.assert_close(
             ours.policy.log_marginals[:, :, agent], theirs.policy.log_marginals[:, :, agent], atol=1e-5, rtol=0
@@ -121,7 +121,7 @@ def test_new_weights_read_texts_anew():
     fragment = one.collect()
     assert not fragment.is_first[:, 0].all()
     batch = to_batch(fragment)
-    _, statistics = Impala().loss(think(one.policy, batch), batch, Progress())
+    _, statistics = Impala().loss(forward(one.policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
@@ -137,7 +137,7 @@ def test_joined_fragments_hold_each_text_once_and_change_no_loss():
     losses = []
     for fragment in (joined, *parts):
         batch = to_batch(fragment)
-        losses.append(Impala().loss(think(policy, batch), batch, Progress())[0].item())
+        losses.append(Impala().loss(forward(policy, batch), batch, Progress())[0].item())
     assert losses[0] == pytest.approx(np.mean(losses[1:]), abs=1e-5)
 
 

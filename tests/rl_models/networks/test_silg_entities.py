@@ -1,4 +1,4 @@
-"""SILG's model in MESSENGER: what it is shown, that it acts as it learns, and that it reads."""
+"""SILG's model in MESSENGER: its input, equal results while acting and while learning, and that it reads."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from rl_models.training.collector import Collector
 from tests.rl_models.networks.small_emma import ACTIONS, WORDS, observations, sizes
 from tests.rl_models.networks.test_endi_rollout import ratio_error
 
-NARROW = SilgConfig(hidden=3, word_features=4, channels=(4, 3), features=5)
+NARROW = SilgConfig(hidden_size=3, word_features=4, channels=(4, 3), features=5)
 
 
 def network(agents=2):

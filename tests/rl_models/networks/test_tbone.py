@@ -1,4 +1,4 @@
-"""TBONE teams: sizes as the sheet counts them, any number of agents, live parameters, messages, memory."""
+"""TBONE teams: parameter counts of the paper, any number of agents, used parameters, messages, memory."""
 
 import math
 
@@ -13,7 +13,7 @@ from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.tbone import TboneConfig
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 
-SMALL = TboneConfig(cell_features=4, convolutions=(8, 8, 12, 16), agent_features=3, hidden=24, message_features=5)
+SMALL = TboneConfig(cell_features=4, channels=(8, 8, 12, 16), agent_features=3, hidden_size=24, message_features=5)
 
 
 def team(agents, components, network=SMALL, seed=0):
@@ -23,7 +23,7 @@ def team(agents, components, network=SMALL, seed=0):
 
 
 def wide(last):
-    return TboneConfig(convolutions=(32, 64, 128, last))
+    return TboneConfig(channels=(32, 64, 128, last))
 
 
 def views(agents, batch=3, time=4, seed=0):
@@ -61,7 +61,7 @@ def test_parameters_are_as_many_as_in_the_authors_networks(agents, components, l
 
 def test_no_communication_costs_no_parameter():
     talking, silent = (
-        team(2, 1, TboneConfig(convolutions=(32, 64, 128, 288), communicates=talks)) for talks in (True, False)
+        team(2, 1, TboneConfig(channels=(32, 64, 128, 288), communicates=talks)) for talks in (True, False)
     )
     assert sum(map(torch.numel, talking.parameters())) == sum(map(torch.numel, silent.parameters()))
 

@@ -1,4 +1,4 @@
-"""Teams that see numbers: perceptrons apart, and CommNet's averages."""
+"""Teams whose observation is a vector: multilayer perceptrons, and the averages of CommNet."""
 
 import torch
 
@@ -8,7 +8,7 @@ from rl_models.teams.vector_team import vector_team
 
 def network(rounds, num_agents=3):
     torch.manual_seed(0)
-    return VectorNetwork(VectorConfig(dense=(5,)), num_agents, [2.0, 4.0], rounds)
+    return VectorNetwork(VectorConfig(hidden_sizes=(5,)), num_agents, [2.0, 4.0], rounds)
 
 
 def seen(num_agents=3):
@@ -34,7 +34,7 @@ def test_without_rounds_nobody_knows_what_others_see_and_with_them_everybody_doe
 
 
 def test_every_weight_of_a_team_gets_gradient_and_illegal_actions_no_probability():
-    team = vector_team(VectorConfig(dense=(6,)), 2, [2.0, 4.0], 3, rounds=2, seed=1)
+    team = vector_team(VectorConfig(hidden_sizes=(6,)), 2, [2.0, 4.0], 3, rounds=2, seed=1)
     obs = seen(2) | {"legal": torch.tensor([True, False, True]).expand(2, 4, 2, 3)}
     output = team(obs, {}, torch.ones(2, 4, dtype=torch.bool))
     assert (output.policy.marginals()[..., 1] == 0).all()

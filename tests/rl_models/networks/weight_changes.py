@@ -1,4 +1,4 @@
-"""The ways in which weights come to be others, for tests of whatever is kept while they stay."""
+"""All ways in which weights can change, for tests of results that are cached while weights stay."""
 
 import torch
 

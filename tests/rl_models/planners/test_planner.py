@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
@@ -41,7 +41,7 @@ class Model:
 
 
 def planner(model, **briefing):
-    caller = Caller(Asker(model, concurrency=1), "m", Transcript())
+    caller = Caller(ChatClient(model, concurrency=1), "m", Transcript())
     return Planner(caller, DOMAIN, Briefing(DOMAIN.manual, DOMAIN.objects, **briefing))
 
 
@@ -158,7 +158,7 @@ def test_at_most_three_failures_are_remembered():
 
 def test_without_objects_the_prompt_lists_no_subgoals():
     model = Model()
-    caller = Caller(Asker(model, concurrency=1), "m", Transcript())
+    caller = Caller(ChatClient(model, concurrency=1), "m", Transcript())
     Planner(caller, DOMAIN, Briefing(DOMAIN.manual, ())).plan([STATE])
     without = model.of("decomposition")[0].messages[0].content
     model = Model()
@@ -178,7 +178,7 @@ def test_as_many_examples_are_shown_as_asked_for(shots):
 def test_text_of_the_world_is_never_read_as_a_prompt():
     briefing = Briefing("Cost: $situation ${goal} $$", ("box",))
     model = Model()
-    Planner(Caller(Asker(model, concurrency=1), "m"), DOMAIN, briefing).plan([STATE])
+    Planner(Caller(ChatClient(model, concurrency=1), "m"), DOMAIN, briefing).plan([STATE])
     assert "Cost: $situation ${goal} $$" in model.asked[0].messages[0].content
 
 
@@ -187,7 +187,7 @@ def test_text_of_the_world_is_never_read_as_a_prompt():
 
 def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
     model = Model(goals=[{"lines": ["sort the mail", "Send the mail."]}, {"lines": ["keep ready"]}])
-    goals = DepsGoals(Caller(Asker(model, concurrency=1), "m"), DOMAIN)
+    goals = DepsGoals(Caller(ChatClient(model, concurrency=1), "m"), DOMAIN)
     assert goals.goals([4], [STATE]) == ["sort the mail"]
     goals.after_round(4, is_reached=True)
     assert goals.goals([4], [STATE]) == ["send the mail"]
@@ -202,7 +202,7 @@ def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
 
 def test_deps_takes_no_goal_of_its_own_making():
     model = Model(goals=[{"lines": ["burn the office down"]}])
-    caller = Caller(Asker(model, concurrency=1), "m")
+    caller = Caller(ChatClient(model, concurrency=1), "m")
     assert DepsGoals(caller, DOMAIN).goals([0], [STATE]) == [DOMAIN.goal_list(STATE, 1)[0]]
     assert caller.counts["fallback"] == 1
 
@@ -244,4 +244,4 @@ def test_noise_of_one_phase_leaves_the_other_alone():
 
 def noisy(noise):
     backend = NoisyBackend(DOMAIN, noise, seed=1)
-    return Planner(Caller(Asker(backend, concurrency=1), backend.model), DOMAIN)
+    return Planner(Caller(ChatClient(backend, concurrency=1), backend.model), DOMAIN)

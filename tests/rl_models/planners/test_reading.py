@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
 from rl_models.planners.code_index import CodeIndex, Document, split_source
@@ -48,7 +48,7 @@ A box and a letter after the end of the document are not read by anybody.
 
 
 def caller(transport=None):
-    return Caller(Asker(transport or OfflineBackend(DOMAIN), concurrency=1), "m", Transcript())
+    return Caller(ChatClient(transport or OfflineBackend(DOMAIN), concurrency=1), "m", Transcript())
 
 
 def test_paragraphs_are_the_papers_prose():
@@ -223,7 +223,7 @@ def test_a_transcript_shows_what_a_model_wrote_and_lets_none_of_it_become_markup
     transcript = Transcript()
     transcript.add_note("A *title*\n# no heading", ["<script>alert(1)</script>", "a\n- no item"])
     model = Saying(objects={"lines": ["```\n# Hostile"]})
-    asked = Caller(Asker(model, concurrency=1), "m", transcript)
+    asked = Caller(ChatClient(model, concurrency=1), "m", transcript)
     extract_objects(asked, DOMAIN, DOMAIN.manual)
     lines = transcript.text.splitlines()
     assert "## A \\*title\\* \\# no heading" in lines
@@ -243,7 +243,7 @@ def test_a_transcript_lets_nothing_steer_the_terminal_that_shows_it():
 
     transcript = Transcript()
     transcript.add_note(f"a title{steering}", [f"a line{steering}"])
-    extract_objects(Caller(Asker(Steering(), concurrency=1), "m", transcript), DOMAIN, DOMAIN.manual)
+    extract_objects(Caller(ChatClient(Steering(), concurrency=1), "m", transcript), DOMAIN, DOMAIN.manual)
     for told in ("a title", "a line", "a reply"):
         assert f"{told}\N{REPLACEMENT CHARACTER}" in transcript.text
     assert not set(steering) & set(transcript.text)

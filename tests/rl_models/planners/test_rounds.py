@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.offline import OfflineBackend
@@ -16,7 +16,7 @@ STATES = DOMAIN.diverse_states(6, seed=11)
 
 
 def loop(**arguments):
-    caller = Caller(Asker(OfflineBackend(DOMAIN), concurrency=1), "m")
+    caller = Caller(ChatClient(OfflineBackend(DOMAIN), concurrency=1), "m")
     return PlanningLoop(Planner(caller, DOMAIN), **arguments)
 
 

@@ -1,4 +1,4 @@
-"""Agents that run apart from one another, and exchange nothing but messages, do exactly what their team does."""
+"""Agents that run apart and exchange only messages act exactly like their team."""
 
 import pytest
 import torch
@@ -7,12 +7,12 @@ from rl_envs.core.chance import Chance
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
-from rl_models.teams.decentralised import AgentMind, bytes_said
+from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_team
 from tests.rl_models.training.small import rooms
 
 STEPS, WORLDS = 18, 3
-NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=5)
+NETWORK = TboneConfig(cell_features=4, channels=(4, 4, 8, 8), agent_features=3, hidden_size=16, message_features=5)
 SILENT = TboneConfig(**{**vars(NETWORK), "communicates": False})
 
 
@@ -59,8 +59,8 @@ def episodes(agents):
 
 @torch.inference_mode()
 def play(policy, agents):
-    """Team and separate minds in the same episodes: (team's policy, shares, team's actions, own actions) a step."""
-    thinkers, actors = ([AgentMind(policy, agent) for agent in range(agents)] for _ in range(2))
+    """Team and separate agents in the same episodes: (team's policy, shares, team's actions, own actions) a step."""
+    forwarding, acting = ([AgentPolicy(policy, agent) for agent in range(agents)] for _ in range(2))
     game, state = episodes(agents), policy.initial_state(WORLDS)
     moment = next(game)
     for _ in range(STEPS):
@@ -68,8 +68,8 @@ def play(policy, agents):
         output = policy({"view": torch.from_numpy(obs["view"])[:, None]}, state, first[:, None])
         state = output.state
         actions = output.policy.sample(uniforms[:, None])[0][:, 0]
-        shares, _ = in_lockstep([mind.think(own(obs, mind.agent), first) for mind in thinkers])
-        acted, rounds = in_lockstep([mind.act(own(obs, mind.agent), first, uniforms) for mind in actors])
+        shares, _ = in_lockstep([one.forward(own(obs, one.agent), first) for one in forwarding])
+        acted, rounds = in_lockstep([one.act(own(obs, one.agent), first, uniforms) for one in acting])
         yield output.policy, shares, actions, torch.stack(acted, 1), first, rounds
         try:
             moment = game.send(actions)
@@ -105,7 +105,7 @@ def test_agents_speak_as_often_as_somebody_needs_it(network, components, rounds)
     policy = decisive_team(rooms(1), components, network)
     assert {counted for *_, counted in play(policy, 2)} == {rounds}
     obs, first = own(rooms(1).reset(0), 0), torch.ones(1, dtype=torch.bool)
-    assert bytes_said(policy, obs, first) == [4 * NETWORK.message_features] * rounds
+    assert message_sizes(policy, obs, first) == [4 * NETWORK.message_features] * rounds
 
 
 @pytest.mark.parametrize("spoilt_round", [0, 1])
@@ -114,7 +114,7 @@ def test_what_the_others_say_matters(spoilt_round):
     obs, first = own(rooms(1).reset(0), 0), torch.ones(1, dtype=torch.bool)
 
     def share(other):
-        dialogue, heard = AgentMind(policy, 0).think(obs, first), 0
+        dialogue, heard = AgentPolicy(policy, 0).forward(obs, first), 0
         said = next(dialogue)
         with pytest.raises(StopIteration) as end:
             while True:
@@ -153,6 +153,6 @@ def test_teams_without_parts_are_refused_in_a_sentence():
     central = TeamPolicy(Central(), talking.policy_head, talking.value_head)
     strange_head = TeamPolicy(talking.network, torch.nn.Identity(), talking.value_head)
     for policy in (central, strange_head, constant_team(3, 2, 3)):
-        with pytest.raises(TypeError, match="cannot be run decentralised, because its agents have no parts") as told:
-            AgentMind(policy, 0)
+        with pytest.raises(TypeError, match="cannot be run decentralised, because its agents have no policies") as told:
+            AgentPolicy(policy, 0)
         assert "\n" not in str(told.value)

@@ -1,4 +1,4 @@
-"""A BERT of a few units with its tokenizer in a folder, as the hub has them."""
+"""A small BERT with its tokenizer in a folder of the form that the hub uses."""
 
 import torch
 from transformers import BertConfig, BertModel, BertTokenizerFast

@@ -1,4 +1,4 @@
-"""Encodings on disk: what is written is found by everybody, whole or not at all, and nothing in it can run."""
+"""Encodings on disk: all processes find them, files are whole, and loading a file runs no code."""
 
 import multiprocessing
 import os
@@ -96,5 +96,7 @@ def test_a_file_that_was_cut_off_is_named(tmp_path):
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "taken").write_text("")
     for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        with pytest.raises(EncodingCacheError, match=r"cannot be kept in .*taken.*; make room .*CONCORD_ENCODINGS"):
+        with pytest.raises(
+            EncodingCacheError, match=r"cannot be written to .*taken.*; free disk space .*CONCORD_ENCODINGS"
+        ):
             EncodingCache(folder).add(batch("lost"))

@@ -1,4 +1,4 @@
-"""Frozen encoders: a real BERT from a folder, each sentence encoded once in its life, clear words when it cannot be."""
+"""Frozen encoders: a real BERT from a folder, each sentence encoded once, and clear messages for failures."""
 
 import shutil
 import socket
@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertModel, BertTokenizerFast
 
-from rl_models.text.choice import AUTO, BERT, WORDS, TextEncoderConfig, chosen_encoder, text_encoder
+from rl_models.text.choice import AUTO, BERT, WORDS, TextEncoderConfig, resolve_encoder, text_encoder
 from rl_models.text.frozen import FrozenEncoder, default_folder, frozen_encoder
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
 from rl_models.text.words import WordEncoder
@@ -120,7 +120,7 @@ def test_a_wrong_or_unreachable_name_ends_in_one_sentence(name):
         PretrainedEncoder(name)
     said = str(caught.value)
     assert repr(name) in said
-    assert "neither a folder nor a model that could be had" in said
+    assert "neither a folder nor a model that the Hugging Face hub could deliver" in said
     assert "check the name and the network" in said
     assert "\n" not in said
 
@@ -185,8 +185,8 @@ def test_a_file_that_cannot_be_read_is_named(bert, tmp_path):
 @pytest.mark.parametrize(
     ("padded_to", "sentence", "said"),
     [
-        (0, "run " * 30, "a sentence has 32 tokens .* and 24 are the most; shorten it$"),
-        (8, "run " * 10, "a sentence has 12 tokens .* and 8 are the most; shorten it or pad to more$"),
+        (0, "run " * 30, "a sentence has 32 tokens .*, more than 24; shorten it$"),
+        (8, "run " * 10, "a sentence has 12 tokens .*, more than 8; shorten it or pad to more$"),
         (36, "run", "at most 24 tokens; pad to fewer than 36"),
     ],
 )
@@ -199,7 +199,7 @@ def test_a_sentence_that_is_too_long_is_refused(bert, padded_to, sentence, said)
 
 
 def test_without_a_download_words_are_learned_and_the_user_is_told_how_to_get_bert():
-    name, said = chosen_encoder(AUTO)
+    name, said = resolve_encoder(AUTO)
     assert name == WORDS
     assert "bert-base-uncased is not on this machine" in said
     assert "to download it" in said
@@ -207,7 +207,7 @@ def test_without_a_download_words_are_learned_and_the_user_is_told_how_to_get_be
 
 def test_bert_is_chosen_where_it_is_on_the_machine(bert, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, local_files_only, **__: bert)
-    name, said = chosen_encoder(AUTO)
+    name, said = resolve_encoder(AUTO)
     assert name == BERT
     assert "frozen" in said
 

@@ -1,4 +1,4 @@
-"""Built-in word vectors: words of training sentences are known, others are left out, padding is nothing."""
+"""Built-in word vectors: words of the training sentences are known, others are left out, padding is ignored."""
 
 import pytest
 import torch
@@ -42,5 +42,5 @@ def test_only_as_many_tokens_are_laid_out_as_the_longest_of_the_sentences_has():
 
 
 def test_sentences_without_a_word_are_refused():
-    with pytest.raises(ValueError, match="hold no word"):
+    with pytest.raises(ValueError, match="have no words"):
         Vocabulary.of(["...", ""])

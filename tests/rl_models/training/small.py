@@ -13,7 +13,7 @@ from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, centr
 from rl_models.training.collector import Collector
 from tests.toy_worlds import Errands
 
-NETWORK = TboneConfig(cell_features=4, convolutions=(4, 4, 8, 8), agent_features=3, hidden=16, message_features=4)
+NETWORK = TboneConfig(cell_features=4, channels=(4, 4, 8, 8), agent_features=3, hidden_size=16, message_features=4)
 HORIZON = 7
 CENTRAL = "central"
 

@@ -6,7 +6,7 @@ import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import decides, think, to_batch
+from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.schedule import Progress
 from rl_models.teams.tbone_team import constant_team
@@ -29,7 +29,7 @@ ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values
 def error_at_first_update(objective, policy, fragment):
     """Largest |ratio - 1| before any step was taken."""
     batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(think(policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(policy, batch), batch, Progress())
     return float(statistics["policy/ratio_error"])
 
 
@@ -52,7 +52,7 @@ def test_recorded_values_are_those_that_training_computes(components):
     one = collector(components=components)
     one.collect()
     fragment = one.collect()
-    values = think(one.policy, to_batch(fragment)).values.detach().numpy()
+    values = forward(one.policy, to_batch(fragment)).values.detach().numpy()
     np.testing.assert_allclose(fragment.steps["values"], values[:, :-1], atol=1e-5)
     np.testing.assert_allclose(fragment.ends["last_values"], values[:, -1], atol=1e-5)
 
@@ -111,7 +111,7 @@ def test_actions_of_agents_that_do_not_decide_change_no_loss():
         losses = []
         for part in (fragment, other):
             batch = objective.prepare(to_batch(part))
-            losses.append(objective.loss(think(one.policy, batch), batch, Progress())[0].item())
+            losses.append(objective.loss(forward(one.policy, batch), batch, Progress())[0].item())
         assert losses[0] == losses[1]
 
 
@@ -119,7 +119,7 @@ def test_dead_agents_and_those_that_carry_on_are_masked():
     one = Collector(Walks(4, num_agents=2), constant_team(1, 2, 3), 12)
     one.reset(1)
     fragment = one.collect()
-    mask = decides(to_batch(fragment)).numpy()
+    mask = decision_mask(to_batch(fragment)).numpy()
     np.testing.assert_array_equal(mask, (fragment.obs["decides"] & fragment.obs["alive"])[:, :-1])
 
 
@@ -250,7 +250,7 @@ def test_cordial_reads_the_matrix_that_holds_at_each_step():
     fragment = one.collect()
     objective = Impala(extra_losses=(cordial(one.world),))
     batch = to_batch(fragment)
-    _, statistics = objective.loss(think(one.policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
     assert abs(statistics["loss/cordial"] - np.log(169)) < 0.5
     wanted = 1 - 16 / 169
     assert abs(statistics["policy/invalid_probability"] - wanted) < 0.05
@@ -268,5 +268,5 @@ def test_only_the_observation_after_the_last_step_is_beyond_the_loss(components)
         losses = []
         for batch in (to_batch(fragment), changed):
             prepared = objective.prepare(batch)
-            losses.append(objective.loss(think(one.policy, prepared), prepared, Progress())[0].item())
+            losses.append(objective.loss(forward(one.policy, prepared), prepared, Progress())[0].item())
         assert (losses[0] != losses[1]) == differs

@@ -7,7 +7,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.fragment import Fragment
@@ -57,7 +57,7 @@ def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths(ki
     assert fragment.steps["actions/go"].shape == (12, 12, 2)
     assert (fragment.steps["terminated"] | fragment.steps["truncated"]).any()
     batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(think(collector.policy, batch), batch, Progress())
+    _, statistics = objective.loss(forward(collector.policy, batch), batch, Progress())
     assert statistics["policy/ratio_error"] < 1e-5
 
 

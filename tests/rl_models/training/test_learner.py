@@ -286,7 +286,7 @@ class Recall(Walks):
 )
 def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_coef):
     """Without memory and messages each agent is right once in three times."""
-    network = TboneConfig(cell_features=4, convolutions=(2, 2, 4, 8), agent_features=4, hidden=32, message_features=8)
+    network = TboneConfig(cell_features=4, channels=(2, 2, 4, 8), agent_features=4, hidden_size=32, message_features=8)
     policy = tbone_team(TboneTeamConfig(network, 3), 2, (4, 15, 15), 3, seed=1)
     one = Collector(Recall(64), policy, 4, objective.needs_values)
     one.reset(0)

@@ -25,7 +25,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_states
 
 CONFIG = dataclasses.replace(
-    EXPERIMENT.presets["smoke"], max_episode_steps=9, network=TboneConfig(convolutions=(2, 2, 2, 2), hidden=4)
+    EXPERIMENT.presets["smoke"], max_episode_steps=9, network=TboneConfig(channels=(2, 2, 2, 2), hidden_size=4)
 )
 STATE = {"seed": 0, "progress": {"env_steps": 0}}
 

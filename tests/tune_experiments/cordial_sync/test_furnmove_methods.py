@@ -68,8 +68,8 @@ def test_one_component_is_a_marginal_policy_and_silent_agents_hear_only_themselv
     _, one = one_update(TINY, "sync_1")
     assert parameters(TINY, "sync_1") == parameters(TINY, "marginal") == parameters(TINY, "no_communication")
     assert one.policy_head.components == 1
-    assert plan(TINY, "marginal", 0).build_policy().network.talk.hears_others
-    assert not plan(TINY, "no_communication", 0).build_policy().network.talk.hears_others
+    assert plan(TINY, "marginal", 0).build_policy().network.talk.communicates
+    assert not plan(TINY, "no_communication", 0).build_policy().network.talk.communicates
     assert [method_of(f"sync_{m}").components for m in (1, 2, 4, 13)] == [1, 2, 4, 13]
 
 

@@ -351,7 +351,7 @@ def test_departures_tell_what_is_not_the_papers():
     [
         ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
         ({"goal_channels": ()}, "--goal-channels: a stack needs at least one layer"),
-        ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer sees the sum"),
+        ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer takes the sum"),
         ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
         ({"division": DivisionSettings(kl_deviation=0.0)}, "division.kl-deviation"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
@@ -373,7 +373,7 @@ def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
 
 def test_silgs_layers_are_refused_before_a_run_too():
     silg = dataclasses.replace(MESSENGER.presets["laptop"].silg, channels=(8, 4, 6))
-    with pytest.raises(UserError, match=r"--silg\.channels: the last layer sees the sum"):
+    with pytest.raises(UserError, match=r"--silg\.channels: the last layer takes the sum"):
         smoke(MESSENGER, silg=silg)
 
 

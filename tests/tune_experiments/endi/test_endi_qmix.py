@@ -67,7 +67,7 @@ def test_it_updates_as_often_as_env_steps_say():
 
 def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, monkeypatch):
     """Through the trial's own machinery: log, validation, checkpoint with the replay, tests in every column."""
-    one = config(qmix=QmixSettings(hidden=8, cell_features=(8, 8), exploration_env_steps=128))
+    one = config(qmix=QmixSettings(hidden_size=8, cell_features=(8, 8), exploration_env_steps=128))
     monkeypatch.setattr("rl_models.rllib.team_algorithm.TeamAlgorithm", local)
     Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
     checkpoint = load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints"))

@@ -30,18 +30,18 @@ class Config:
 
 
 def test_a_value_is_replaced_at_its_path_alone():
-    config = replaced(Config(), "learner.gae_lambda", 0.5)
-    assert value_at(config, "learner.gae_lambda") == 0.5
+    config = replaced(Config(), "learner.lambda_", 0.5)
+    assert value_at(config, "learner.lambda_") == 0.5
     assert config == Config(Learner(lambda_=0.5))
-    assert Config().learner.gae_lambda == 0.95
+    assert Config().learner.lambda_ == 0.95
 
 
 def test_a_replaced_value_is_checked_like_any_other():
     with pytest.raises(UserError, match="too large"):
-        replaced(Config(), "learner.gae_lambda", 2.0)
+        replaced(Config(), "learner.lambda_", 2.0)
 
 
-@pytest.mark.parametrize("path", ["learner.gamma", "gamma", "learner.gae_lambda.x"])
+@pytest.mark.parametrize("path", ["learner.gamma", "gamma", "learner.lambda_.x"])
 def test_a_path_that_leads_nowhere_is_an_error(path):
     with pytest.raises((AttributeError, TypeError)):
         value_at(Config(), path)
@@ -51,7 +51,7 @@ def test_a_path_that_leads_nowhere_is_an_error(path):
 
 def test_a_flag_has_dashes_but_at_its_end():
     assert flag_of("learner.is_joint") == "--learner.is-joint"
-    assert flag_of("learner.gae_lambda") == "--learner.gae_lambda"
+    assert flag_of("learner.lambda_") == "--learner.lambda_"
 
 
 @pytest.mark.parametrize(

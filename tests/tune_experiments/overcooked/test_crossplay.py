@@ -71,7 +71,7 @@ def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
     asked = []
 
     def episodes(world, team):
-        likeliest = thoughts(team).policy.likeliest()[0][0, 0].tolist()
+        likeliest = thoughts(team).policy.mode()[0][0, 0].tolist()
         asked.append(likeliest)
         soups = np.full(world.num_worlds, float(10 * likeliest[0] + likeliest[1]))
         return {"soups": soups, "reward": 20 * soups}

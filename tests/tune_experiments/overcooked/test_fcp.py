@@ -10,7 +10,7 @@ import pytest
 import torch
 from ray import cloudpickle
 
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
@@ -119,7 +119,7 @@ def test_a_kitchen_needs_partners():
 
 def loss_of(trial, policy, batch):
     prepared = trial.objective.prepare(batch)
-    return trial.objective.loss(think(policy, prepared), prepared, Progress())[0]
+    return trial.objective.loss(forward(policy, prepared), prepared, Progress())[0]
 
 
 def test_nothing_that_befell_the_partner_changes_what_the_learner_learns(tmp_path):
@@ -147,7 +147,7 @@ def test_learning_sees_the_probabilities_that_the_learner_drew_with(tmp_path):
     collector = Collector(trial.make_world(num_worlds=4, first_world=0), policy, 70)
     collector.reset(0)
     batch = to_batch(collector.collect())
-    again = think(policy, batch).policy.first(70).log_prob(batch["actions"], batch["obs/alive"][:, :-1])
+    again = forward(policy, batch).policy.first_steps(70).log_prob(batch["actions"], batch["obs/alive"][:, :-1])
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 

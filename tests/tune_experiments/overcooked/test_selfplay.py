@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.schedule import Progress
 from rl_models.teams.grid_cnn_team import grid_cnn_team
@@ -54,8 +54,8 @@ def test_learning_sees_the_probabilities_that_acting_drew_with(layout):
     policy, fragment = fragment_of(trial)
     batch = to_batch(fragment)
     assert batch["truncated"].any()
-    output = think(policy, batch)
-    again = output.policy.first(10).log_prob(batch["actions"])
+    output = forward(policy, batch)
+    again = output.policy.first_steps(10).log_prob(batch["actions"])
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
@@ -206,7 +206,7 @@ def test_departures_say_what_is_not_as_published():
     [
         ({"task": "counter_circuit"}, "--task must be one of cramped_room, .*, not 'counter_circuit'"),
         ({"methods": ()}, "--methods must be one or more"),
-        ({"network": GridCnnConfig(dense=())}, "--network.dense must be one or more widths"),
+        ({"network": GridCnnConfig(hidden_sizes=())}, "--network.hidden_size-sizes must be one or more widths"),
         ({"network": GridCnnConfig(first_kernel=4)}, "--network.first-kernel must be an odd number, not 4"),
         ({"test_episodes": 0}, "--test-episodes must be at least 1"),
     ],

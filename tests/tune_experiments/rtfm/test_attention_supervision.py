@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.batch import think, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
@@ -26,7 +26,7 @@ def fragment_of(trial, world=None):
 
 def losses(trial):
     policy, batch = fragment_of(trial)
-    return trial.objective.loss(think(policy, batch), batch, Progress())
+    return trial.objective.loss(forward(policy, batch), batch, Progress())
 
 
 def test_the_row_is_txt2pi_with_the_same_weights_and_one_more_loss():
@@ -53,7 +53,7 @@ def test_the_loss_is_that_of_txt2pi_plus_the_weighted_error_of_the_attention():
 
 def test_the_attention_error_is_the_mean_over_steps_and_layers_of_the_told_word():
     policy, batch = fragment_of(plan(SMOKE, SUPERVISED, 0))
-    output = think(policy, batch)
+    output = forward(policy, batch)
     _, statistics = AttentionSupervision(Schedule.constant(1.0))(output, batch, Progress())
     weights, told = output.extras["attention/grid"].detach(), batch["obs/answer_word"]
     worlds, time, _, layers, _ = weights.shape
@@ -68,7 +68,7 @@ def test_the_attention_error_is_the_mean_over_steps_and_layers_of_the_told_word(
 
 def test_its_gradient_reaches_the_document_reader_the_words_and_what_sees_the_grid_but_no_head():
     policy, batch = fragment_of(plan(SMOKE, SUPERVISED, 0))
-    loss, _ = AttentionSupervision(Schedule.constant(1.0))(think(policy, batch), batch, Progress())
+    loss, _ = AttentionSupervision(Schedule.constant(1.0))(forward(policy, batch), batch, Progress())
     loss.backward()
     moved = {name for name, weights in policy.named_parameters() if weights.grad is not None and weights.grad.any()}
     assert "network.words.weight" in moved
@@ -83,7 +83,7 @@ def test_no_network_reads_the_answer(row):
     policy, batch = fragment_of(plan(SMOKE, row, 0), world)
     other = batch | {"obs/answer_word": 11 - batch["obs/answer_word"]}
     without = {key: value for key, value in batch.items() if key != "obs/answer_word"}
-    first, second, third = (think(policy, seen) for seen in (batch, other, without))
+    first, second, third = (forward(policy, seen) for seen in (batch, other, without))
     for output in (second, third):
         assert torch.equal(first.policy.log_marginals, output.policy.log_marginals)
         assert torch.equal(first.values, output.values)
@@ -98,8 +98,8 @@ def test_a_team_that_was_told_plays_worlds_that_tell_nothing():
 def test_a_reader_without_attention_cannot_be_supervised():
     trial = plan(SMOKE, "film", 0)
     policy, batch = fragment_of(trial, plan(SMOKE, SUPERVISED, 0).make_world(num_worlds=6, first_world=0))
-    with pytest.raises(ValueError, match="let the network show its attention"):
-        AttentionSupervision(Schedule.constant(1.0))(think(policy, batch), batch, Progress())
+    with pytest.raises(ValueError, match="shows_attention"):
+        AttentionSupervision(Schedule.constant(1.0))(forward(policy, batch), batch, Progress())
 
 
 def test_the_departure_is_printed_where_the_row_is_and_the_paper_preset_has_no_such_row():

@@ -90,7 +90,7 @@ def test_the_paper_preset_has_the_published_constants(presets):
     [
         ({"task": RtfmTask(size=4)}, "--task.size must be between 5 and 15, not 4"),
         ({"test_sizes": (6, 4)}, "--test-sizes must be between 5 and 15, not 4"),
-        ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer sees the sum"),
+        ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer takes the sum"),
     ],
 )
 def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, sentence):

@@ -119,7 +119,7 @@ def test_help_names_every_preset(capsys):
         ("--learner.gae-lambda", 1.5),
         ("--num-agents", 0),
         ("--marginal.learning-rate", -1.0),
-        ("--network.hidden", 0),
+        ("--network.hidden_size-size", 0),
         ("--sync.learning-rate", "inf"),
         ("--marginal.entropy-coef", "nan"),
     ],
@@ -420,7 +420,10 @@ def test_a_checkpoint_can_name_no_module_that_is_no_experiment(tmp_path, name, m
         {"config": {}},
         {"config": 3},
         {"config": config_to_json(SMOKE) | {"budget_env_steps": -1}},
-        {"config": config_to_json(SMOKE) | {"network": config_to_json(dataclasses.replace(SMOKE.network, hidden=7))}},
+        {
+            "config": config_to_json(SMOKE)
+            | {"network": config_to_json(dataclasses.replace(SMOKE.network, hidden_size=7))}
+        },
         {"progress": 3},
         {"progress": {}},
         {"progress": {"env_steps": "many"}},

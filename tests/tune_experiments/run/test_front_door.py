@@ -96,7 +96,7 @@ def test_mistakes_are_one_sentence_and_claim_nothing(tmp_path):
         "preset must be one of smoke, laptop, paper, not 'huge'": {"preset": "huge"},
         "the configuration has no field learning_rat; did you mean learning_rate?": {"learning_rat": 1},
         "has no field sync.component; did you mean sync.components?": {"sync.component": 1},
-        "learning_rate must be a number, not 'fast'": {"learning_rate": "fast"},
+        "learning_rate must be a number, larger than 0, not 'fast'": {"learning_rate": "fast"},
         "--learning-rate must be larger than 0, not -1": {"learning_rate": -1.0},
         "methods[0] must be one of sync, marginal, not 'other'": {"methods": ["other"]},
         "--seeds needs one or more different whole numbers": {"seeds": [1, 1]},

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from rl_models.chat.opening import ChatSettings
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.manual import write_manual
@@ -95,7 +95,7 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
         lambda self, source, *a: (sandboxed(self, source, *a), started.append(source))[0],
     )
     chat = ChatSettings(
-        endpoint=EndpointSettings(tries=2, first_pause_seconds=0.0),
+        endpoint=EndpointSettings(max_attempts=2, first_pause_seconds=0.0),
         budget=Budget(calls_per_minute=1e9),
     )
     settings = PlannerSettings(backend="openai", model="m", concurrency=1, most_attempts=2, chat=chat)

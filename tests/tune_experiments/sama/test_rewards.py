@@ -8,7 +8,7 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import describe
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners import reward_book
 from rl_models.planners.calling import Caller
@@ -36,7 +36,7 @@ class Saying:
 def designer(layout, transport):
     kitchen, domain, transitions = roll(layout)
     table = features_of(kitchen)
-    return RewardDesigner(Caller(Asker(transport, 1), "m"), domain, table, transitions), domain, table, transitions
+    return RewardDesigner(Caller(ChatClient(transport, 1), "m"), domain, table, transitions), domain, table, transitions
 
 
 @pytest.mark.processes

@@ -10,10 +10,10 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
 from rl_envs.overcooked.world import Overcooked
-from rl_models.batch import decides, think, to_batch
+from rl_models.batch import decision_mask, forward, to_batch
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from rl_models.chat.opening import ChatSettings
 from rl_models.planners.rounds import NextRound
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -68,7 +68,7 @@ def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
 def test_learning_sees_the_probabilities_that_acting_drew_with():
     policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3))
     batch = to_batch(fragment)
-    again = think(policy, batch).policy.first(10).log_prob(batch["actions"], decides(batch))
+    again = forward(policy, batch).policy.first_steps(10).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
@@ -329,7 +329,7 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
             name="m",
             folder=str(tmp_path),
             concurrency=1,
-            chat=ChatSettings(endpoint=EndpointSettings(tries=1), budget=Budget(calls_per_minute=1e9)),
+            chat=ChatSettings(endpoint=EndpointSettings(max_attempts=1), budget=Budget(calls_per_minute=1e9)),
         ),
     )
     with Loopback(lambda body, number: say("nonsense")) as server:
@@ -347,8 +347,8 @@ def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_repl
 
 def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
     chat = ChatSettings(
-        endpoint=EndpointSettings(tries=1),
-        budget=Budget(most_calls=3, calls_per_minute=1e9),
+        endpoint=EndpointSettings(max_attempts=1),
+        budget=Budget(max_calls=3, calls_per_minute=1e9),
     )
     model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
     with Loopback(lambda body, number: say(f"nonsense {number}")) as server:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from rl_models.chat.opening import ChatSettings
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.test_hostile_endpoint import Script
 from tests.tune_experiments.sama.test_sama_manual import PAPER
@@ -25,7 +25,7 @@ from tune_experiments.sama_overcooked import SMOKE
 FLAGS = """
     --preset smoke --planner openai --methods code --translates-states --states 4 --budget-env-steps 320
     --max-episode-steps 40 --test-episodes 1 --model.name m --model.chat.endpoint.timeout-seconds 2
-    --model.chat.endpoint.tries 1 --model.chat.budget.calls-per-minute 1e9
+    --model.chat.endpoint.max-attempts 1 --model.chat.budget.calls-per-minute 1e9
 """
 
 
@@ -57,7 +57,7 @@ def test_a_whole_run_against_a_hostile_endpoint_ends_with_results(ray_session, t
 def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path, monkeypatch):
     from rl_models.rllib import chat_service
 
-    chat = ChatSettings(endpoint=EndpointSettings(tries=1), budget=Budget(most_calls=8, calls_per_minute=1e9))
+    chat = ChatSettings(endpoint=EndpointSettings(max_attempts=1), budget=Budget(max_calls=8, calls_per_minute=1e9))
     model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
     config = dataclasses.replace(SMOKE, planner="openai", model=model)
 

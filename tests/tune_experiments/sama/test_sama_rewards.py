@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
@@ -31,6 +31,7 @@ from tune_experiments.sama.trials import make_rounds, with_lessons
 from tune_experiments.sama_ablations import PRESETS
 
 LAYOUT, METHOD = "cramped_room", "code-cramped_room"
+pytestmark = pytest.mark.processes
 CONFIG = dataclasses.replace(
     PRESETS["smoke"],
     methods=("code",),
@@ -59,7 +60,7 @@ class Careless(OfflineBackend):
 
 
 def careless_planner(config, layout, seed, trial_folder=None):
-    return Planner(Caller(Asker(Careless(DOMAIN), 1), "careless"), DOMAIN)
+    return Planner(Caller(ChatClient(Careless(DOMAIN), 1), "careless"), DOMAIN)
 
 
 def rewards(*written):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.batch import decides, think, to_batch
+from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
@@ -53,8 +53,8 @@ def test_mappo_learns_from_the_probabilities_that_acting_drew_with():
     collector.reset(0)
     fragment = collector.collect()
     batch = to_batch(fragment)
-    assert not decides(batch).all()
-    again = think(policy, batch).policy.first(30).log_prob(batch["actions"], decides(batch))
+    assert not decision_mask(batch).all()
+    again = forward(policy, batch).policy.first_steps(30).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
     told = Learner(policy, trial.objective, trial.optimiser).update([fragment])

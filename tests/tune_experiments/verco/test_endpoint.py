@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 import torch
 
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
-from rl_models.chat.opening import ChatSettings
 from rl_models.chat.usage import Prices, usage_of
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tune_experiments.experiment.finding import trial_name
@@ -57,11 +57,11 @@ def endpoint(monkeypatch):
         return server
 
     yield start
-    prompted.asker.cache_clear()
+    prompted.client.cache_clear()
 
 
 def settings(**changes):
-    bounds = EndpointSettings(tries=2, first_pause_seconds=0.01, longest_pause_seconds=0.02)
+    bounds = EndpointSettings(max_attempts=2, first_pause_seconds=0.01, max_pause_seconds=0.02)
     chat = ChatSettings(model="m", endpoint=bounds, prices=Prices(prompt=1.0, completion=2.0))
     return dataclasses.replace(SMOKE, chat=chat, test_episodes=2, valid_episodes=2, **changes)
 
@@ -73,7 +73,7 @@ def lessons(config, folder):
     stage = plan(config, "verco", 0, folder).stages[0].plan
     algorithm = stage.make_algorithm(stage)
     told = algorithm.train()
-    prompted.asker.cache_clear()
+    prompted.client.cache_clear()
     return told, algorithm.policy().state_dict()
 
 
@@ -97,7 +97,7 @@ def results(config, folder):
     """Of the whole trial of a prompted model in that run folder."""
     folder = folder / "trials" / trial_name("api", 0)
     Trial(EXPERIMENT, config, "api", 0, folder).run(lambda row: None)
-    prompted.asker.cache_clear()
+    prompted.client.cache_clear()
     return outcome_of(folder)
 
 
@@ -121,7 +121,7 @@ def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(en
 def test_a_prompted_team_that_has_been_filmed_is_filmed_again_without_a_key(endpoint, tmp_path, monkeypatch):
     def filmed():
         episode = replay(load_policy(tmp_path / "trials" / trial_name("api", 0)))
-        prompted.asker.cache_clear()
+        prompted.client.cache_clear()
         return episode.metrics, [moment.chosen for moment in episode.moments]
 
     with endpoint('{"action": "fetch the tomato"}'):

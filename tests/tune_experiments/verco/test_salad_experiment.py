@@ -11,7 +11,7 @@ from rl_envs.salad import render
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages
-from rl_models.chat.asker import Asker
+from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
@@ -231,7 +231,7 @@ class Scripted:
 def answering(monkeypatch):
     def answer(text):
         model = Scripted(text)
-        monkeypatch.setattr(prompted, "asker", lambda settings, concurrency: Asker(model, concurrency=1))
+        monkeypatch.setattr(prompted, "client", lambda settings, concurrency: ChatClient(model, concurrency=1))
         return model
 
     return answer
@@ -241,7 +241,7 @@ def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
     model = answering('{"action": "fetch the tomato"}')
     policy, world = prompted.prompted_team(SMOKE, 0, None), make_world(SMOKE, 2)
     seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
-    played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.likeliest()[0][:, 0]
+    played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.mode()[0][:, 0]
     narrator = Narrator(world)
     for row, agent in np.ndindex(2, 2):
         code, action = seen["situation"][row, 0, agent].numpy(), int(played[row, agent])
@@ -388,7 +388,7 @@ def test_what_no_run_can_have_is_refused(changes, said):
     ("path", "value", "said"),
     [
         ("distillation.held_out", 1.0, "--distillation.held-out must be between 0 and 0.9, not 1.0"),
-        ("team.value_hidden", (0,), "--team.value-hidden must be at least 1, not 0"),
+        ("team.value_hidden_sizes", (0,), "--team.value-hidden-sizes must be at least 1, not 0"),
         ("team.messages.most_words", 0, "--team.messages.most-words must be at least 1, not 0"),
         ("team.language.lora.rank", 0, "--team.language.lora.rank must be at least 1, not 0"),
         ("team.language.small.layers", 0, "--team.language.small.layers must be at least 1, not 0"),

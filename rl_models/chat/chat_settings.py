@@ -1,4 +1,4 @@
-"""Which transport a run uses, from settings that fit into a configuration.
+"""Settings of a run's chat model, and the transport that they name.
 
 This file must not know what is asked.
 """
@@ -18,30 +18,32 @@ from rl_models.chat.usage import Prices
 
 @dataclass(frozen=True, kw_only=True)
 class ChatSettings:
-    """How a run reaches a chat model."""
+    """Settings of a run's chat model."""
 
     backend: Literal["openai", "replay"] = "openai"
-    """`openai`: an endpoint, recorded; `replay`: the record alone."""
+    """Source of answers: `openai`, an endpoint whose exchanges are recorded; `replay`, the record only."""
     model: str = "gpt-4o-mini"
-    """Name the endpoint knows the model by."""
+    """Name by which the endpoint knows the model."""
     record: str = "chat.jsonl"
-    """File of all exchanges; a relative path is taken from the run's folder."""
+    """File of all exchanges; a relative path starts in the run's folder."""
     prices: Prices = field(default_factory=Prices)
-    """Of tokens, for telling what a run has cost; none by default."""
+    """Prices of tokens, for the cost of a run; unknown by default."""
     endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    """Limits of a request to the endpoint: time, attempts and bytes."""
     budget: Budget = field(default_factory=Budget)
+    """Limits of a whole run: calls, tokens and calls in a minute."""
 
 
 def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = None) -> Transport:
-    """The transport that the settings name.
+    """Open the transport that the settings name.
 
     Args:
-        settings: of the run.
-        folder: of the run.
-        meter: counts what the endpoint costs; made from the settings if there is none.
+        settings: settings of the run.
+        folder: folder of the run.
+        meter: meter of the endpoint's cost; None for a new one with the budget of the settings.
 
     Raises:
-        ChatSettingsError: the endpoint cannot be used as it is set up.
+        ChatSettingsError: the endpoint cannot be used with these settings.
         RecordError: the record cannot be read or written.
     """
     record = folder / settings.record

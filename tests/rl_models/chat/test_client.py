@@ -1,4 +1,4 @@
-"""Many questions at once, and an end to them when somebody wants one."""
+"""The chat client asks many questions at the same time, and an interrupt ends them."""
 
 import signal
 import subprocess
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rl_models.chat.asker import Asker, Question
+from rl_models.chat.client import ChatClient, Question
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message
 from tests.patience import PATIENCE_SECONDS
 
@@ -15,7 +15,7 @@ SILENT = """
 import os
 import signal
 import threading
-from rl_models.chat.asker import Asker, Question
+from rl_models.chat.client import ChatClient, Question
 from rl_models.chat.exchange import ChatRequest, Message
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where tests run in the background
@@ -27,7 +27,7 @@ class Silent:
         threading.Event().wait()
 
 questions = [Question(ChatRequest(model="m", messages=(Message("user", name),)), str, str) for name in "abcdefgh"]
-Asker(Silent(), concurrency=2).ask(questions)
+ChatClient(Silent(), concurrency=2).ask(questions)
 """
 
 
@@ -58,7 +58,7 @@ def test_a_failure_of_our_own_is_raised_and_the_rest_is_not_asked():
 
     request = ChatRequest(model="m", messages=(Message("user", "a"),))
     with pytest.raises(OSError, match="disk is full"):
-        Asker(Full(), concurrency=2).ask([Question(request, str, str)] * 1000)
+        ChatClient(Full(), concurrency=2).ask([Question(request, str, str)] * 1000)
     assert len(asked) <= 3, "both threads hold one question at most"
     is_over.set()
 
@@ -70,4 +70,4 @@ def test_answers_come_in_the_order_of_questions():
 
     texts = [f"{number}" for number in range(50)]
     questions = [Question(ChatRequest(model="m", messages=(Message("user", text),)), str, str) for text in texts]
-    assert [answer.value for answer in Asker(Echo(), concurrency=7).ask(questions)] == texts
+    assert [answer.value for answer in ChatClient(Echo(), concurrency=7).ask(questions)] == texts

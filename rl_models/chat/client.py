@@ -1,6 +1,7 @@
-"""Questions that always end with a checked value: asked, checked, asked again with what was wrong, then done without.
+"""Chat client: asks questions whose replies are checked; each question ends with a value.
 
-This file must not know what is asked, or how a request reaches whoever answers it.
+A reply that fails its check is sent back with the reason, and the question is asked again. After the last attempt the
+fallback gives the value. This file must not know what is asked, nor how a request is sent.
 """
 
 from __future__ import annotations
@@ -17,34 +18,38 @@ from rl_models.chat.exchange import ChatFailure, ChatRequest, Transport
 
 T = TypeVar("T")
 _CLIPPED_TO = 2_000
-_LOOKS_AFTER_SECONDS = 1.0
+"""Characters of a rejected reply that are sent back to the model."""
+_POLL_SECONDS = 1.0
 
 
 class RejectedReplyError(ValueError):
-    """A reply cannot be used; the text is a clause that says why, fit for being shown to the model."""
+    """A reply cannot be used; the message is a clause that says why, and it is sent to the model."""
 
 
 @dataclass(frozen=True)
 class Question(Generic[T]):
-    """What to ask, how to read the reply, and the value when no reply can be read."""
+    """A request, the check of its reply, and a fallback."""
 
     request: ChatRequest
     check: Callable[[str], T]
-    """Reads a reply; raises `RejectedReplyError`."""
+    """Turns a reply into a value, or raises `RejectedReplyError`."""
     fallback: Callable[[], T]
+    """Returns the value if no reply passes the check."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One reply, or none, and why it was not used."""
+    """One attempt to get a reply."""
 
     text: str | None
+    """The reply; None if none came."""
     rejection: str | None
+    """Why the reply was not used; None if it was used."""
 
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """A value and where it comes from."""
+    """The value of a question, its source, and all attempts."""
 
     value: T
     source: Literal["model", "fallback"]
@@ -52,35 +57,35 @@ class Answer(Generic[T]):
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Why replies were not used, in order."""
+        """The reasons why replies were not used, in order."""
         return tuple(attempt.rejection for attempt in self.attempts if attempt.rejection is not None)
 
 
-class Asker:
-    """Asks many questions at once. `counts` sums up how they ended."""
+class ChatClient:
+    """Asks many questions at the same time, and counts in `counts` how they ended."""
 
     def __init__(
-        self, transport: Transport, concurrency: int = 4, most_attempts: int = 3, longest_reply: int = 8_000
+        self, transport: Transport, concurrency: int = 4, max_attempts: int = 3, max_reply_characters: int = 8_000
     ) -> None:
-        """Bounds for every question.
+        """Set the limits for every question.
 
         Args:
-            transport: whoever answers.
-            concurrency: questions under way at the same time.
-            most_attempts: replies that are looked at before a question is answered by its fallback.
-            longest_reply: characters of a reply that is looked at; a longer one is rejected.
+            transport: transport that answers requests.
+            concurrency: number of questions that are asked at the same time.
+            max_attempts: number of replies that are checked before the fallback is used.
+            max_reply_characters: length of the longest accepted reply, in characters.
         """
         self._transport = transport
-        self._concurrency, self._most_attempts, self._longest_reply = concurrency, most_attempts, longest_reply
+        self._concurrency, self._most_attempts, self._longest_reply = concurrency, max_attempts, max_reply_characters
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
-        """`asked`, `answered`, `rejected`, `failed` and `fallback`, of the questions so far."""
+        """Counts `asked`, `answered`, `rejected`, `failed` and `fallback` of all questions so far."""
 
     def ask(self, questions: Sequence[Question[T]]) -> list[Answer[T]]:
-        """An answer for each question, in their order."""
+        """The answers to the questions, in their order."""
         if self._concurrency == 1 or len(questions) < 2:
             return [self._ask_one(question) for question in questions]
-        # Its threads are daemons: whoever interrupts a run need not wait for answers that are under way.
+        # The threads are daemons, so an interrupted run does not wait for pending answers.
         with ThreadPool(min(self._concurrency, len(questions))) as threads:
             answers = threads.imap(self._ask_one, questions)
             return [_next(answers) for _ in questions]
@@ -91,7 +96,7 @@ class Asker:
         for _ in range(self._most_attempts):
             outcome = self._transport.complete(request)
             if isinstance(outcome, ChatFailure):
-                # The transport has tried as often as it may.
+                # The transport has used all its attempts.
                 self._count("failed")
                 attempts.append(Attempt(None, outcome.reason))
                 break
@@ -118,9 +123,9 @@ class Asker:
 
 
 def _next(answers: IMapIterator[Answer[T]]) -> Answer[T]:
-    """The next answer, however late; an interrupt just as Python begins to wait would be lost without another look."""
+    """The next answer. Polling keeps an interrupt from being lost that comes just before Python begins to wait."""
     while True:
         try:
-            return answers.next(_LOOKS_AFTER_SECONDS)
+            return answers.next(_POLL_SECONDS)
         except TimeoutError:
             continue

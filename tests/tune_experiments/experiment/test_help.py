@@ -1,0 +1,76 @@
+"""What `--help` says about every flag of every experiment is a full sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+from tyro._docstrings import get_field_docstring
+
+from tune_experiments.__main__ import Command
+from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.overcooked_crossplay import CrossPlay
+
+FEWEST_WORDS = 5
+FRAGMENTS = ("Of ", "In ", "At ", "For ", "On ", "After ", "The same ", "Played ")
+MOST_NAMED_CHOICES = 5
+CROSSPLAY = "overcooked_crossplay"
+"""Its script trains nothing, so it has no configuration."""
+
+
+def _inner_types(hint: Any) -> Iterator[Any]:
+    """A type and all that it is made of."""
+    yield hint
+    if typing.get_origin(hint) is not Literal:
+        for inner in typing.get_args(hint):
+            yield from _inner_types(inner)
+
+
+def _faults(config_class: Any) -> Iterator[str]:
+    """What is wrong with the help of a configuration, its nested ones included."""
+    hints = typing.get_type_hints(config_class)
+    for field in dataclasses.fields(config_class):
+        text = get_field_docstring(config_class, field.name, ()) or ""
+        where = f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
+        if len(text.split()) < FEWEST_WORDS or not text.endswith(".") or text.startswith(FRAGMENTS):
+            yield f"{where} is no full sentence"
+        for inner in _inner_types(hints[field.name]):
+            if typing.get_origin(inner) is Literal and len(typing.get_args(inner)) <= MOST_NAMED_CHOICES:
+                missing = [choice for choice in typing.get_args(inner) if str(choice) not in text]
+                if missing:
+                    yield f"{where} does not name {missing}"
+            if dataclasses.is_dataclass(inner):
+                yield from _faults(inner)
+
+
+@pytest.mark.parametrize("name", sorted({*known_experiments()} - {CROSSPLAY}))
+def test_every_flag_of_an_experiment_has_a_full_sentence(name: str) -> None:
+    assert sorted(set(_faults(find_experiment(name).config_class))) == []
+
+
+@pytest.mark.parametrize("options", [RunOptions, CrossPlay, *typing.get_args(Command)])
+def test_every_flag_of_a_command_has_a_full_sentence(options: type) -> None:
+    assert list(_faults(options)) == []
+
+
+@dataclass(frozen=True)
+class _Fragments:
+    undocumented: int = 0
+    short: int = 0
+    """Of a run."""
+    begins_with_a_preposition: int = 0
+    """For all methods that are trained."""
+    unnamed_choice: tuple[Literal["drawn", "likeliest"], ...] = ()
+    """How a team chooses its masks, drawn for example."""
+    whole: Literal["drawn", "likeliest"] | None = None
+    """How a team chooses its masks: drawn, likeliest."""
+
+
+def test_fragments_are_found() -> None:
+    found = [fault.split(":")[0].rsplit(".", 1)[-1] for fault in _faults(_Fragments)]
+    assert found == ["undocumented", "short", "begins_with_a_preposition", "unnamed_choice"]
