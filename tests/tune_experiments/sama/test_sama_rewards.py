@@ -99,6 +99,7 @@ def plan_with(designed):
 # ------------------------------------------------------------------------------------------ what fell back is counted
 
 
+@pytest.mark.processes
 def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models():
     """The onion's was refused before; the dish's fails when it is asked first; nobody asks for the soup's."""
     designed = rewards(refused(ONION), code(DISH, FAILING), code(SOUP))
@@ -123,6 +124,7 @@ def test_without_a_model_nothing_is_said_of_its_rewards():
 # ------------------------------------------------------------------------------------------ processes
 
 
+@pytest.mark.processes
 def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replaces():
     designed = rewards(refused(ONION), code(DISH))
     runner = FragmentEnvRunner(config=config_of(plan_with(designed)))
@@ -137,6 +139,7 @@ def test_a_runner_ends_the_processes_of_its_worlds_also_of_those_that_it_replace
     assert sandboxes() == set()
 
 
+@pytest.mark.processes
 def test_a_local_algorithm_ends_the_processes_of_its_worlds():
     plan = plan_with(rewards(code(DISH)))
     policy = plan.build_policy()
