@@ -206,7 +206,7 @@ def test_departures_say_what_is_not_as_published():
     [
         ({"task": "counter_circuit"}, "--task must be one of cramped_room, .*, not 'counter_circuit'"),
         ({"methods": ()}, "--methods must be one or more"),
-        ({"network": GridCnnConfig(hidden_sizes=())}, "--network.hidden_size-sizes must be one or more widths"),
+        ({"network": GridCnnConfig(hidden_sizes=())}, "--network.hidden-sizes must be one or more widths"),
         ({"network": GridCnnConfig(first_kernel=4)}, "--network.first-kernel must be an odd number, not 4"),
         ({"test_episodes": 0}, "--test-episodes must be at least 1"),
     ],

@@ -119,7 +119,7 @@ def test_help_names_every_preset(capsys):
         ("--learner.gae-lambda", 1.5),
         ("--num-agents", 0),
         ("--marginal.learning-rate", -1.0),
-        ("--network.hidden_size-size", 0),
+        ("--network.hidden-size", 0),
         ("--sync.learning-rate", "inf"),
         ("--marginal.entropy-coef", "nan"),
     ],
