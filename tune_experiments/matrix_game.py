@@ -41,7 +41,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.optimiser import OptimiserSettings, UnitInterval
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
@@ -50,7 +50,7 @@ from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.checks import UnitInterval, check_ranges, check_some
+from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results import plots

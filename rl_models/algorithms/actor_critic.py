@@ -87,14 +87,14 @@ class ActorCritic:
         Raises:
             ValueError: the joint form of a team that does not value agents that carry on.
         """
-        if self.is_joint and UNVALUED in output.extras:
+        if not self.is_joint:
+            return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
+        if UNVALUED in output.extras:
             raise ValueError(
                 "the joint form sums the values of all agents, and this network has none for agents that carry on "
                 "while another one decides: set is_joint=False"
             )
-        if self.is_joint:
-            return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
-        return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
+        return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
 
     def _sampling_log_prob(self, batch: Batch) -> Tensor:
         return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]

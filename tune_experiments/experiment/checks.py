@@ -1,8 +1,8 @@
 """Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
 
-A range that always holds stands beside its field, as `games: PositiveInt = 256`, and
-`check_ranges` refuses what is outside. A field is named by its dotted path, as on the command line, and the sentence
-names the flag. `nan` and `inf` are never in range. This file must not know about any experiment.
+A range that always holds stands beside its field, as `games: PositiveInt = 256`, and `check_ranges` refuses what is
+outside. A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf`
+are never in range. This file must not know about any experiment.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rl_models.algorithms.optimiser import UnitInterval
 from tune_experiments.experiment.config_json import describe_range, reader_of
 from tune_experiments.experiment.config_path import flag_of, value_at
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["UnitInterval", "check_at_least", "check_ranges", "check_some"]
+__all__ = ["check_at_least", "check_ranges", "check_some"]
 
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""

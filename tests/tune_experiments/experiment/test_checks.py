@@ -7,7 +7,8 @@ from typing import Annotated
 import pytest
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from tune_experiments.experiment.checks import UnitInterval, check_ranges
+from rl_models.algorithms.optimiser import UnitInterval
+from tune_experiments.experiment.checks import check_ranges
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.errors import UserError
