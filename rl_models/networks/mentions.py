@@ -1,7 +1,7 @@
 """Features of pairs of things from a document: is one of them mentioned beside the other? Part of `matching.py`.
 
-1. Words. One table holds a vector of every word, for names and documents alike. Different words begin nearly orthogonal,
-   and a word with itself gives about 1. The vector of a name or goal n is the sum of its words:
+1. Words. One table holds a vector of every word, for names and documents alike. Different words begin nearly
+   orthogonal, and a word with itself gives about 1. The vector of a name or goal n is the sum of its words:
 
        e_n = sum over its words w of E[w]                                                                (1)
 
@@ -23,7 +23,6 @@ A thing of a document, and a pair of them, are computed once, in however many fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -110,7 +109,7 @@ class Mentions(nn.Module):
         return matches, (self.sharpness * matches).masked_fill(is_padding, _NEVER).softmax(-1)
 
     def _beside(self, attention: Tensor, matches: Tensor, others: Tensor) -> Tensor:
-        """r of U pairs (eq. 4), [U, 2 R + 1] float32.
+        """R of U pairs (eq. 4), [U, 2 R + 1] float32.
 
         Args:
             attention: [U, L] float32, of the first thing of each pair.

@@ -75,7 +75,7 @@ def results_of(
                 table=experiment.caption,
                 method=method,
                 world=world,
-                split=experiment.split,
+                split=experiment.split_of(world),
                 seed=seed,
                 metric={"length": "episode_length"}.get(name, name),
                 value=interval.value,
