@@ -24,7 +24,7 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.rtfm.config import RtfmTask, RunConfig
 from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
-from tune_experiments.rtfm.matching_config import MatchingSettings
+from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 from tune_experiments.run.final_evaluation import after_stage
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
@@ -56,7 +56,9 @@ class MatchingRtfmConfig(RunConfig):
     task: RtfmTask = field(default_factory=RtfmTask)
     """The room; what happens in it is the stages'."""
     matching: MatchingSettings = field(
-        default_factory=lambda: MatchingSettings(word_features=64, budget_env_steps=400_000)
+        default_factory=lambda: MatchingSettings(
+            word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
+        )
     )
     """Widths and learner of the reader; its budget is that of the first stage."""
     budget_env_steps: PositiveInt = 300_000
@@ -118,14 +120,15 @@ def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> dict[str, E
     return evaluate(own, policy, played=columns(own) | further)
 
 
-def stage_table(results: Sequence[Result], caption: str) -> PaperTable:
-    """Win rates in test games with which each stage before the last ended: methods as rows, stages as columns."""
+def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """Win rates in test games with which each stage before the last ended, if there are any; stages are columns."""
     title = f"{caption}: stage by stage"
     of_stages = {line: _stage_of(line) for line in results if line.metric == "win_rate" and line.table == caption}
     cells = [
         dataclasses.replace(line, table=title, metric=stage, world="") for line, stage in of_stages.items() if stage
     ]
-    return make_table(cells, title, list(dict.fromkeys(cell.metric for cell in cells)))
+    stages = list(dict.fromkeys(cell.metric for cell in cells))
+    return [make_table(cells, title, stages)] if stages else []
 
 
 def _stage_of(line: Result) -> str:
