@@ -82,6 +82,8 @@ class MatchingConfig:
     """Whether the words' vectors are learned; if not, they keep their random values."""
     has_two_tables: bool = False
     """Whether documents have a table of words of their own (ablation)."""
+    contrasts: bool = False
+    """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs."""
     reads: Reads = "pairs"
     """What nodes learn from documents: `pairs`, or `vector`, the words around their mentions (ablation)."""
 
@@ -93,7 +95,6 @@ class MatchingReader(nn.Module):
         features: F, width of the features.
         shows_attention: whether the extras hold where things are mentioned, `attention/goal` [B, T, N, L] and
             `attention/grid` [B, T, N, X, L] float32.
-        contrasts: whether the extras hold, while learning, what `losses/mention_contrast.py` needs.
     """
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
@@ -105,7 +106,7 @@ class MatchingReader(nn.Module):
         """
         super().__init__()
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features
-        self.shows_attention = self.contrasts = False
+        self.shows_attention = False
         self.sentence_end = sizes.sentence_end
         self.names: Tensor
         self.kinds: Tensor
@@ -169,7 +170,7 @@ class MatchingReader(nn.Module):
         features = (self.output(summed) + self._walls(position, size)).relu().unflatten(0, lead)
         legal = obs["legal"].bool() if "legal" in obs else None
         extras = self._attention_maps(pairs, lead)
-        if self.contrasts and torch.is_grad_enabled():
+        if self.config.contrasts and torch.is_grad_enabled():
             scores, rows = self.mentions.contrast(document, things, nodes.things, nodes.exists)
             extras |= {SCORES: scores.unflatten(0, lead), DOCUMENTS: rows.unflatten(0, lead)}
         return Features(features, {}, None, extras, legal)

@@ -130,8 +130,7 @@ def test_attention_maps_are_weights_over_the_words_of_each_frames_document():
 
 
 def contrasting(obs, **changes):
-    policy = team(2, **changes)
-    policy.network.contrasts = True
+    policy = team(2, contrasts=True, **changes)
     return policy, run(policy, obs).extras
 
 
@@ -169,9 +168,8 @@ def test_the_contrast_is_a_cross_entropy_over_rows_and_columns_of_each_documents
 def test_the_contrast_teaches_two_tables_to_be_one():
     """A word of the room begins to match itself in documents, from labels of nobody."""
     world = RockPaperScissors(64, setting="ten_letters")
-    config = MatchingTeamConfig(MatchingConfig(has_two_tables=True))
+    config = MatchingTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
     policy = matching_team(config, matching_sizes(world), world.action_spec)
-    policy.network.contrasts = True
     collector = Collector(world, policy, 8)
     collector.reset(0)
     batch = Ppo().prepare(to_batch(collector.collect()))
