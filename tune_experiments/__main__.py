@@ -28,14 +28,14 @@ from tune_experiments.play.loading import find_checkpoint, load_policy
 from tune_experiments.play.recording import SEED, play_aloud, play_decentralised
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison
-from tune_experiments.results.comparison_report import write_comparison
+from tune_experiments.results.plots.comparison_report import write_comparison
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, report
 from tune_experiments.run.final_evaluation import evaluations_of, results_of
 from tune_experiments.run.launch import show_results
 from tune_experiments.run.main import main as run_experiment
 from tune_experiments.run.remote_sync import uri_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.run.trial_log import METRICS_FILE, read_metrics
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")

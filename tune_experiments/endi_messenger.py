@@ -41,9 +41,9 @@ from tune_experiments.messenger.experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 
 LAPTOP = EndiMessengerConfig()

@@ -39,11 +39,11 @@ from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.run.main import main
 from tune_experiments.run.ray_cluster import import_tune
 from tune_experiments.search.search import SearchSpace

@@ -23,9 +23,9 @@ from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
 from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.plots.figures import FAINT, REMARK, new_figure, save
-from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
 
 CURVES = {
     "episode/win_rate": "win rate",

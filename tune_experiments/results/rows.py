@@ -16,7 +16,7 @@ from typing import Any
 
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import write_atomically
+from tune_experiments.experiment.files import write_atomically
 
 __all__ = ["Result", "append", "read", "replace_rows"]
 

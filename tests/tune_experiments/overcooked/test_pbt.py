@@ -10,8 +10,8 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.overcooked_crossplay import main as crossplay
 from tune_experiments.overcooked_selfplay import EXPERIMENT, LAPTOP, PAPER
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.main import main
-from tune_experiments.run.trial_log import read_metrics
 
 
 def training(config):

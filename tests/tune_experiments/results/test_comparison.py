@@ -5,7 +5,7 @@ import pytest
 
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.results.comparison import compare, read_runs
-from tune_experiments.results.comparison_report import write_comparison
+from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.rows import Result, append
 from tune_experiments.results.statistics import interquartile_mean, probability_of_improvement
 

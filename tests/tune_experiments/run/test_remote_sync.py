@@ -17,11 +17,11 @@ from tune_experiments.__main__ import main
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.results.trial_log import TrialLog
 from tune_experiments.run import remote_sync as mirror
 from tune_experiments.run import run_folder
 from tune_experiments.run.launch import show_results
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder, open_run, uri_of
-from tune_experiments.run.trial_log import TrialLog
 
 CONFIG, TRIAL = {"a": 1}, "trials/sync-seed0"
 HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
