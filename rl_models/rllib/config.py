@@ -31,6 +31,10 @@ _LOOPS: dict[RllibAlgorithm, tuple[type[AlgorithmConfig], type[TeamLearner]]] = 
     "ppo": (PPOConfig, TeamPpoLearner),
     "impala": (IMPALAConfig, TeamImpalaLearner),
 }
+_MOST_REQUESTS = 1_000_000
+"""That RLlib lets wait at a learner process. A learner at its limit, 3 by default, loses its shard of an update without
+a word while others get theirs: all later updates of IMPALA would then sum gradients of different fragments. The limit
+is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next step."""
 
 
 def rllib_config(
@@ -96,6 +100,7 @@ def _set_workers(config: AlgorithmConfig, make_world: Callable[..., Any], worker
         num_learners=workers.learners,
         num_gpus_per_learner=workers.gpus_per_learner,
         num_aggregator_actors_per_learner=workers.aggregators,
+        max_requests_in_flight_per_learner=_MOST_REQUESTS,
         add_default_connectors_to_learner_pipeline=False,
         learner_connector=fragments_to_batch,
     )
