@@ -102,7 +102,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Compare:
-    """Means, interquartile means and probabilities of improvement from the results of runs and searches."""
+    """Compare methods, from the results of runs and searches: means, differences, shares of pairs above."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """Folders of runs or searches; comparison.md and a plot go into the first."""

@@ -157,7 +157,20 @@ def play_pair(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, e
 
 def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:
     found = interval_over_episodes(episodes)
-    return Result(NAME, CAPTION, pair, layout, "test", None, metric, *found, n_episodes=len(episodes))
+    return Result(
+        experiment=NAME,
+        table=CAPTION,
+        method=pair,
+        world=layout,
+        split="test",
+        seed=None,
+        metric=metric,
+        value=found.value,
+        ci_low=found.low,
+        ci_high=found.high,
+        n_episodes=len(episodes),
+        interval=found.kind,
+    )
 
 
 class MixedTeam(TeamPolicy):

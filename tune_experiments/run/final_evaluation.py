@@ -16,7 +16,7 @@ from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.results.intervals import interval_over_episodes
+from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import Course
 
@@ -68,7 +68,8 @@ def results_of(
     for name, values in episodes.items():
         if name[0] == "_":
             continue
-        interval = interval_over_episodes(values)
+        metric = {"length": "episode_length"}.get(name, name)
+        interval = interval_over_episodes(values, is_share(metric))
         rows.append(
             Result(
                 experiment=experiment.name,
@@ -77,12 +78,13 @@ def results_of(
                 world=world,
                 split=experiment.split,
                 seed=seed,
-                metric={"length": "episode_length"}.get(name, name),
+                metric=metric,
                 value=interval.value,
                 ci_low=interval.low,
                 ci_high=interval.high,
                 n_episodes=None if experiment.split == "exact" else len(values),
                 env_steps=env_steps,
+                interval=interval.kind,
             )
         )
     return rows
@@ -103,6 +105,7 @@ def results_of_training(
             metric=metric,
             value=value,
             env_steps=env_steps,
+            interval=NONE,
         )
         for world, told in experiment.of_training(method, rows).items()
         for metric, value in told.items()

@@ -17,6 +17,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_path import flags_between
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.ray_cluster import check_this_machine
@@ -194,6 +195,7 @@ def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked
             seed=seed,
             metric=metric,
             value=value,
+            interval=NONE,
         )
         for method, ranked in ranking.items()
         for one in sorted(ranked, key=lambda one: one.setting.number)
