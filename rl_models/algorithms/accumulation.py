@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 
 from rl_models.algorithms.learners import Learners
-from rl_models.algorithms.objective import APPROXIMATE_KL, Objective
-from rl_models.batch import Batch, Share, select_worlds
+from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, Objective
+from rl_models.batch import Batch, select_worlds
 from rl_models.losses.extra_loss import Statistics
 
 
@@ -25,26 +25,38 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 
 
 class Divergence:
-    """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners."""
+    """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners.
+
+    Parts tell a mean each and how many entries it is of. The sums of both are divided once, so the mean is the same
+    however the minibatch is cut.
+    """
 
     def __init__(self, objective: Objective) -> None:
         """Know the objective's limit."""
         self._limit = objective.target_kl
-        self.mean = torch.zeros(())
+        self._sums = torch.zeros(2, dtype=torch.float64)
 
     def begin(self, device: torch.device) -> None:
         """Forget the minibatch before."""
-        self.mean = torch.zeros((), device=device)
+        self._sums = torch.zeros(2, dtype=torch.float64, device=device)
 
-    def add(self, share: Share, statistics: Statistics) -> None:
-        """Count what the loss of a part has told."""
+    def add(self, statistics: Statistics) -> None:
+        """Count what the loss of a part has told, and take the number of entries out of it."""
+        entries = statistics.pop(KL_ENTRIES, None)
         if self.has_limit:
-            self.mean = self.mean + share.decisions * torch.as_tensor(statistics[APPROXIMATE_KL])
+            mean, number = torch.as_tensor(statistics[APPROXIMATE_KL]), torch.as_tensor(entries)
+            self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
     def agree(self, learners: Learners) -> None:
         """Sum over the learners, so that all go on or stop together."""
         if self.has_limit:
-            self.mean = learners.sum(self.mean)
+            self._sums = learners.sum(self._sums)
+
+    @property
+    def mean(self) -> torch.Tensor:
+        """In nats, a scalar; 0 where nobody decided."""
+        total, number = self._sums
+        return total / number.clamp(min=1)
 
     @property
     def has_limit(self) -> bool:

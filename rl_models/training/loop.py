@@ -87,7 +87,7 @@ class Learner:
         for part in parts(self.objective, minibatch):
             share = share_of(part, whole)
             loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
-            self.divergence.add(share, statistics)
+            self.divergence.add(statistics)
             loss.backward()
         self.divergence.agree(self.learners)
         statistics |= self.divergence.told()
