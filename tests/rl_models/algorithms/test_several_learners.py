@@ -24,6 +24,7 @@ from rl_models.teams.vector_team import vector_team
 from rl_models.training.checkpoint_state import optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training import small
 
@@ -37,7 +38,9 @@ class Together:
     """Threads that wait for each other at every sum, which all form in the same order."""
 
     def __init__(self, size):
-        self._barrier = threading.Barrier(size, timeout=30)  # of a learner that sums less often than the others
+        self._barrier = threading.Barrier(
+            size, timeout=PATIENCE_SECONDS
+        )  # of a learner that sums less often than the others
         self._parts = [None] * size
 
     def learners(self):
