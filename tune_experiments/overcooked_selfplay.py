@@ -41,6 +41,7 @@ from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.results.trial_figures import Trials
@@ -108,6 +109,10 @@ class OvercookedSelfplay(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
+
+    def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
+        """What shaped points add."""
+        return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task),)
 
     def deviations(self, config: OvercookedConfig) -> Sequence[str]:
         """Against the published constants."""
