@@ -78,6 +78,7 @@ class EndiMessenger(MessengerExperiment):
 
     name = "endi_messenger"
     caption = "Two-agent MESSENGER: win rates of EnDi and its backbone"
+    compared = ("endi_dis_grounding", "emma_grounding")
     presets = PRESETS
     columns = {"win rate": "episode/win_rate", "validation": "valid/win_rate", "overlap": "division/overlap"}
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 
 
@@ -22,6 +23,7 @@ class FurnmoveMethods(GridworldExperiment):
 
     name = "furnmove_methods"
     caption = "Gridworld-FurnMove: what a team can express, two agents"
+    main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("no_communication", "marginal", "sync_13_cordial", "central_cordial")
     smoke_rows = ("no_communication", "central_cordial")
 

@@ -79,6 +79,7 @@ class MessengerEmma(MessengerExperiment):
 
     name = "messenger_emma"
     caption = "MESSENGER: win rates of EMMA and a baseline that does not read"
+    compared = ("emma_grounding", "emma")
     presets = PRESETS
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 

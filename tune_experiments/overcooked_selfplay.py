@@ -42,6 +42,7 @@ from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.main import main
@@ -135,6 +136,10 @@ class OvercookedSelfplay(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
+
+    def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
+        """What shaped points add."""
+        return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task),)
 
     def deviations(self, config: OvercookedConfig) -> Sequence[str]:
         """Against the published constants."""

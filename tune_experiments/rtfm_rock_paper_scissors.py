@@ -78,6 +78,7 @@ class RtfmRockPaperScissors(ReadingExperiment):
 
     name = "rtfm_rock_paper_scissors"
     caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
+    compared = ("txt2pi_supervised_attention", "txt2pi")
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
     def plan(

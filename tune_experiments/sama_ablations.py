@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 from tune_experiments.sama.conditions import evaluate
-from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
 from tune_experiments.sama.experiment import SamaExperiment
+from tune_experiments.sama.tables import CONDITION
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 PRESETS: dict[str, SamaConfig] = {
@@ -40,6 +43,21 @@ class SamaAblations(SamaExperiment):
     caption = "SAMA in Overcooked, ablations"
     presets = PRESETS
     columns = {"completed": "valid/completed", "reached": "episode/reached"}
+
+    def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
+        """In every kitchen, reflection under a planner that errs."""
+        several, none = (f"weak planner, {count} reflections" for count in (MOST_REFLECTIONS, 0))
+        return [
+            MainComparison(
+                method=f"sama-{task}",
+                against=f"sama-{task}",
+                metric="soups",
+                world=f"{task}{CONDITION}{several}",
+                against_world=f"{task}{CONDITION}{none}",
+                table=f"{self.caption}: {task}",
+            )
+            for task in config.tasks
+        ]
 
     def evaluate_trial(
         self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None

@@ -38,6 +38,7 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.main import main
@@ -148,6 +149,10 @@ class VercoSalad(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
+
+    def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
+        """What messages add; nothing to compare where one row is trained."""
+        return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
 
     def deviations(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""

@@ -17,11 +17,12 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import figures, stages
 from tune_experiments.rtfm.config import RunConfig, make_world
-from tune_experiments.rtfm.evaluation import evaluate
+from tune_experiments.rtfm.evaluation import column, evaluate
 from tune_experiments.rtfm.tables import of_last_games, transfer_table, win_rate_table
 from tune_experiments.rtfm.trials import plan
 
@@ -55,9 +56,11 @@ class ReadingExperiment(Experiment):
 
     Attributes:
         paper: method -> column of the table -> what the paper prints.
+        compared: the two rows of the main comparison, on unseen assignments.
     """
 
     paper: PaperNumbers | None = None
+    compared: tuple[str, str]
     is_greedy = True
     columns = COLUMNS
 
@@ -79,6 +82,10 @@ class ReadingExperiment(Experiment):
         ends = of_last_games(results)
         is_of_a_simpler_game = bool(results) and not ends
         return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
+
+    def main_comparisons(self, config: RunConfig) -> Sequence[MainComparison]:
+        """Both rows on unseen assignments in the largest room."""
+        return (MainComparison(*self.compared, "win_rate", column("eval", max(config.test_sizes))),)
 
     def deviations(self, config: Any) -> list[str]:
         """Against the preset `paper`."""

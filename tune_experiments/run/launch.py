@@ -15,6 +15,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.results import rows as result_file
+from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, write_tables
 from tune_experiments.run.callbacks import Callback, TrialWatch
@@ -164,6 +165,8 @@ class _Session:
         self.console.print(said)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}", highlight=False)
+        for comparison in self.experiment.main_comparisons(self.config):
+            self.console.print(comparison.announcement(), highlight=False)
         unfinished = [request for request in requests if _is_unfinished(request)]
         if not unfinished or (agenda is not None and agenda.is_over):
             return {}
@@ -218,7 +221,7 @@ def show_results(
     results = _read_results(out)
     if not results:
         return [], []
-    tables = experiment.tables(results)
+    tables = with_verdicts(experiment.tables(results), experiment.main_comparisons(config), results)
     write_tables(out / "table.md", tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)

@@ -15,6 +15,7 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama import evaluation, figures
@@ -55,6 +56,13 @@ class SamaExperiment(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
+
+    def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
+        """In every kitchen, SAMA against self-play."""
+        return [
+            MainComparison(f"sama-{task}", f"selfplay-{task}", "soups", task, table=f"{self.caption}: {task}")
+            for task in config.tasks
+        ]
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """How much of the rewards that a model wrote fell back on built-in ones."""
