@@ -42,6 +42,7 @@ class SamaAblations(SamaExperiment):
 
     name = "sama_ablations"
     caption = "SAMA in Overcooked, ablations"
+    main_comparison = "soups of the weak planner with 3 reflections against 3 retries"
     presets = PRESETS
     columns = {"completed": "valid/completed", "reached": "episode/reached"}
 

@@ -47,8 +47,8 @@ class Retest:
     ablations: bool = False
     """Whether teams are tested under every condition of sama_ablations.py."""
     planner: Literal["as_trained", "offline", "noisy", "openai", "replay"] = "as_trained"
-    """Who plans in the test: as_trained, the planner of the run; offline, rules; noisy, rules that err on purpose; openai,
-    an endpoint; replay, the record of one."""
+    """Who plans in the test: as_trained, the planner of the run; offline, rules; noisy, rules that err on purpose;
+    openai, an endpoint; replay, the record of one."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners openai and replay."""
     episodes: int = 0

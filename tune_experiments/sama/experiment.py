@@ -30,7 +30,13 @@ __all__ = ["SamaExperiment"]
 
 
 class SamaExperiment(Experiment):
-    """One table of SAMA's."""
+    """One table of SAMA's.
+
+    Attributes:
+        main_comparison: the one that the table is for; it is named before a run.
+    """
+
+    main_comparison: str
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
@@ -54,7 +60,7 @@ class SamaExperiment(Experiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        return tables(results, self.caption)
+        return tables(results, self.caption, self.main_comparison)
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """How much of the rewards that a model wrote fell back on built-in ones."""

@@ -7,6 +7,7 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.sama import conditions
 from tune_experiments.sama.commands import DONE, domain_of, told_sentences
@@ -122,6 +123,13 @@ def test_a_table_says_that_rules_planned_and_how_soups_are_counted():
     assert PLANNED_BY_RULES in table.caption and COUNTING in table.caption
     assert "98 questions an episode" in table.caption
     assert [label for label, _ in table.rows] == ["sama"]
+
+
+def test_a_table_names_its_main_comparison():
+    lines = lines_of(HERE, "cramped_room", 0, soups=3.0)
+    for name, said in (("sama_overcooked", "sama against those of selfplay"), ("sama_ablations", "against 3 retries")):
+        (table,) = find_experiment(name).tables(lines)
+        assert f"{said}; other orderings are exploratory" in table.caption
 
 
 def test_a_table_with_a_language_model_says_how_much_rules_answered():
