@@ -16,7 +16,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.commands import told_sentences
 from tune_experiments.sama.config import FineTuningSettings
@@ -121,12 +121,12 @@ def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ra
         return load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints")).tensors
 
     broken = run(until=960)
-    assert outcome_of(tmp_path) is None
+    assert read_test_results(tmp_path) is None
     whole = run()
     rows = read_metrics(tmp_path / "metrics.jsonl")
     assert [row["curriculum/stage"] for row in rows] == [1.0] * 5 + [2.0] * 2
     assert "fine_tuning/met_states" not in rows[0] and rows[-1]["fine_tuning/met_states"] >= 2
     np.testing.assert_array_equal(broken["met"]["pairs"], whole["met"]["pairs"])
     assert len(json.loads(bytes(np.asarray(whole["met"]["pairs"])))) == rows[-1]["fine_tuning/met_states"]
-    assert {line.world for line in outcome_of(tmp_path)} == {"cramped_room after made_up", "cramped_room"}
+    assert {line.world for line in read_test_results(tmp_path)} == {"cramped_room after made_up", "cramped_room"}
     assert load_policy(tmp_path).method == METHOD
