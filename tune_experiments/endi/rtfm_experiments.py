@@ -23,10 +23,10 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import tables as stage_tables
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
 
 TESTED = (

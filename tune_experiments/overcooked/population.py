@@ -15,7 +15,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import trials_of
 from tune_experiments.play.loading import load_policy
-from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.results.trial_log import read_metrics
 
 SELF_PLAY = "selfplay"
 """The row that partners come from."""

@@ -16,8 +16,8 @@ from typing import Any
 
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share
-from tune_experiments.run.files import write_atomically
 
 __all__ = ["Result", "append", "read", "replace_rows"]
 

@@ -17,9 +17,9 @@ import rich.table
 from rich.text import Text
 
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.results.intervals import NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
-from tune_experiments.run.files import write_atomically
 
 __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
 

@@ -15,11 +15,11 @@ from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.rtfm import figures, stages
 from tune_experiments.rtfm.config import RunConfig, make_world
 from tune_experiments.rtfm.evaluation import column, evaluate

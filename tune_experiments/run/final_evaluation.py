@@ -14,11 +14,11 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import Course
-from tune_experiments.run.files import read_json, write_json
 
 __all__ = [
     "Evaluate",

@@ -10,8 +10,8 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
+from tune_experiments.results.trial_log import SPEED, TrialLog
 from tune_experiments.run.curriculum_state import Choice, Course
-from tune_experiments.run.trial_log import SPEED, TrialLog
 
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]

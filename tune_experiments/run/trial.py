@@ -23,6 +23,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
+from tune_experiments.results.trial_log import METRICS_FILE, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import Course
 from tune_experiments.run.final_evaluation import (
     Evaluate,
@@ -34,7 +35,6 @@ from tune_experiments.run.final_evaluation import (
 )
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import Report, StageTraining
-from tune_experiments.run.trial_log import METRICS_FILE, TrialLog, read_metrics
 from tune_experiments.run.weight_transfer import hand_over_stage
 
 CHECKPOINTS = "checkpoints"

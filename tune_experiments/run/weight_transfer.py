@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.training.weight_transfer import Handover, hand_over, hand_over_optimiser, trainable_names
+from tune_experiments.experiment.files import write_json
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.curriculum_state import Course
-from tune_experiments.run.files import write_json
 
 __all__ = ["check_handovers", "hand_over_stage"]
 

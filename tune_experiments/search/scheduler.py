@@ -17,8 +17,8 @@ import numpy as np
 
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of
-from tune_experiments.run.trial_log import read_metrics
 
 __all__ = ["Agenda", "Agendas", "Reached", "Request", "RequestOf", "as_searcher", "value_between"]
 

@@ -24,9 +24,9 @@ from tune_experiments.matrix_game import (
 )
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.rows import read, replace_rows
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 
 TOLERANCE = 0.004
 MARGINAL = OPTIMUM["marginal"]

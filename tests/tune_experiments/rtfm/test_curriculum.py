@@ -26,11 +26,11 @@ from tune_experiments.experiment.plan import Promotion, Stage, make_rllib_algori
 from tune_experiments.play import loading as policies
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.tables import make_table
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import stage_training, trial
 from tune_experiments.run.curriculum_state import Course
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.run.weight_transfer import check_handovers, hand_over_stage
 
 ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)

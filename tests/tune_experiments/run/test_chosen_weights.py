@@ -14,9 +14,9 @@ from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_lo
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.play.loading import chosen_checkpoint
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 
 STEPS = 6
 """Updates of a stage; each is followed by a validation."""

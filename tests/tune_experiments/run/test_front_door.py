@@ -12,10 +12,10 @@ from tune_experiments.experiment.config_path import with_overrides
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import launch as launching
 from tune_experiments.run.callbacks import Callback, TrialWatch
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
 

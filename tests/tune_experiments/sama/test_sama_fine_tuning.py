@@ -15,9 +15,9 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.sama.commands import told_sentences
 from tune_experiments.sama.config import FineTuningSettings
 from tune_experiments.sama.fine_tuning import _read, _written, met_pairs, mixed, plan

@@ -19,9 +19,9 @@ from tests.rl_models.planners.processes import sandboxes
 from tests.rl_models.rllib.small import config_of
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.sama import trials
 from tune_experiments.sama.commands import builtin_rewards, domain_of
 from tune_experiments.sama.planning import offline_planner

@@ -14,9 +14,9 @@ from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoi
 from tune_experiments import matrix_game
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.play.loading import chosen_checkpoint
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of, write_outcome
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.search import population as search_population
 from tune_experiments.search.population import Population, decide, inherit
 from tune_experiments.search.scheduler import Agendas

@@ -16,10 +16,10 @@ from tune_experiments.experiment.config_json import config_from_json, config_to_
 from tune_experiments.experiment.config_path import replaced, value_at
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.rows import read
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import outcome_of
 from tune_experiments.run.main import main
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.search import run_search as search_run
 from tune_experiments.search.search import SearchSpace, draw_settings
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.results.comparison import Comparison
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
-from tune_experiments.run.files import write_atomically
 
 _MOST_COLUMNS = 3
 
