@@ -66,7 +66,7 @@ SMOKE = dataclasses.replace(
         value_hidden_sizes=(16,),
     ),
     symbolic=VectorConfig(hidden_sizes=(16,)),
-    corpus=CorpusSettings(worlds=2, env_steps=10),
+    corpus=CorpusSettings(kitchens=4, worlds=1, env_steps=10),
     lessons=LessonSettings(worlds=2, env_steps=8),
     distillation=DistillationSettings(num_epochs=1, batch_size=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),
@@ -124,6 +124,7 @@ class VercoSalad(Experiment):
     name = "verco_salad"
     caption = "Verco in the salad kitchen"
     presets = PRESETS
+    seeds = (0, 1, 2, 3)
     columns = {"success": "episode/success", "return": "valid/return", "served": "valid/success"}
 
     def methods(self, config: VercoConfig) -> Sequence[str]:

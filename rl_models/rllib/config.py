@@ -57,9 +57,9 @@ def rllib_config(
         seed: of worlds, action sampling and shuffles.
 
     Raises:
-        ValueError: a learner would have no world.
+        ValueError: a learner would have no world, or a replay that is too small.
     """
-    workers.check_learners()
+    workers.check_learners(objective)
     make_config, learner_class = _LOOPS[objective.rllib_algorithm]
     config = make_config()
     _set_workers(config, make_world, workers)

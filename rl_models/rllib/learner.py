@@ -41,6 +41,8 @@ STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Of a learner: updates since the weights that acted; its share of the time that it learned; batches that wait."""
+REPLAY = "replay"
+"""Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
 _LOOKS_AFTER_SECONDS = 1.0
 
 
@@ -127,19 +129,25 @@ class TeamLearner(PrivateLearner, TorchLearner):
                 "optimizer": optimiser_tensors(self.core.optimiser),
             }
             if self.core.replay is not None:
-                tensors["replay"] = self.core.replay.tensors()
+                tensors[self._replay_group] = self.core.replay.tensors()
             copies = {
                 group: {name: value.detach().cpu().clone() for name, value in named.items()}
                 for group, named in tensors.items()
             }
             return copies, Progress(**vars(self.progress))
 
+    def part_of_checkpoint(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """`training_state` of the first learner; of others their replay alone, for all else is equal."""
+        tensors, progress = self.training_state()
+        is_first = self.core.learners.rank == 0
+        return {name: group for name, group in tensors.items() if is_first or name == self._replay_group}, progress
+
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""
         self._policy.load_state_dict(tensors["weights"])
         load_optimiser(self.core.optimiser, tensors["optimizer"])
         if self.core.replay is not None:
-            self.core.replay.load(tensors.get("replay", {}))
+            self.core.replay.load(tensors.get(self._replay_group, {}))
         self.core.progress = Progress(**vars(progress))  # a copy: the caller's must not move with every update
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
         self.count_weights()
@@ -148,6 +156,11 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def progress(self) -> Progress:
         """How far training has come."""
         return self.core.progress
+
+    @property
+    def _replay_group(self) -> str:
+        rank = self.core.learners.rank
+        return f"{REPLAY}_{rank}" if rank else REPLAY
 
     @property
     def _policy(self) -> TeamPolicy:

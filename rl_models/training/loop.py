@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.algorithms.objective import APPROXIMATE_KL, Objective
+from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, Objective
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.batch import Batch, Share, count_steps, forward, select_worlds, share_of, to_batch
+from rl_models.batch import Batch, count_steps, forward, select_worlds, share_of, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
@@ -88,7 +88,7 @@ class Learner:
         for part in parts(self.objective, minibatch):
             share = share_of(part, whole)
             loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
-            self.divergence.add(share, statistics)
+            self.divergence.add(statistics)
             loss.backward()
         self.divergence.agree(self.learners)
         statistics |= self.divergence.statistics()
@@ -146,26 +146,38 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 
 
 class Divergence:
-    """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners."""
+    """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners.
+
+    Each part reports its mean and the number of entries behind it. Both are summed and divided once, so the mean does
+    not depend on how the minibatch is cut.
+    """
 
     def __init__(self, objective: Objective) -> None:
         """Know the objective's limit."""
         self._limit = objective.target_kl
-        self.mean = torch.zeros(())
+        self._sums = torch.zeros(2, dtype=torch.float64)
 
     def begin(self, device: torch.device) -> None:
         """Forget the minibatch before."""
-        self.mean = torch.zeros((), device=device)
+        self._sums = torch.zeros(2, dtype=torch.float64, device=device)
 
-    def add(self, share: Share, statistics: Statistics) -> None:
-        """Count the divergence of a part of the minibatch."""
+    def add(self, statistics: Statistics) -> None:
+        """Add the divergence of a part of the minibatch, and take the number of entries out of its statistics."""
+        entries = statistics.pop(KL_ENTRIES, None)
         if self.has_limit:
-            self.mean = self.mean + share.decisions * torch.as_tensor(statistics[APPROXIMATE_KL])
+            mean, number = torch.as_tensor(statistics[APPROXIMATE_KL]), torch.as_tensor(entries)
+            self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
     def agree(self, learners: Learners) -> None:
         """Sum over the learners, so that all go on or stop together."""
         if self.has_limit:
-            self.mean = learners.sum(self.mean)
+            self._sums = learners.sum(self._sums)
+
+    @property
+    def mean(self) -> torch.Tensor:
+        """In nats, a scalar; 0 where nobody decided."""
+        total, number = self._sums
+        return total / number.clamp(min=1)
 
     @property
     def has_limit(self) -> bool:

@@ -31,7 +31,13 @@ __all__ = ["SamaExperiment"]
 
 
 class SamaExperiment(Experiment):
-    """One table of SAMA's."""
+    """One table of SAMA's.
+
+    Attributes:
+        main_comparison: the one that the table is for; it is named before a run.
+    """
+
+    main_comparison: str
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
@@ -55,7 +61,7 @@ class SamaExperiment(Experiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        return tables(results, self.caption)
+        return tables(results, self.caption, self.main_comparison)
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
         """In every kitchen, SAMA against self-play."""

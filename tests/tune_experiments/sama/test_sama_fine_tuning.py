@@ -63,7 +63,7 @@ def test_rows_that_learn_the_game_itself_are_not_fine_tuned():
 
 def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
     config, team = fine_tuned(SMOKE, episodes=3), plan(SMOKE, METHOD, 0).build_policy()
-    met = met_pairs(config, METHOD, team, 7)
+    met, steps = met_pairs(config, METHOD, team, 7)
     assert len(met) >= 3 and len(set(met)) == len(met)
     states = read_states(SymbolKitchen().kitchen, [state for state, _ in met])
     assert len(states["held"]) == len(met)
@@ -71,7 +71,9 @@ def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
     assert all(len(told) == 2 and set(told) <= known for _, told in met)
     made = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 20, "builtin", 0).pairs
     assert {state for state, _ in met} - {state for state, _ in made}
-    assert met == met_pairs(config, METHOD, team, 7) != met_pairs(config, METHOD, team, 8)
+    assert (met, steps) == met_pairs(config, METHOD, team, 7) != met_pairs(config, METHOD, team, 8)
+    # 3 episodes; an untrained team fails, and the env steps of undone rounds are env steps.
+    assert steps > 3 * SMOKE.max_episode_steps
 
 
 def test_met_and_made_up_states_come_about_equally_often():
@@ -128,5 +130,8 @@ def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ra
     assert "fine_tuning/met_states" not in rows[0] and rows[-1]["fine_tuning/met_states"] >= 2
     np.testing.assert_array_equal(broken["met"]["pairs"], whole["met"]["pairs"])
     assert len(json.loads(bytes(np.asarray(whole["met"]["pairs"])))) == rows[-1]["fine_tuning/met_states"]
-    assert {line.world for line in outcome_of(tmp_path)} == {"cramped_room after made_up", "cramped_room"}
+    assert rows[-1]["fine_tuning/played_env_steps"] >= 2 * config.max_episode_steps
+    assert int(broken["met"]["steps"]) == int(whole["met"]["steps"])
+    worlds = {line.world for line in outcome_of(tmp_path)}
+    assert worlds == {"cramped_room after made_up", "cramped_room", "cramped_room: rules_scripted"}
     assert load_policy(tmp_path).method == METHOD

@@ -1,0 +1,160 @@
+"""The mention-matching reader equals its equations, and does not depend on what it must not depend on."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.rock_paper_scissors.world import RockPaperScissors
+from rl_envs.rtfm.world import Rtfm
+from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import forward, to_batch
+from rl_models.networks.matching import MatchingConfig
+from rl_models.networks.mentions import document_words
+from rl_models.schedule import Progress
+from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from rl_models.training.collector import Collector
+from tests.rl_models.networks.slow_matching import SlowMatching
+from tests.rl_models.networks.small import gradients, run
+from tests.rl_models.networks.small_matching import KINDS, SENTENCE_END, observations, sizes, team
+from tests.rl_models.networks.small_matching import sizes_of as matching_sizes
+
+EMPTY = 1
+
+
+def with_documents(obs):
+    """Without the empty document, of which the equations say nothing."""
+    obs["document"] = obs["document"].clamp(min=1)
+    return obs
+
+
+@pytest.mark.parametrize(("agents", "changes"), [(1, {"sees_names": False}), (2, {})])
+def test_features_are_what_the_equations_say(agents, changes):
+    policy, obs = team(agents, **changes), with_documents(observations(agents, batch=1, time=2))
+    with torch.no_grad():
+        policy.network.beyond.normal_()
+        features = policy.network(obs, {}, None).features
+        slow = SlowMatching(policy.network, SENTENCE_END)
+        for frame in np.ndindex(1, 2, agents):
+            torch.testing.assert_close(features[frame], slow.frame(obs, *frame), atol=1e-9, rtol=0)
+
+
+def test_every_output_has_the_shape_of_its_frames():
+    for height, width in ((4, 5), (7, 3)):
+        output = run(team(2), observations(2, height=height, width=width))
+        assert output.values.shape == (3, 7, 2)
+        assert output.policy.log_marginals.shape == (3, 7, 2, 1, 5)
+
+
+def test_frames_do_not_depend_on_the_padding_that_other_frames_need():
+    """Frames with few things beside frames with many, and alone."""
+    policy, obs = team(), observations()
+    obs["grid"][0] = EMPTY
+    obs["grid"][0, :, :, 1, 2, 0] = len(KINDS) - 1
+    together = run(policy, obs).values
+    alone = run(policy, {key: value if key.startswith("texts/") else value[:1] for key, value in obs.items()}).values
+    torch.testing.assert_close(together[:1], alone, atol=1e-12, rtol=0)
+
+
+def test_the_order_of_things_does_not_matter():
+    """Both names of every cell change places, so all nodes of a frame are listed in another order."""
+    policy, obs = team(), observations()
+    turned = obs | {"grid": obs["grid"].flip(-1)}
+    assert not torch.equal(turned["grid"], obs["grid"])
+    torch.testing.assert_close(run(policy, obs).values, run(policy, turned).values, atol=1e-12, rtol=0)
+
+
+def test_padding_of_documents_does_not_matter():
+    policy, obs = team(), observations()
+    longer = obs | {"texts/document": torch.nn.functional.pad(obs["texts/document"], (0, 5))}
+    obs["document"], longer["document"] = (one["document"].clamp(min=1) for one in (obs, longer))
+    torch.testing.assert_close(run(policy, obs).values, run(policy, longer).values, atol=1e-12, rtol=0)
+
+
+def test_renaming_words_in_the_room_and_in_the_document_changes_nothing_without_learned_words():
+    """Reading is comparing words, so a permutation of the word table with all texts leaves every decision as it was."""
+    policy, obs = team(sees_names=False), with_documents(observations())
+    values = run(policy, obs).values
+    order = torch.cat([torch.tensor([0]), 1 + torch.randperm(39, generator=torch.Generator().manual_seed(2))])
+    order[order == SENTENCE_END], order[SENTENCE_END] = order[SENTENCE_END].clone(), SENTENCE_END
+    network = policy.network
+    with torch.no_grad():
+        network.mentions.words.weight[order] = network.mentions.words.weight.clone()
+    network.names = order[network.names]
+    for key in ("texts/document", "texts/goal"):
+        obs[key] = order[obs[key].long()].int()
+    torch.testing.assert_close(run(policy, obs).values, values, atol=1e-12, rtol=0)
+
+
+def test_every_parameter_gets_gradient_and_padding_none():
+    found = gradients(team(), observations(batch=8, height=9))
+    for parameter, gradient in found.items():
+        assert gradient is not None and gradient.abs().max() > 1e-9, parameter
+    assert not found["network.mentions.words.weight"][0].any()
+
+
+def test_frozen_words_get_no_gradient():
+    assert gradients(team(learns_words=False), observations())["network.mentions.words.weight"] is None
+
+
+def test_texts_encoded_once_give_the_values_of_texts_in_every_frame():
+    policy, obs = team(2), observations(2)
+    told = {key: value for key, value in obs.items() if not key.startswith("texts/")}
+    told |= {key: obs[f"texts/{key}"][obs[key].long()] for key in ("document", "goal")}
+    torch.testing.assert_close(run(policy, told).values, run(policy, obs).values, atol=1e-12, rtol=0)
+
+
+def test_the_end_of_a_sentence_belongs_to_it():
+    tokens = torch.tensor([[4, SENTENCE_END, 5, 6, SENTENCE_END, 0]], dtype=torch.int32)
+    assert document_words(tokens, SENTENCE_END)["sentences"].tolist() == [[0, 0, 1, 1, 1, 2]]
+
+
+def test_attention_maps_are_weights_over_the_words_of_each_frames_document():
+    policy, obs = team(2), with_documents(observations(2))
+    assert run(policy, obs).extras == {}
+    policy.network.shows_attention = True
+    maps = run(policy, obs).extras
+    lead = obs["document"].shape
+    behind = (obs["texts/document"] == 0)[obs["document"].long()]
+    for weights in (maps["attention/goal"], *maps["attention/grid"].unbind(-2)):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(lead).double())
+        assert not weights[behind].any()
+
+
+# -------------------------------------------------------------------------------------------- worlds
+
+WORLDS = {
+    "letters": lambda: RockPaperScissors(6, setting="ten_letters"),
+    "one": lambda: Rtfm(6, group=True, dyna=True, nl=True),
+    "two": lambda: Rtfm(6, num_agents=2, group=True, dyna=True),
+    "three": lambda: Rtfm(6, num_agents=3, group=True, dyna=True, nl=True, resample_text="step", names_per_cell=2),
+}
+
+
+@pytest.mark.parametrize("shares_network", [True, False])
+@pytest.mark.parametrize("name", sorted(WORLDS))
+def test_rollout_equals_train(name, shares_network):
+    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
+    world = WORLDS[name]()
+    config = MatchingTeamConfig(MatchingConfig(), shares_network=shares_network)
+    policy = matching_team(config, matching_sizes(world), world.action_spec)
+    collector = Collector(world, policy, 20)
+    collector.reset(3)
+    collector.collect()
+    fragment = collector.collect()
+    assert fragment.is_first[:, 1:-1].any()
+    batch = Ppo().prepare(to_batch(fragment))
+    _, statistics = Ppo().loss(forward(policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+def test_it_is_small():
+    policy = matching_team(MatchingTeamConfig(), matching_sizes(Rtfm()), 5)
+    assert sum(parameter.numel() for parameter in policy.parameters()) == 38_375
+
+
+def test_private_networks_share_nothing():
+    one, two = team(2).state_dict(), team(2, shares_network=False)
+    members = two.network.members
+    assert sum(p.numel() for p in two.parameters()) == 2 * sum(value.numel() for value in one.values())
+    assert not torch.equal(members[0].place, members[1].place)
+    assert sizes(2).num_agents == two.num_agents
