@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from rl_models.networks.mentions import Mentions, PairFeatures, document_words
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
+from rl_models.networks.texts import Encoded, encode_texts
 from rl_models.policy import Features, State
 
 _GAIN = 2.0

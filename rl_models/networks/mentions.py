@@ -23,7 +23,6 @@ A thing of a document, and a pair of them, are computed once, in however many fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -110,7 +109,7 @@ class Mentions(nn.Module):
         return matches, (self.sharpness * matches).masked_fill(is_padding, _NEVER).softmax(-1)
 
     def _beside(self, attention: Tensor, matches: Tensor, others: Tensor) -> Tensor:
-        """r of U pairs (eq. 4), [U, 2 R + 1] float32.
+        """R of U pairs (eq. 4), [U, 2 R + 1] float32.
 
         Args:
             attention: [U, L] float32, of the first thing of each pair.

@@ -186,7 +186,12 @@ class _Session:
             )
             self.console.print(cost(list(plans.values()), concurrent), highlight=False)
             uri = self.mirror.uri if self.mirror else None
-            failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, agenda, watch)
+            try:
+                failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, agenda, watch)
+            except Exception as error:
+                if watch is not None and watch.failure is not None:
+                    raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
+                raise
         if self.mirror is not None:
             self.mirror.pull()  # what trials have left there
         if watch is not None:

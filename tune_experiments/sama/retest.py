@@ -15,11 +15,11 @@ import numpy as np
 
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.run.files import write_atomically
 from tune_experiments.run.final_evaluation import outcome_of, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.config import SamaConfig

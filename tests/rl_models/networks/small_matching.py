@@ -3,7 +3,6 @@
 import torch
 
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
-
 from rl_models.networks.matching import MatchingConfig, MatchingSizes
 from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
 from tests.rl_models.networks import small
