@@ -24,12 +24,13 @@ import tyro
 from rich.console import Console
 
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.experiment.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.play.loading import find_checkpoint, load_policy
 from tune_experiments.play.recording import SEED, play_aloud, play_decentralised
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison, kept
+from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, report
@@ -37,7 +38,7 @@ from tune_experiments.run.final_evaluation import evaluations_of, results_of
 from tune_experiments.run.launch import show_results
 from tune_experiments.run.main import main as run_experiment
 from tune_experiments.run.remote_sync import uri_of
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.run.run_folder import CONFIG_FILE, MANIFEST_FILE, read_config
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")
@@ -212,7 +213,8 @@ def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     if command.save is None:
         show_results(experiment, config, path, console)
     else:
-        kept.keep(experiment, config, path, command.save)
+        sessions = read_json(path / MANIFEST_FILE)["sessions"]
+        kept.keep(experiment, config, result_file.read(path / "results.jsonl"), sessions, command.save)
         console.print(f"wrote {command.save}", highlight=False)
 
 

@@ -15,6 +15,7 @@ import gzip
 import json
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,11 @@ from typing import Any
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import read_json, write_atomically
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.run_folder import MANIFEST_FILE
 
 __all__ = ["MOST_BYTES", "SUFFIX", "KeptRun", "keep", "read_kept", "with_tables"]
 
@@ -72,18 +71,29 @@ class KeptRun:
         return "\n".join([*(table.markdown() for table in self.tables()), *source, ""])
 
 
-def keep(experiment: BaseExperiment, config: Any, run_folder: Path, path: Path) -> None:
+def keep(
+    experiment: BaseExperiment,
+    config: Any,
+    results: Sequence[Result],
+    sessions: Sequence[Mapping[str, Any]],
+    path: Path,
+) -> None:
     """Write the kept file of a run.
 
+    Args:
+        experiment: whose run.
+        config: of the run.
+        results: the rows of its results.jsonl.
+        sessions: of its manifest.json.
+        path: the new file.
+
     Raises:
-        UserError: an experiment from outside, a run without results, a wrong name, or too many bytes.
+        UserError: an experiment from outside, a wrong name, or too many bytes.
     """
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are kept")
-    results = result_file.read(run_folder / "results.jsonl")
-    sessions = read_json(run_folder / MANIFEST_FILE)["sessions"]
     head = {
         "experiment": experiment.entry_point,
         "commits": list(dict.fromkeys(map(_commit, sessions))),
@@ -95,7 +105,7 @@ def keep(experiment: BaseExperiment, config: Any, run_folder: Path, path: Path) 
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MOST_BYTES:
         raise UserError(
-            f"the results of {run_folder} take {len(packed):,} bytes and a kept file at most {MOST_BYTES:,}: "
+            f"the results of this run take {len(packed):,} bytes and a kept file at most {MOST_BYTES:,}: "
             f"keep the table of fewer methods or seeds"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +149,7 @@ def with_tables(document: Path) -> str:
     return _BLOCK.sub(made, text)
 
 
-def _commit(session: dict[str, Any]) -> str:
+def _commit(session: Mapping[str, Any]) -> str:
     git = session["git"] or {"commit": None, "dirty": False}
     return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"
 
