@@ -76,7 +76,7 @@ def results_of(
                 table=experiment.caption,
                 method=method,
                 world=world,
-                split=experiment.split,
+                split=experiment.split_of(world),
                 seed=seed,
                 metric=metric,
                 value=interval.value,
