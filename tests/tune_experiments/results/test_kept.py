@@ -94,7 +94,11 @@ def test_a_file_of_more_than_50_kB_is_refused(run, monkeypatch, tmp_path, capsys
     assert not (tmp_path / "big.jsonl.gz").exists()
 
 
-@pytest.mark.parametrize("held", [b"no gzip", gzip.compress(b"{"), gzip.compress(b'{"experiment": 1}')])
+@pytest.mark.parametrize(
+    "held",
+    [b"no gzip", gzip.compress(b"{"), gzip.compress(b'{"experiment": 1}')],
+    ids=["no gzip", "half a line", "other fields"],
+)
 def test_a_damaged_file_is_one_sentence(tmp_path, capsys, held):
     path = tmp_path / "bad.jsonl.gz"
     path.write_bytes(held)
