@@ -1,4 +1,4 @@
-"""Arrows point one way: worlds and minds know neither each other nor their trainers; heavy libraries stay in place."""
+"""Arrows point one way: worlds and models know neither each other nor their trainers; heavy libraries stay in place."""
 
 import ast
 import graphlib

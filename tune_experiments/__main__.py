@@ -124,11 +124,11 @@ Command: TypeAlias = Evaluate | Play | Render | Export | Doctor | Table | Compar
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
     loaded = load_policy(command.path, command.allow)
-    experiment, course = loaded.experiment, loaded.course
-    stage = f", stage {course.label}" if course.is_staged else ""
+    experiment, curriculum = loaded.experiment, loaded.curriculum
+    stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
     rows = []
-    found = evaluations_of(experiment, loaded.config, loaded.method, course, loaded.trial_folder)
+    found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for after, evaluation in found.items():
         for world, episodes in evaluation(loaded.policy).items():
             rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
@@ -186,7 +186,7 @@ def export(command: Export, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
     checkpoint = find_checkpoint(command.path, command.allow)
-    plan = load_policy(checkpoint, command.allow).course.plan
+    plan = load_policy(checkpoint, command.allow).curriculum.plan
     rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
     found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
     for line in report(found, plan.workers):

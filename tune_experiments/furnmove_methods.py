@@ -4,7 +4,7 @@
     python tune_experiments/furnmove_methods.py --methods sync_4 central --learner.algorithm impala
 
 From the least to the most that a team can express: agents that do not hear each other, agents that talk and act apart,
-SYNC agents that talk and draw one of 13 product policies together, and a central mind that sees everything and
+SYNC agents that talk and draw one of 13 product policies together, and a central policy that sees everything and
 draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an entropy bonus.
 `--methods` takes any of the fourteen rows, here as in every FurnMove experiment.
 """

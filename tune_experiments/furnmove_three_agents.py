@@ -3,7 +3,7 @@
     python tune_experiments/furnmove_three_agents.py --seeds 0 1 2
 
 Of 2,197 joint actions 46 are coordinated, and bringing the television closer pays two instead of one. The paper finds
-that marginal teams never learn this, SYNC does, and a central mind does worse than SYNC because of its large output.
+that marginal teams never learn this, SYNC does, and a central policy does worse than SYNC because of its large output.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
     python tune_experiments/rtfm_rock_paper_scissors.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/rtfm_rock_paper_scissors.py --preset paper       # the paper's sizes: a GPU, days
     python tune_experiments/rtfm_rock_paper_scissors.py --task.setting permutation     # the paper's five letters
+    python tune_experiments/rtfm_rock_paper_scissors.py --methods matching             # our reader: 2 minutes a seed
 
 A document says in three sentences which letter beats which. `eval` are games of another half of the circles of letters;
 `shuffled` are the same with another game's document, where whoever reads falls to `without reading`: the best that is
@@ -12,6 +13,9 @@ Both are computed, for rooms of any size.
 
 The laptop has ten letters where the paper has five: told the answers as labels, small readers generalised from 120
 circles and hardly from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
+
+`matching` is ours: the mention-matching reader, which learns to read by reward alone, with a learner and a budget of
+its own under `--matching`. `random` moves uniformly.
 
 `txt2pi_supervised_attention` is not the paper's. It is txt2pi, and in training an auxiliary loss says which word of the
 document its attention is to find; no network is told, and no game that is tested says it.
@@ -28,9 +32,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.rtfm import transfer
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
@@ -40,6 +45,9 @@ from tune_experiments.rtfm.config import (
     LettersTask,
     NetworkSettings,
 )
+from tune_experiments.rtfm.evaluation import evaluate
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
+from tune_experiments.rtfm.matching_config import SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 from tune_experiments.run.main import main
 
@@ -53,6 +61,7 @@ SMOKE = dataclasses.replace(
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=512,
     transfer_env_steps=256,
+    matching=SMOKE_MATCHING,
     validate_every_env_steps=256,
     valid_episodes=8,
     checkpoint_every_env_steps=256,
@@ -87,13 +96,18 @@ class RtfmRockPaperScissors(ReadingExperiment):
         """One game, or a known one and then another."""
         return transfer.plan(config, method, seed)
 
+    def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """As all readers; uniform moves are sampled, since no move is the likeliest."""
+        return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
+
     def deviations(self, config: LettersConfig) -> list[str]:
         """What all experiments that read tell, and the row that is not the paper's."""
         supervision = (
             f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"
         )
-        return [*super().deviations(config), *([supervision] if transfer.SUPERVISED in config.methods else [])]
+        told = {transfer.SUPERVISED: supervision, MATCHING: MATCHING_NOTE}
+        return [*super().deviations(config), *(note for row, note in told.items() if row in config.methods)]
 
 
 EXPERIMENT = RtfmRockPaperScissors()

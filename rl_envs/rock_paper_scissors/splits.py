@@ -15,12 +15,15 @@ from rl_envs.core.chance import mix
 from rl_envs.core.spec import Array
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SPLITS = ("train", "eval")
+SPLITS = ("train", "eval", "valid", "test")
+"""`train` and `eval` are the paper's; `valid`, where settings are chosen, and `test` together are `eval`."""
 SETTINGS = ("permutation", "ten_letters", "new_edge", "new_edge_and_nodes")
 _FEW, _MORE, _MANY = 5, 10, 20
 _KEYS = {_FEW: 117, _MORE: 1}
 """Number of letters -> key of the permutation: the first key with which both halves of the circles contain every
 relation, so that only combinations of relations are new in evaluation."""
+_PART_KEY = 7
+"""Key of the permutation of the circles of `eval` whose first third is `valid`."""
 _WINDOWS = {"train": (0, 1, 3), "eval": (1, 2, 4)}
 
 Triple = tuple[int, int, int]
@@ -33,7 +36,7 @@ def triples(setting: str, split: str) -> Array:
         setting: `permutation`: unseen circles of five known letters. `ten_letters` (not in the paper): the same with
             ten letters, enough for small networks to generalise. `new_edge`: unseen relations between known letters of
             twenty. `new_edge_and_nodes`: five unseen letters.
-        split: `train` or `eval`.
+        split: `train`, `eval`, or a part of `eval`: `valid` or `test`, which share no circle.
 
     Returns:
         [G, 3] int64, indices into `LETTERS`, in lexicographic order.
@@ -51,8 +54,18 @@ def triples(setting: str, split: str) -> Array:
         "ten_letters": lambda split: _half_of_circles(split, _MORE),
         "new_edge": _windows,
         "new_edge_and_nodes": _own_letters,
-    }[setting](split)
-    return np.array(sorted(chosen), np.int64)
+    }[setting]("train" if split == "train" else "eval")
+    games = sorted(chosen)
+    return np.array(games if split in _WINDOWS else _part(games, split), np.int64)
+
+
+def _part(games: Sequence[Triple], split: str) -> list[Triple]:
+    """Games of `valid` or `test` among those of `eval`: a third of the circles, or the rest."""
+    circles = sorted({circle(game) for game in games})
+    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_PART_KEY)).argsort()
+    valid, test = np.split(order, [len(circles) // 3])
+    chosen = {circles[number] for number in (valid if split == "valid" else test)}
+    return [game for game in games if circle(game) in chosen]
 
 
 def circle(triple: Sequence[int]) -> tuple[int, ...]:
@@ -66,7 +79,7 @@ def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
     games = list(permutations(range(letters), 3))
     circles = sorted({circle(game) for game in games})
     order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEYS[letters])).argsort()
-    half = np.array_split(order, 2)[SPLITS.index(split)]
+    half = np.array_split(order, 2)[split == "eval"]
     chosen = {circles[number] for number in half}
     return (game for game in games if circle(game) in chosen)
 
@@ -83,5 +96,5 @@ def _windows(split: str) -> Iterable[Triple]:
 
 def _own_letters(split: str) -> Iterable[Triple]:
     """Five letters for training, five others for evaluation."""
-    first = _FEW * SPLITS.index(split)
+    first = _FEW * (split == "eval")
     return (game for few in combinations(range(first, first + _FEW), 3) for game in permutations(few))  # type: ignore[misc]

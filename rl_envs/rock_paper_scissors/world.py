@@ -21,7 +21,7 @@ three items in the room has one. The agent wins if it meets the dragon while it 
 | arguments | `size` (10), `setting` (permutation), `split` (train), `max_episode_steps` (1000), `drop` (destroy), `names_per_cell` (1), `sight` (None: the whole room), `tells_answer` (False) |
 | recorded draws | `monster_moves` [B, 1] int, 0 .. 4 or -1 for none; `monster_order` [B, 1] int, which has no effect with one monster |
 | state for `restore` | cells as row * W + column: `agent_cells` [1], `monster_cells` [1], `item_cells` [3]; `triple` [3], places in `splits.LETTERS`, each beaten by the next; `dragon`, place in the triple of its letter; optional: `held` [1] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`. Item k beats letter k of the triple |
-| metrics | `win_rate`, 1 for a win |
+| metrics | `win_rate`, 1 for a win; `fights_right_item`, `fights_wrong_item`, `fights_no_item`, 1 for an end by a fight with that in hand |
 | version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
@@ -70,7 +70,7 @@ class RockPaperScissors(Arena):
             size: side of the room in cells, walls included; the paper trains in 10 and tests in 9, 10 and 11.
             setting: how evaluation differs from training: `permutation`, `new_edge` or `new_edge_and_nodes`;
                 `ten_letters` is like the first with ten letters instead of five.
-            split: `train` or `eval`.
+            split: `train` or `eval`; or one of the parts of `eval`: `valid`, `test`.
             max_episode_steps: steps until the game is lost.
             drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
             names_per_cell: P, number of names that are observed in one cell.

@@ -48,7 +48,7 @@ class Arena(Turns):
     """
 
     action_names = MOVES
-    metric_names = ("win_rate",)
+    metric_names = ("win_rate", "fights_right_item", "fights_wrong_item", "fights_no_item")
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class Arena(Turns):
         return carried_names(held, item_names)
 
     def _episode_metrics(self, rows: Array) -> Arrays:
-        return {"win_rate": self._won(rows).astype(np.float64)}
+        return {"win_rate": self._won(rows).astype(np.float64)} | self._fights(rows)
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with its document, goal and inventories, [H, W, 3] uint8."""

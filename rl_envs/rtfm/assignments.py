@@ -2,8 +2,9 @@
 
 RTFM, section 3: no assignment of training occurs in evaluation. There are 1,680 x 2,520 = 4,233,600 with groups and
 6 x 24 = 144 without. They are never listed. An assignment is a pair of ranks in the lexicographic order of the labels.
-A keyed permutation of the pairs puts its first half into training and its second half into evaluation. It depends only
-on numbers, so it is equal in every process. This file must not know about words or documents.
+A keyed permutation of the pairs puts its first half into training and its second half into evaluation; the first third
+of that half is for validation and the rest for tests. It depends only on numbers, so it is equal in every process. This
+file must not know about words or documents.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 from rl_envs.core.chance import mix
 from rl_envs.core.spec import Array
 
-SPLITS = ("train", "eval")
+SPLITS = ("train", "eval", "valid", "test")
+"""`train` and `eval` are the paper's halves; `valid`, where settings are chosen, and `test` together are `eval`."""
 NUM_TEAMS, NUM_ELEMENTS = 3, 4
 MAX_MONSTERS, MAX_MODIFIERS = 9, 8
 _ROUNDS = 4
@@ -94,12 +96,22 @@ class Assignments:
 
     def draw(self, uniforms: Array, split: str) -> Array:
         """Assignments of a split for uniforms [K], [K] int64."""
-        half = self.count // 2
-        return self.permuted((uniforms * half).astype(np.int64) + half * SPLITS.index(split))
+        first, end = self._bounds(split)
+        return self.permuted((uniforms * (end - first)).astype(np.int64) + first)
 
     def is_in(self, assignments: Array, split: str) -> Array:
         """Whether assignments [K] belong to a split, [K] bool."""
-        return (self.places(assignments) >= self.count // 2) == bool(SPLITS.index(split))
+        first, end = self._bounds(split)
+        places = self.places(assignments)
+        return (first <= places) & (places < end)
+
+    def _bounds(self, split: str) -> tuple[int, int]:
+        """First index of a split in the keyed permutation, and the first one behind it."""
+        half = self.count // 2
+        third = half + half // 3
+        return {"train": (0, half), "eval": (half, self.count), "valid": (half, third), "test": (third, self.count)}[
+            split
+        ]
 
     def ranks(self, assignments: Array) -> tuple[Array, Array]:
         """Ranks of both partitions of assignments [K], two arrays [K] int64."""

@@ -21,8 +21,8 @@ monsters move. S4: several names per team and element. S5: natural language."""
 
 EVALUATIONS: dict[str, dict[str, Any]] = {
     "train": {},
-    "eval": {"split": "eval"},
-    "eval_new": {"split": "eval", "names": "new"},
-    "eval_10x10": {"split": "eval", "size": LARGE_SIZE},
+    "eval": {"split": "test"},
+    "eval_new": {"split": "test", "names": "new"},
+    "eval_10x10": {"split": "test", "size": LARGE_SIZE},
 }
 """Arguments of the evaluations, merged over a stage's: unseen assignments, with unseen words, in a larger room."""

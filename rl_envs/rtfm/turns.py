@@ -162,6 +162,15 @@ class Turns(World):
         )
         return np.logical_and.reduce(survivors, axis=1)
 
+    def _fights(self, rows: Array) -> Arrays:
+        """Shares of those who fought in the last step by what they held, [K] float64 each; 0 where nobody fought."""
+        fought = (self._kills | self._blunders)[rows]
+        held = self.state["held"][rows]
+        is_right = (held[:, :, None] == self.state["beaten_by"][rows, None, : self._num_targets]).any(2)
+        by_item = {"right": is_right, "wrong": ~is_right & (held > 0), "no": held == 0}
+        count = np.maximum(fought.sum(1), 1)
+        return {f"fights_{item}_item": (fought & holds).sum(1) / count for item, holds in by_item.items()}
+
     def _check_recorded(self, recorded: Arrays) -> None:
         super()._check_recorded(recorded)
         for name, draws in recorded.items():

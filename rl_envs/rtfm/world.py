@@ -22,7 +22,7 @@ document fail.
 | arguments | `size` (6), `num_agents` (1), `group` (False), `dyna` (False), `nl` (False), `split` (train), `names` (paper), `distractor_monster` (True), `distractor_item` (True), `resample_text` (episode), `drop` (destroy), `team_loss` (None: the step's reward), `names_per_cell` (1), `sight` (None: the whole room), `max_episode_steps` (1000) |
 | recorded draws | `monster_moves` [B, M] int, 0 .. 4 or -1 for none; `monster_order` [B, M] and `agent_order` [B, N] int, ranks of the movers, gaps allowed, -1 for none |
 | state for `restore` | cells as row * W + column: `agent_cells` [N], `monster_cells` [M] (targets, then the distractor), `item_cells` [I] (numbered like the monsters that they beat; 0 is gone); `monster_names`, `item_names` (`lexicon.name_ids`), `assignment` (`assignment_number`), `goal_team` (place in `words.TEAMS`); optional: `held` [N] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`; `document` and `goal` with their tables |
-| metrics | `win_rate`, 1 for a win |
+| metrics | `win_rate`, 1 for a win; `fights_right_item`, `fights_wrong_item`, `fights_no_item`, 1 for an end by a fight with that in hand (right beats a target; of several fighters the share) |
 | version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
@@ -82,7 +82,7 @@ class Rtfm(Arena):
             group: three monsters per team and two modifiers per element, instead of one each.
             dyna: monsters move: with probability 0.6 toward the nearest agent that they see, else at random.
             nl: documents and goals from many templates in random order, instead of one form in a fixed order.
-            split: `train` or `eval`; they share no assignment.
+            split: `train` or `eval`, which share no assignment; or one of the parts of `eval`: `valid`, `test`.
             names: `paper`, or `new` for words that never occur in training.
             distractor_monster: whether there is a monster of another team.
             distractor_item: whether there is an item that beats the distractor monster.

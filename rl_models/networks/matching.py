@@ -1,12 +1,12 @@
 """Mention-matching reader: a network of ours that learns by reward alone to read a document. It is of no paper.
 
-Reading needs two comparisons of words: of a thing that is seen with the words of the document, and of what stands beside
-this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 6, in `mentions.py`); what to do about
-them is learned.
+Reading needs two comparisons of words: of a thing that is seen with the words of the document, and of what stands
+beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 6, in `mentions.py`); what to
+do about them is learned.
 
-4. Nodes. Every cell that shows an entity is a node, every inventory, and the goal g. A node begins with its place (a table
-   of offsets from the agent, up to `reach` cells; beyond them a linear map of the rest), its kind, its vector, and what
-   the document says of it and the goal:
+4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g. A node begins with its
+   place (a table of offsets from the agent, up to `reach` cells; beyond them a linear map of the rest), its kind, its
+   vector, and what the document says of it and the goal:
 
        h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (7)
 
@@ -178,7 +178,9 @@ class MatchingReader(nn.Module):
         width, names = grid.shape[2:]
         flat = grid.flatten(1).long()
         frames, places = self.kinds[flat].nonzero().unbind(1)
-        count = torch.zeros(len(flat), dtype=torch.long, device=flat.device).index_add_(0, frames, torch.ones_like(frames))
+        count = torch.zeros(len(flat), dtype=torch.long, device=flat.device).index_add_(
+            0, frames, torch.ones_like(frames)
+        )
         most, first = int(count.max()), count.cumsum(0) - count
         index = frames, torch.arange(len(frames), device=flat.device) - first[frames]
         cells = places.div(names, rounding_mode="floor")

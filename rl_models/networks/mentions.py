@@ -1,7 +1,7 @@
 """Features of pairs of things from a document: is one of them mentioned beside the other? Part of `matching.py`.
 
-1. Words. One table holds a vector of every word, for names and documents alike. Different words begin nearly orthogonal,
-   and a word with itself gives about 1. The vector of a name or goal n is the sum of its words:
+1. Words. One table holds a vector of every word, for names and documents alike. Different words begin nearly
+   orthogonal, and a word with itself gives about 1. The vector of a name or goal n is the sum of its words:
 
        e_n = sum over its words w of E[w]                                                                (1)
 

@@ -51,7 +51,8 @@ class Reflection:
 
     def __init__(self, planner: Planner) -> None:
         """Reflect with the planner that made the plans."""
-        self._planner, self.planners = planner, list[Planner]()
+        self._planner = planner
+        self.planners: Sequence[Planner] = ()
 
     def revise(
         self,
@@ -70,7 +71,7 @@ class Retry:
 
     def __init__(self, planners: Sequence[Planner]) -> None:
         """Take one planner for each try, of which no two have the same seed."""
-        self.planners = planners
+        self.planners: Sequence[Planner] = planners
 
     def revise(
         self,

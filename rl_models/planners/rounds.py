@@ -69,7 +69,7 @@ class PlanningLoop:
         self,
         planner: Planner,
         goals: GoalGenerator | None = None,
-        most_reflections: int = 3,
+        max_reflections: int = 3,
         commander: RandomCommander | None = None,
         met: SubgoalData | None = None,
         revision: Revision | None = None,
@@ -79,12 +79,12 @@ class PlanningLoop:
         Args:
             planner: makes plans and reflects.
             goals: names goals; the planner's own if there is none.
-            most_reflections: tries after a failed round; then the episode goes on from where it is.
+            max_reflections: tries after a failed round; then the episode goes on from where it is.
             commander: replaces commands, for the interpolation between the planner's and random ones.
             met: states met here are added to it with their plans, for fine-tuning the policy.
             revision: makes the plans of these tries; the planner reflects if there is none.
         """
-        self._planner, self._most = planner, most_reflections
+        self._planner, self._most = planner, max_reflections
         self._goals: GoalGenerator = goals or SamaGoals()
         self._revision: Revision = revision or Reflection(planner)
         self._planners = [planner, *self._revision.planners]

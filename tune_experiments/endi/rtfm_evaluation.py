@@ -18,7 +18,7 @@ from tune_experiments.endi.division import evaluation_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger.evaluation import RANDOM
-from tune_experiments.rtfm.evaluation import SHUFFLED, VALIDATION_SEED, WithWrongDocuments, play
+from tune_experiments.rtfm.evaluation import SHUFFLED, TEST, VALIDATION_SEED, WithWrongDocuments, play
 
 SAME_SIZE = ("train", "eval", "eval_new")
 
@@ -26,7 +26,7 @@ SAME_SIZE = ("train", "eval", "eval_new")
 def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
     """Column of the table -> arguments of its worlds."""
     found = {name: EVALUATIONS[name] for name in SAME_SIZE}
-    larger = {f"eval_{size}x{size}": {"split": "eval", "size": size} for size in config.test_sizes}
+    larger = {f"eval_{size}x{size}": {"split": TEST, "size": size} for size in config.test_sizes}
     return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
 
 
@@ -37,8 +37,8 @@ def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> dict[str
 
 
 def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:
-    """Metrics on training assignments, and the win rate on unseen ones."""
-    worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "eval")]
+    """Metrics on training assignments, and the win rate on those of validation, which no test plays."""
+    worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "valid")]
     way = functools.partial(evaluation_of, config.division, Evaluation)
     seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
     return seen | {"unseen_win_rate": unseen["win_rate"]}

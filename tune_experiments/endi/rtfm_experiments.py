@@ -92,7 +92,7 @@ class EndiRtfmExperiment(Experiment):
 
     def test_world(self, config: EndiRtfmConfig, num_worlds: int) -> Any:
         """Unseen assignments of the last stage."""
-        return make_stage(config, config.last_stage, num_worlds, split="eval")
+        return make_stage(config, config.last_stage, num_worlds, split="test")
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, divisions among them, and an episode of each row."""

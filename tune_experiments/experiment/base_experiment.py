@@ -109,6 +109,10 @@ class BaseExperiment(ABC):
         """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
         return self.evaluate(config, method, policy)
 
+    def split_of(self, world: str) -> str:
+        """Split in results.jsonl of what was evaluated under a world's name; by default the experiment's."""
+        return self.split
+
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """What training itself leaves in results.jsonl, under split "train".
 

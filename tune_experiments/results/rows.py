@@ -31,7 +31,8 @@ class Result:
         table: The table that it belongs to, e.g. "unseen rooms".
         method: The row, e.g. "sync".
         world: Id of the world.
-        split: "train", "valid", "test", or "exact" for a number that was computed, not played.
+        split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" and "shuffled" in
+            RTFM), or "exact" for a number that was computed, not played.
         seed: Seed of the training run; None for a number that belongs to no seed.
         metric: Snake case of the paper's words, e.g. "success".
         value: The number.

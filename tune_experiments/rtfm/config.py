@@ -23,10 +23,13 @@ from tune_experiments.experiment.checks import (
     check_some,
 )
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
 
 LettersRow: TypeAlias = Literal[
+    "matching",
+    "random",
     "cnn",
     "film",
     "txt2pi",
@@ -219,14 +222,20 @@ class RtfmConfig(RunConfig):
 class LettersConfig(RunConfig):
     """One run of the experiment on rock-paper-scissors."""
 
-    methods: tuple[LettersRow, ...] = ("cnn", "film", "txt2pi", "txt2pi_supervised_attention")
+    methods: tuple[LettersRow, ...] = ("matching", "cnn", "film", "txt2pi", "txt2pi_supervised_attention")
     """Rows of the table, each a method that is trained."""
     task: LettersTask = LettersTask()
     """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
     """Widths of all networks; looks and features as in the paper's text, with which txt2pi reads sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
-    """How the networks of all methods learn."""
+    """How the networks of all methods but `matching` learn."""
+    matching: MatchingSettings = field(
+        default_factory=lambda: MatchingSettings(
+            learner=matching_learner(learning_rate=2e-3, entropy_coef=0.03), budget_env_steps=200_000
+        )
+    )
+    """Widths, learner and budget of the row `matching`."""
     budget_env_steps: PositiveInt = 500_000
     """Number of env steps of training."""
     validate_every_env_steps: PositiveInt = 100_000

@@ -1,5 +1,6 @@
 """RTFM's protocol: greedy play on training assignments, on unseen ones, in other rooms, and with wrong documents.
 
+Unseen assignments are in two parts: settings are chosen on `valid`, and `eval` is the test, which nobody tunes with.
 Every win rate stands beside what it can be without learning and without reading. With shuffled documents the team plays
 unseen assignments and reads another episode's document: whoever reads falls to the level of not reading.
 """
@@ -23,26 +24,55 @@ from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_worl
 
 TEST_SEED, VALIDATION_SEED = 84, 86
 """With the worlds' arguments they fix all episodes, whatever plays them; what is chosen by is not what is tested."""
-SHUFFLED = "shuffled"
+TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
+"""The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones."""
+WORLD_SPLITS = {UNSEEN: TEST}
+SPLIT_NAMES = {"train": "train", "valid": "valid", UNSEEN: "unseen", SHUFFLED: "shuffled"}
+"""First word of a column -> split in results.jsonl."""
 REFERENCES = ("random_moves", "without_reading", "optimum")
 """Rows beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
 
 
-def evaluate(config: RunConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references."""
+def evaluate(config: RunConfig, policy: TeamPolicy, is_greedy: bool = True) -> dict[str, Episodes]:
+    """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references; False only samples actions."""
     count, own = config.test_episodes, config.task.size
     found = {}
-    for split, size in (("train", own), *(("eval", size) for size in config.test_sizes)):
-        found[column(split, size)] = play(make_world(config.task, count, split=split, size=size), policy)
-    found[column(SHUFFLED, own)] = play(make_world(config.task, count, split="eval"), policy, WithWrongDocuments)
+    for split, size in (("train", own), ("valid", own), *((UNSEEN, size) for size in config.test_sizes)):
+        changes = {"split": WORLD_SPLITS.get(split, split), "size": size}
+        found[column(split, size)] = play_both(config, policy, changes, is_greedy=is_greedy)
+    shuffled = play_both(config, policy, {"split": TEST}, WithWrongDocuments, is_greedy)
+    found[column(SHUFFLED, own)] = shuffled
     for size in dict.fromkeys((own, *config.test_sizes)):
         found |= {column(name, size): dict(episodes) for name, episodes in references(config.task, size, count).items()}
     return found
 
 
+def play_both(
+    config: RunConfig,
+    policy: TeamPolicy,
+    changes: dict[str, Any],
+    way: Callable[..., Evaluation] = Evaluation,
+    is_greedy: bool = True,
+) -> Episodes:
+    """Test episodes of greedy play, and beside them the wins of sampled play.
+
+    Args:
+        config: of the run.
+        policy: who plays.
+        changes: arguments of the worlds, over those of the task.
+        way: with the right documents, or with wrong ones.
+        is_greedy: False samples actions in both, for random play, which prefers none.
+    """
+    episodes, sampled = (
+        play(make_world(config.task, config.test_episodes, **changes), policy, way, greedy)
+        for greedy in (is_greedy, False)
+    )
+    return episodes | {"win_rate_sampled": sampled["win_rate"]}
+
+
 def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
-    """Metrics on training assignments, and the win rate on unseen ones."""
-    worlds = [make_world(config.task, config.valid_episodes, split=split) for split in ("train", "eval")]
+    """Metrics on training assignments, and the win rate on those of validation, which no test plays."""
+    worlds = [make_world(config.task, config.valid_episodes, split=split) for split in ("train", "valid")]
     seen, unseen = (play(world, policy, seed=VALIDATION_SEED) for world in worlds)
     return seen | {"unseen_win_rate": unseen["win_rate"]}
 
@@ -75,12 +105,17 @@ class WithWrongDocuments(Evaluation):
 @functools.lru_cache(maxsize=8)
 def references(task: Task, size: int, count: int) -> dict[str, Episodes]:
     """Reference -> episodes, or for what is computed the probability of a win in each of some layouts."""
-    world = make_world(task, count, split="eval", size=size)
+    world = make_world(task, count, split=TEST, size=size)
     found = {"random_moves": play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)}
     if isinstance(task, LettersTask):
         for name, reads in (("without_reading", False), ("optimum", True)):
             found[name] = {"win_rate": win_probabilities(size, reads, task.max_episode_steps)}
     return found
+
+
+def split_of(world: str) -> str | None:
+    """Split in results.jsonl of what was measured in a column; None for references."""
+    return SPLIT_NAMES.get(world.partition(" ")[0].rpartition("_")[0])
 
 
 def column(split: str, size: int) -> str:

@@ -22,7 +22,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import figures, stages
 from tune_experiments.rtfm.config import RunConfig, make_world
-from tune_experiments.rtfm.evaluation import column, evaluate
+from tune_experiments.rtfm.evaluation import TEST, UNSEEN, column, evaluate, split_of
 from tune_experiments.rtfm.tables import of_last_games, transfer_table, win_rate_table
 from tune_experiments.rtfm.trials import plan
 
@@ -85,7 +85,7 @@ class ReadingExperiment(Experiment):
 
     def main_comparisons(self, config: RunConfig) -> Sequence[MainComparison]:
         """Both rows on unseen assignments in the largest room."""
-        return (MainComparison(*self.compared, "win_rate", column("eval", max(config.test_sizes))),)
+        return (MainComparison(*self.compared, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
     def deviations(self, config: Any) -> list[str]:
         """Against the preset `paper`."""
@@ -93,7 +93,11 @@ class ReadingExperiment(Experiment):
 
     def test_world(self, config: RunConfig, num_worlds: int) -> World:
         """Unseen assignments."""
-        return make_world(config.task, num_worlds, split="eval")
+        return make_world(config.task, num_worlds, split=TEST)
+
+    def split_of(self, world: str) -> str:
+        """What a column was measured on; of references, the experiment's."""
+        return split_of(world) or self.split
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, attention and an episode of each method."""

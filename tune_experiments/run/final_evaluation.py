@@ -18,25 +18,25 @@ from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
 from tune_experiments.results.rows import Result
-from tune_experiments.run.curriculum_state import Course
+from tune_experiments.run.curriculum_state import CurriculumState
 
 __all__ = [
     "Evaluate",
     "after_stage",
     "evaluations_of",
-    "outcome_of",
+    "read_test_results",
     "results_of",
     "results_of_training",
-    "write_outcome",
+    "write_test_results",
 ]
 
-OUTCOME = "outcome.json"
+TEST_RESULTS_FILE = "outcome.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
 Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
 def evaluations_of(
-    experiment: BaseExperiment, config: Any, method: str, course: Course, trial_folder: Path | None
+    experiment: BaseExperiment, config: Any, method: str, curriculum: CurriculumState, trial_folder: Path | None
 ) -> dict[str, Evaluate]:
     """How a team is evaluated, by what each evaluation adds to the names of its worlds.
 
@@ -44,13 +44,13 @@ def evaluations_of(
     earlier stage takes its stage's own, or the experiment's under a name that tells: nobody shall take this for the
     whole curriculum's result.
     """
-    stage = course.stage
+    stage = curriculum.stage
 
     def whole(policy: TeamPolicy) -> dict[str, Episodes]:
         return experiment.evaluate_trial(config, method, policy, trial_folder)
 
     own = {after_stage(stage.name): stage.evaluate} if stage.evaluate is not None else {}
-    if course.is_in_last_stage:
+    if curriculum.is_in_last_stage:
         return own | {"": whole}
     return own or {after_stage(stage.name): whole}
 
@@ -76,7 +76,7 @@ def results_of(
                 table=experiment.caption,
                 method=method,
                 world=world,
-                split=experiment.split,
+                split=experiment.split_of(world),
                 seed=seed,
                 metric=metric,
                 value=interval.value,
@@ -112,18 +112,18 @@ def results_of_training(
     ]
 
 
-def write_outcome(folder: Path, results: Sequence[Result]) -> None:
+def write_test_results(folder: Path, results: Sequence[Result]) -> None:
     """Say that the trial in this folder has finished, and with which results."""
-    write_json(folder / OUTCOME, {"results": [vars(result) for result in results]})
+    write_json(folder / TEST_RESULTS_FILE, {"results": [vars(result) for result in results]})
 
 
-def outcome_of(folder: Path) -> list[Result] | None:
+def read_test_results(folder: Path) -> list[Result] | None:
     """Test results of a trial that has finished (an empty list if it was not to be tested), else None.
 
     Raises:
         UserError: what lies there is no outcome.
     """
-    path = folder / OUTCOME
+    path = folder / TEST_RESULTS_FILE
     if not path.exists():
         return None
     try:

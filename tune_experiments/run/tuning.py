@@ -30,7 +30,7 @@ from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
 from tune_experiments.run.wandb_log import WandbMirror
-from tune_experiments.search.scheduler import Agenda, as_searcher
+from tune_experiments.search.scheduler import SearchScheduler, as_searcher
 
 Request = dict[str, Any]
 """Of one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`, `is_tested`, the
@@ -114,7 +114,7 @@ def run_trials(
     out: Path,
     columns: Mapping[str, str],
     uri: str | None = None,
-    agenda: Agenda | None = None,
+    scheduler: SearchScheduler | None = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
@@ -126,7 +126,7 @@ def run_trials(
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
         uri: of the run, where an object store keeps it; trials then work in temporary folders.
-        agenda: hands out the requests instead, one at a time, as it sees fit.
+        scheduler: hands out the requests instead, one at a time, as it sees fit.
         watch: tells callbacks what trials write.
 
     Returns:
@@ -140,16 +140,16 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
 
-    searcher = None if agenda is None else as_searcher(agenda)
+    searcher = None if scheduler is None else as_searcher(scheduler)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             tune.with_resources(train_trial, _places),
-            param_space={"request": tune.grid_search(list(requests))} if agenda is None else {},
+            param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
             tune_config=tune.TuneConfig(
                 max_concurrent_trials=concurrent,
                 trial_dirname_creator=_folder_name,
                 search_alg=searcher,
-                num_samples=1 if agenda is None else -1,
+                num_samples=1 if scheduler is None else -1,
             ),
             run_config=tune.RunConfig(
                 name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",

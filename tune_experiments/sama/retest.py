@@ -20,7 +20,7 @@ from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.run.final_evaluation import outcome_of, results_of
+from tune_experiments.run.final_evaluation import read_test_results, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.evaluation import TRANSCRIPT
@@ -49,7 +49,7 @@ def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) 
         row, layout = parts_of(method)
         if (not methods or row in methods) and (not tasks or layout in tasks):
             for _, folder in sorted(seeds.items()):
-                if outcome_of(folder) is not None:
+                if read_test_results(folder) is not None:
                     found = True
                     yield load_policy(folder)
     if not found:

@@ -109,7 +109,7 @@ def _copied(checkpoint: Path, folder: Path, config: Any) -> Path:
 
 
 class Population:
-    """The agenda of one method and one seed.
+    """The scheduler of one method and one seed.
 
     Args:
         method, settings, seed: the members to begin with.

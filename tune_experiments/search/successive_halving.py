@@ -36,7 +36,7 @@ def rungs_of(budget: int) -> list[int]:
 
 
 class Halving:
-    """The agenda of one method.
+    """The scheduler of one method.
 
     Args:
         method, settings, seeds: what competes.

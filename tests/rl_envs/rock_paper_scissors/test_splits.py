@@ -2,7 +2,7 @@
 
 import pytest
 
-from rl_envs.rock_paper_scissors.splits import SETTINGS, SPLITS, circle, triples
+from rl_envs.rock_paper_scissors.splits import SETTINGS, circle, triples
 
 
 def parts(setting, split):
@@ -55,9 +55,17 @@ def test_splits_have_so_many_games_circles_relations_and_letters(setting, split,
     ],
 )
 def test_evaluation_shares_with_training_what_its_setting_says(setting, shared):
-    train, evaluation = (parts(setting, split) for split in SPLITS)
+    train, evaluation = (parts(setting, split) for split in ("train", "eval"))
     overlap = tuple(len(set(a) & set(b)) for a, b in zip(train, evaluation, strict=True))
     assert overlap == shared
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_validation_and_test_are_parts_of_evaluation_that_share_no_circle(setting):
+    whole, valid, test = (parts(setting, split) for split in ("eval", "valid", "test"))
+    assert sorted(valid[0] + test[0]) == sorted(whole[0])
+    assert not valid[1] & test[1]
+    assert len(valid[1]) == len(whole[1]) // 3
 
 
 def test_a_circle_is_the_same_however_it_is_turned():
@@ -72,5 +80,5 @@ def test_the_split_of_circles_is_the_one_of_all_results():
 def test_an_unknown_split_is_refused():
     with pytest.raises(ValueError, match=f"settings are {', '.join(SETTINGS)}"):
         triples("edges", "train")
-    with pytest.raises(ValueError, match="no split 'test'"):
-        triples("permutation", "test")
+    with pytest.raises(ValueError, match="no split 'fourth'"):
+        triples("permutation", "fourth")

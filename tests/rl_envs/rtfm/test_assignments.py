@@ -50,6 +50,15 @@ def test_training_and_evaluation_share_no_assignment_and_leave_none_out(has_grou
 
 
 @pytest.mark.parametrize("has_groups", [False, True])
+def test_validation_and_test_are_parts_of_evaluation_that_share_nothing(has_groups):
+    known = assignments(has_groups)
+    _, evaluation = halves(has_groups)
+    is_in = {split: known.is_in(evaluation, split) for split in ("valid", "test")}
+    assert (is_in["valid"] ^ is_in["test"]).all()
+    assert is_in["valid"].sum() == len(evaluation) // 3
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
 def test_every_part_of_an_assignment_occurs_in_training_only_their_combination_is_new(has_groups):
     known = assignments(has_groups)
     for half in halves(has_groups):
@@ -73,15 +82,16 @@ def test_the_split_is_the_same_in_every_process(hash_seed):
 
 
 @pytest.mark.parametrize("group", [False, True])
-@pytest.mark.parametrize("split", ["train", "eval"])
-def test_worlds_play_assignments_of_their_split_and_all_alike(group, split):
+@pytest.mark.parametrize(("split", "share"), [("train", 72), ("eval", 72), ("valid", 24), ("test", 48)])
+def test_worlds_play_assignments_of_their_split_and_all_alike(group, split, share):
     world = Rtfm(4096, group=group, split=split)
     world.reset(0)
     played = world.state["assignment"]
     assert assignments(group).is_in(played, split).all()
     if not group:
         counts = np.unique(played, return_counts=True)[1]
-        assert len(counts) == 72 and ((counts - 4096 / 72) ** 2 / (4096 / 72)).sum() < 120
+        expected = 4096 / share
+        assert len(counts) == share and ((counts - expected) ** 2 / expected).sum() < 120
 
 
 @pytest.mark.parametrize("has_groups", [False, True])

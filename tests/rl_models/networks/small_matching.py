@@ -20,7 +20,9 @@ def sizes(agents=1):
 def team(agents=1, seed=0, shares_network=True, **changes):
     """A team that is a few units wide, with 2 cells of reach."""
     network = MatchingConfig(word_features=6, node_features=5, features=7, window=2, reach=2, **changes)
-    policy = matching_team(MatchingTeamConfig(network, shares_network=shares_network), sizes(agents), small.ACTIONS, seed)
+    policy = matching_team(
+        MatchingTeamConfig(network, shares_network=shares_network), sizes(agents), small.ACTIONS, seed
+    )
     return policy.double()
 
 

@@ -123,10 +123,10 @@ def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken(
 def test_a_test_plays_seen_unseen_and_other_rooms_shuffled_documents_and_the_references():
     config = dataclasses.replace(TINY["letters"], test_sizes=(5, 6), test_episodes=6)
     played = evaluate(config, plan(config, "txt2pi", 0).build_policy())
-    rooms = ("train_5x5", "eval_5x5", "eval_6x6", "shuffled_5x5")
+    rooms = ("train_5x5", "valid_5x5", "eval_5x5", "eval_6x6", "shuffled_5x5")
     computed = [f"{name}_{size}x{size}" for size in (5, 6) for name in ("random_moves", "without_reading", "optimum")]
     assert list(played) == [*rooms, *computed]
-    assert all(len(played[name]["win_rate"]) == 6 for name in rooms)
+    assert all(len(played[name][metric]) == 6 for name in rooms for metric in ("win_rate", "win_rate_sampled"))
     again = evaluate(config, plan(config, "txt2pi", 0).build_policy())
     for name in rooms:
         np.testing.assert_array_equal(played[name]["length"], again[name]["length"])

@@ -189,7 +189,7 @@ def test_retries_are_by_planners_of_other_seeds_and_no_more_than_the_tries():
     config = dataclasses.replace(LAPTOP, planner="noisy", after_failure="retry", reflections=2)
     retry = loop_of(config, "cramped_room", 400)._revision
     assert len({planner.caller._model for planner in retry.planners}) == 2
-    assert loop_of(LAPTOP, "cramped_room", 400)._revision.planners == []
+    assert loop_of(LAPTOP, "cramped_room", 400)._revision.planners == ()
 
 
 def test_a_run_from_before_retries_continues_with_reflection():

@@ -16,7 +16,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.commands import told_sentences
 from tune_experiments.sama.config import FineTuningSettings
@@ -123,7 +123,7 @@ def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ra
         return load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints")).tensors
 
     broken = run(until=960)
-    assert outcome_of(tmp_path) is None
+    assert read_test_results(tmp_path) is None
     whole = run()
     rows = read_metrics(tmp_path / "metrics.jsonl")
     assert [row["curriculum/stage"] for row in rows] == [1.0] * 5 + [2.0] * 2
@@ -132,6 +132,6 @@ def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ra
     assert len(json.loads(bytes(np.asarray(whole["met"]["pairs"])))) == rows[-1]["fine_tuning/met_states"]
     assert rows[-1]["fine_tuning/played_env_steps"] >= 2 * config.max_episode_steps
     assert int(broken["met"]["steps"]) == int(whole["met"]["steps"])
-    worlds = {line.world for line in outcome_of(tmp_path)}
+    worlds = {line.world for line in read_test_results(tmp_path)}
     assert worlds == {"cramped_room after made_up", "cramped_room", "cramped_room: rules_scripted"}
     assert load_policy(tmp_path).method == METHOD

@@ -1,0 +1,47 @@
+"""What a team held when a fight ended its episode: the metrics that tell reading from control."""
+
+import numpy as np
+import pytest
+
+from rl_envs.rtfm.world import Rtfm
+from tests.rl_envs.rtfm.scenes import DISTRACTOR_ITEM, FAR, NOTHING, RIGHT, RIGHT_ITEM, STAY, situation
+
+HERE, BESIDE = (3, 3), (3, 4)
+NAMES = ("fights_right_item", "fights_wrong_item", "fights_no_item")
+
+
+def shares(world, *actions):
+    episode = world.step(np.array([actions]))[-1]["episode"]
+    return [episode[name][0] for name in NAMES]
+
+
+@pytest.mark.parametrize("monsters", [(BESIDE, FAR), (FAR, BESIDE)])
+@pytest.mark.parametrize(
+    ("held", "wanted"), [(RIGHT_ITEM, [1, 0, 0]), (DISTRACTOR_ITEM, [0, 1, 0]), (NOTHING, [0, 0, 1])]
+)
+def test_a_fight_counts_by_the_item_in_hand_whoever_was_met(held, wanted, monsters):
+    assert shares(situation([HERE], monsters, held=[held]), RIGHT) == wanted
+
+
+def test_an_episode_out_of_time_has_no_fight():
+    assert shares(situation([HERE], max_episode_steps=1), STAY) == [0, 0, 0]
+
+
+def test_two_fighters_of_one_step_count_half_each():
+    world = situation([HERE, (5, 5)], (BESIDE, (5, 6), FAR), (None, None, None), held=[1, 0])
+    assert shares(world, RIGHT, RIGHT) == [0.5, 0, 0.5]
+
+
+def test_shares_and_late_ends_are_all_ends():
+    world = Rtfm(500, dyna=True, max_episode_steps=15)
+    world.reset(0)
+    random, ended, fought, late = np.random.default_rng(0), 0, 0.0, 0
+    for _ in range(40):
+        info = world.step(random.integers(5, size=(500, 1)))[-1]
+        if info["done_worlds"].size:
+            episode = info["episode"]
+            ended += len(episode["length"])
+            fought += sum(episode[name].sum() for name in NAMES)
+            late += (sum(episode[name] for name in NAMES) == 0).sum()
+            assert (episode["length"][sum(episode[name] for name in NAMES) == 0] == 15).all()
+    assert fought + late == ended > 0

@@ -1,0 +1,79 @@
+"""Rows of rock-paper-scissors that are ours: the mention-matching reader with its own learner, and random moves."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.rtfm.config import LettersTask, RtfmTask, make_world
+from tune_experiments.rtfm.evaluation import split_of
+from tune_experiments.rtfm.matching import matching_sizes
+from tune_experiments.rtfm.transfer import plan
+
+LETTERS = find_experiment("rtfm_rock_paper_scissors")
+LAPTOP, SMOKE = LETTERS.presets["laptop"], LETTERS.presets["smoke"]
+
+
+def after_an_update(trial):
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, trial.workers.fragment_length)
+    collector.reset(0)
+    statistics = Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
+    return policy, statistics
+
+
+def test_the_reader_learns_with_settings_of_its_own_and_the_others_as_before():
+    ours, theirs = plan(LAPTOP, "matching", 3), plan(LAPTOP, "txt2pi", 3)
+    assert (ours.workers.worlds, ours.workers.fragment_length, ours.budget_env_steps) == (256, 16, 200_000)
+    assert (ours.objective.num_epochs, ours.objective.num_minibatches, ours.objective.value_coef) == (3, 8, 0.5)
+    ends = [Progress(env_steps=steps) for steps in (0, 200_000)]
+    np.testing.assert_allclose([ours.optimiser.learning_rate.at(end) for end in ends], [2e-3, 2e-4])
+    np.testing.assert_allclose([ours.objective.entropy_coef.at(end) for end in ends], [0.03, 0.005])
+    assert theirs.workers == LAPTOP.workers and theirs.budget_env_steps == 500_000
+
+
+def test_it_has_no_loss_but_that_of_reward():
+    assert plan(LAPTOP, "matching", 0).objective.extra_losses == ()
+
+
+def test_seeds_give_the_initial_weights():
+    one, same, other = (plan(SMOKE, "matching", seed).build_policy().network.place for seed in (0, 0, 1))
+    assert torch.equal(one, same) and not torch.equal(one, other)
+
+
+def test_a_row_of_the_reader_trains():
+    _, statistics = after_an_update(plan(SMOKE, "matching", 0))
+    assert np.isfinite(float(statistics["loss/total"]))
+
+
+def test_random_moves_stay_uniform_while_they_train():
+    policy, _ = after_an_update(plan(SMOKE, "random", 0))
+    assert all(not weights.any() for weights in policy.parameters())
+
+
+def test_random_moves_are_sampled_where_others_play_greedily():
+    config = dataclasses.replace(SMOKE, test_episodes=64)
+    found = LETTERS.evaluate(config, "random", plan(config, "random", 0).build_policy())["train_5x5"]
+    np.testing.assert_array_equal(found["win_rate"], found["win_rate_sampled"])
+    assert found["win_rate"].any()
+
+
+@pytest.mark.parametrize("task", [LettersTask(), RtfmTask()])
+def test_nodes_are_all_that_stands_in_a_room_but_the_viewer(task):
+    world = make_world(task, 64)
+    grid = world.reset(0)["grid"]
+    kinds = matching_sizes(task).kinds.numpy()
+    things = world.state["monster_cells"].shape[1] + world.state["item_cells"].shape[1]
+    assert ((kinds[grid] > 0).sum((1, 2, 3, 4)) == things).all()
+
+
+def test_results_say_by_which_games_they_were_made():
+    known = {"train_6x6": "train", "valid_6x6": "valid", "eval_6x6": "unseen", "shuffled_6x6": "shuffled"}
+    assert {world: split_of(world) for world in known} == known
+    assert split_of("train_6x6 after group") == "train" and split_of("random_moves_6x6") is None
+    assert LETTERS.split_of("eval_9x9") == "unseen" and LETTERS.split_of("optimum_6x6") == "test"

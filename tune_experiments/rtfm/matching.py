@@ -1,0 +1,60 @@
+"""The row `matching`: the mention-matching reader, a network of ours beside the papers', with settings of its own.
+
+It learns by reward alone, with one PPO that suits it: many worlds, short fragments, many small steps. The equations are
+in `rl_models/networks/mentions.py` and `matching.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
+from rl_models.networks.matching import MatchingSizes
+from rl_models.policy import TeamPolicy
+from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.rtfm.config import Task, make_world
+from tune_experiments.rtfm.matching_config import MatchingSettings
+from tune_experiments.rtfm.trials import plan as plan_one
+from tune_experiments.rtfm.trials import sizes
+
+MATCHING = "matching"
+MATCHING_NOTE = (
+    f"{MATCHING}: a network of ours, of no paper, with a learner and a budget of its own; it learns by reward alone"
+)
+
+
+def matching_plan(config: Any, seed: int) -> TrialPlan:
+    """The row with one seed, for a configuration that has `MatchingSettings` under `matching`."""
+    settings = config.matching
+    own = dataclasses.replace(
+        config,
+        learner=settings.learner,
+        workers=settings.workers,
+        budget_env_steps=settings.budget_env_steps,
+    )
+    build = functools.partial(build_matching, config.task, settings, seed)
+    return dataclasses.replace(plan_one(own, "txt2pi", seed), build_policy=build)
+
+
+def build_matching(task: Task, settings: MatchingSettings, seed: int, shares_network: bool = True) -> TeamPolicy:
+    """The team with its initial weights."""
+    actions = make_world(task).action_spec
+    assert isinstance(actions, int)
+    return matching_team(
+        MatchingTeamConfig(settings.network(), True, shares_network), matching_sizes(task), actions, seed
+    )
+
+
+def matching_sizes(task: Task) -> MatchingSizes:
+    """What the network must know of a task's worlds: agents but the viewer, monsters and items are nodes."""
+    world, shared = make_world(task), sizes(task)
+    kinds = world.tables["name_kinds"].astype(np.int64)
+    kinds[kinds < KIND_AGENT] = kinds[YOU] = 0
+    (end,) = world.lexicon.encode(".")
+    return MatchingSizes(shared.num_agents, shared.vocabulary, shared.names, torch.from_numpy(kinds), end)
