@@ -232,7 +232,7 @@ class LettersConfig(RunConfig):
     """How the networks of all methods but `matching` learn."""
     matching: MatchingSettings = field(
         default_factory=lambda: MatchingSettings(
-            learner=matching_learner(learning_rate=2e-3, entropy_coef=0.03), budget_env_steps=200_000
+            learner=matching_learner(learning_rate=2e-3, entropy_coef=0.03), budget_env_steps=250_000
         )
     )
     """Widths, learner and budget of the row `matching`."""

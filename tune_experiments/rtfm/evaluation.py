@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,47 +22,57 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.rtfm.best_play import win_probabilities
 from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_world
 
+Changes: TypeAlias = dict[str, Any]
+"""Arguments of worlds, over those of a task."""
 TEST_SEED, VALIDATION_SEED = 84, 86
 """With the worlds' arguments they fix all episodes, whatever plays them; what is chosen by is not what is tested."""
 TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
 """The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones."""
-WORLD_SPLITS = {UNSEEN: TEST}
-SPLIT_NAMES = {"train": "train", "valid": "valid", UNSEEN: "unseen", SHUFFLED: "shuffled"}
+NEW_NAMES, LARGER = "eval_new", "larger"
+"""Columns of our own experiment: words that training never showed, and rooms larger than those of training."""
+SPLIT_NAMES = {
+    "train": "train",
+    "valid": "valid",
+    UNSEEN: "unseen",
+    SHUFFLED: "shuffled",
+    NEW_NAMES: "new_names",
+    LARGER: "larger",
+}
 """First word of a column -> split in results.jsonl."""
 REFERENCES = ("random_moves", "without_reading", "optimum")
 """Rows beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
 
 
-def evaluate(config: RunConfig, policy: TeamPolicy, is_greedy: bool = True) -> dict[str, Episodes]:
-    """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references; False only samples actions."""
-    count, own = config.test_episodes, config.task.size
-    found = {}
-    for split, size in (("train", own), ("valid", own), *((UNSEEN, size) for size in config.test_sizes)):
-        changes = {"split": WORLD_SPLITS.get(split, split), "size": size}
-        found[column(split, size)] = play_both(config, policy, changes, is_greedy=is_greedy)
-    shuffled = play_both(config, policy, {"split": TEST}, WithWrongDocuments, is_greedy)
-    found[column(SHUFFLED, own)] = shuffled
-    for size in dict.fromkeys((own, *config.test_sizes)):
-        found |= {column(name, size): dict(episodes) for name, episodes in references(config.task, size, count).items()}
-    return found
-
-
-def play_both(
-    config: RunConfig,
-    policy: TeamPolicy,
-    changes: dict[str, Any],
-    way: Callable[..., Evaluation] = Evaluation,
-    is_greedy: bool = True,
-) -> Episodes:
-    """Test episodes of greedy play, and beside them the wins of sampled play.
+def evaluate(
+    config: RunConfig, policy: TeamPolicy, is_greedy: bool = True, played: dict[str, Changes] | None = None
+) -> dict[str, Episodes]:
+    """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references.
 
     Args:
         config: of the run.
         policy: who plays.
-        changes: arguments of the worlds, over those of the task.
-        way: with the right documents, or with wrong ones.
-        is_greedy: False samples actions in both, for random play, which prefers none.
+        is_greedy: False only samples actions, for random play, which prefers none.
+        played: column -> arguments of its worlds; None for `columns`.
     """
+    played = columns(config) if played is None else played
+    found = {name: play_both(config, policy, name, changes, is_greedy) for name, changes in played.items()}
+    for size in dict.fromkeys((config.task.size, *config.test_sizes)):
+        known = references(config.task, size, config.test_episodes)
+        found |= {column(name, size): dict(episodes) for name, episodes in known.items()}
+    return found
+
+
+def columns(config: RunConfig) -> dict[str, Changes]:
+    """Column of the table -> arguments of its worlds, over those of the task."""
+    own = config.task.size
+    known = {column(split, own): {"split": split, "size": own} for split in ("train", "valid")}
+    unseen = {column(UNSEEN, size): {"split": TEST, "size": size} for size in config.test_sizes}
+    return known | unseen | {column(SHUFFLED, own): {"split": TEST}}
+
+
+def play_both(config: RunConfig, policy: TeamPolicy, name: str, changes: Changes, is_greedy: bool = True) -> Episodes:
+    """Test episodes of greedy play in a column, and beside them the wins of sampled play."""
+    way = WithWrongDocuments if name.startswith(SHUFFLED) else Evaluation
     episodes, sampled = (
         play(make_world(config.task, config.test_episodes, **changes), policy, way, greedy)
         for greedy in (is_greedy, False)

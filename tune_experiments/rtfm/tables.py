@@ -14,6 +14,9 @@ from tune_experiments.rtfm.evaluation import REFERENCES, SHUFFLED
 from tune_experiments.rtfm.stages import GAMES, transfers
 from tune_experiments.run.final_evaluation import after_stage
 
+_ONE_SPLIT = "test"
+"""Columns say what was played, so rows shall not say it again."""
+
 
 def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
     """One table.
@@ -26,7 +29,7 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
     lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
     played = [line for line in lines if _split(line) not in REFERENCES]
     columns = tuple(dict.fromkeys(line.world for line in played))
-    cells = [dataclasses.replace(line, metric=line.world, world="") for line in played]
+    cells = [dataclasses.replace(line, metric=line.world, world="", split=_ONE_SPLIT) for line in played]
     return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
 
 
@@ -63,7 +66,9 @@ def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Re
     """References know no method and no seed: those of the first trial stand for all."""
     first = lines[0] if lines else None
     return [
-        dataclasses.replace(line, method=_split(line).replace("_", " "), metric=column, world="", env_steps=None)
+        dataclasses.replace(
+            line, method=_split(line).replace("_", " "), metric=column, world="", split=_ONE_SPLIT, env_steps=None
+        )
         for line in lines
         if first and (line.method, line.seed) == (first.method, first.seed) and _split(line) in REFERENCES
         for column in columns

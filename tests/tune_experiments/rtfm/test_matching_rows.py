@@ -29,9 +29,9 @@ def after_an_update(trial):
 
 def test_the_reader_learns_with_settings_of_its_own_and_the_others_as_before():
     ours, theirs = plan(LAPTOP, "matching", 3), plan(LAPTOP, "txt2pi", 3)
-    assert (ours.workers.worlds, ours.workers.fragment_length, ours.budget_env_steps) == (256, 16, 200_000)
+    assert (ours.workers.worlds, ours.workers.fragment_length, ours.budget_env_steps) == (256, 16, 250_000)
     assert (ours.objective.num_epochs, ours.objective.num_minibatches, ours.objective.value_coef) == (3, 8, 0.5)
-    ends = [Progress(env_steps=steps) for steps in (0, 200_000)]
+    ends = [Progress(env_steps=steps) for steps in (0, 250_000)]
     np.testing.assert_allclose([ours.optimiser.learning_rate.at(end) for end in ends], [2e-3, 2e-4])
     np.testing.assert_allclose([ours.objective.entropy_coef.at(end) for end in ends], [0.03, 0.005])
     assert theirs.workers == LAPTOP.workers and theirs.budget_env_steps == 500_000

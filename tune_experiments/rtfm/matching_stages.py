@@ -1,0 +1,134 @@
+"""The mention-matching reader's way through RTFM: from the simplest game, one difficulty a stage.
+
+A stage keeps the difficulties of those before it. Words, nodes and pair features are the same in all games and rooms,
+so every weight is handed over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.checks import check_some
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Stage
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.rtfm.config import RtfmTask, RunConfig
+from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
+from tune_experiments.rtfm.matching import MATCHING, matching_plan
+from tune_experiments.rtfm.matching_config import MatchingSettings
+from tune_experiments.run.final_evaluation import after_stage
+
+StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
+DIFFICULTIES: dict[StageName, dict[str, Any]] = {
+    "simplest": {},
+    "group": {"group": True},
+    "nl": {"nl": True},
+    "dyna": {"dyna": True},
+    "10x10": {"size": 10},
+}
+"""Stage -> what it adds to the game."""
+RowName: TypeAlias = Literal["matching", "matching_frozen_words"]
+CHANGES: dict[RowName, dict[str, Any]] = {
+    "matching": {},
+    "matching_frozen_words": {"sees_names": False, "learns_words": False},
+}
+"""Row -> settings of the network that it changes."""
+
+
+@dataclass(frozen=True)
+class MatchingRtfmConfig(RunConfig):
+    """One run; the settings of networks that are not ours are not used."""
+
+    methods: tuple[RowName, ...] = (MATCHING,)  # type: ignore[assignment]
+    """Rows of the table, each a method that is trained."""
+    stages: tuple[StageName, ...] = ("simplest",)
+    """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
+    nl dyna for the full game, and 10x10 for its large room."""
+    task: RtfmTask = field(default_factory=RtfmTask)
+    """The room; what happens in it is the stages'."""
+    matching: MatchingSettings = field(
+        default_factory=lambda: MatchingSettings(word_features=64, budget_env_steps=400_000)
+    )
+    """Widths and learner of the reader; its budget is that of the first stage."""
+    budget_env_steps: PositiveInt = 300_000
+    """Number of env steps of training in each stage but the first."""
+    later_learning_rate: PositiveFloat = 1e-3
+    """Learning rate at the start of each stage but the first, above 0."""
+    validate_every_env_steps: PositiveInt = 100_000
+    """Number of env steps between validations, greedy play on training and on validation assignments."""
+    test_episodes: Annotated[int, Field(ge=2)] = 500
+    """Number of test episodes in each column of the table."""
+    larger_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
+    """Sides in cells of the larger rooms in which test assignments are played, too."""
+
+    def __post_init__(self) -> None:
+        """Refuse stages twice, and numbers that no run can have."""
+        super().__post_init__()
+        check_some(self, "stages")
+
+
+def plan(config: MatchingRtfmConfig, row: RowName, seed: int) -> Curriculum:
+    """The stages of one row with one seed."""
+    return Curriculum(tuple(_stage(config, row, seed, index) for index in range(len(config.stages))))
+
+
+def _stage(config: MatchingRtfmConfig, row: RowName, seed: int, index: int) -> Stage:
+    settings = dataclasses.replace(config.matching, **CHANGES[row])
+    if index:
+        learner = dataclasses.replace(settings.learner, learning_rate=config.later_learning_rate)
+        settings = dataclasses.replace(settings, learner=learner, budget_env_steps=config.budget_env_steps)
+    own = at_stage(dataclasses.replace(config, matching=settings), index)
+    is_last = index == len(config.stages) - 1
+    return Stage(
+        name=config.stages[index],
+        plan=matching_plan(own, seed),
+        evaluate=None if is_last else functools.partial(_evaluate_stage, own),
+    )
+
+
+def at_stage(config: MatchingRtfmConfig, index: int = -1) -> MatchingRtfmConfig:
+    """The configuration with the game of a stage; by default of the last."""
+    names = config.stages[: index + 1] if index >= 0 else config.stages
+    changes = functools.reduce(lambda found, name: found | DIFFICULTIES[name], names, {})
+    task = dataclasses.replace(config.task, **changes)
+    return dataclasses.replace(config, task=task, test_sizes=(task.size,))
+
+
+def _evaluate_stage(config: MatchingRtfmConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    return evaluate(config, policy)
+
+
+def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """Columns of the last stage's game: also new names, and larger rooms."""
+    own = at_stage(config)
+    size = own.task.size
+    further: dict[str, Changes] = {column(NEW_NAMES, size): {"split": TEST, "names": "new"}}
+    further |= {
+        column(LARGER, larger): {"split": TEST, "size": larger} for larger in config.larger_sizes if larger > size
+    }
+    return evaluate(own, policy, played=columns(own) | further)
+
+
+def stage_table(results: Sequence[Result], caption: str) -> PaperTable:
+    """Win rates in test games with which each stage before the last ended: methods as rows, stages as columns."""
+    title = f"{caption}: stage by stage"
+    of_stages = {line: _stage_of(line) for line in results if line.metric == "win_rate" and line.table == caption}
+    cells = [
+        dataclasses.replace(line, table=title, metric=stage, world="") for line, stage in of_stages.items() if stage
+    ]
+    return make_table(cells, title, list(dict.fromkeys(cell.metric for cell in cells)))
+
+
+def _stage_of(line: Result) -> str:
+    """The stage after which a line was measured in test games; empty for any other line."""
+    room, _, stage = line.world.partition(after_stage(""))
+    return stage if room.startswith(f"{UNSEEN}_") and not room.startswith(NEW_NAMES) else ""

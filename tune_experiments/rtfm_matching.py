@@ -1,0 +1,90 @@
+"""Read to Fight Monsters with the mention-matching reader, which is ours: reading learned by reward alone, on a laptop.
+
+    python tune_experiments/rtfm_matching.py                                    # laptop: ten minutes on 2 cores
+    python tune_experiments/rtfm_matching.py --stages simplest group nl dyna    # to the full game: an hour
+    python tune_experiments/rtfm_matching.py --stages simplest group nl dyna 10x10
+    python tune_experiments/rtfm_matching.py --methods matching matching_frozen_words
+    python tune_experiments/rtfm_matching.py --preset smoke                     # under 2 minutes, learns nothing
+
+The laptop plays the simplest game alone. A stage adds one difficulty: several names a team and element (`group`),
+natural language (`nl`), moving monsters (`dyna`), a larger room (`10x10`). Columns are training assignments, those of
+validation, the test's (`eval`), the test's with names that training never showed (`eval_new`), in a larger room, and
+with another game's document (`shuffled`), where a policy that reads must lose. In `matching_frozen_words` the vectors
+of words stay random and nodes do not see them, so new names are as good as known ones. The paper's numbers are those
+of txt2pi after its whole curriculum (table 3); its budget is 250 million frames.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rl_envs import World
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.rtfm import matching_stages as stages
+from tune_experiments.rtfm.matching import MATCHING_NOTE
+from tune_experiments.rtfm.matching_config import SMOKE_MATCHING
+from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
+from tune_experiments.rtfm.reading_experiments import ReadingExperiment
+from tune_experiments.run.main import main
+
+LAPTOP = MatchingRtfmConfig()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    stages=("simplest", "group"),
+    task=dataclasses.replace(LAPTOP.task, max_episode_steps=10),
+    matching=SMOKE_MATCHING,
+    budget_env_steps=256,
+    validate_every_env_steps=256,
+    valid_episodes=8,
+    checkpoint_every_env_steps=256,
+    test_episodes=16,
+    larger_sizes=(7,),
+)
+
+
+class RtfmMatching(ReadingExperiment):
+    """The mention-matching reader, stage by stage."""
+
+    name = "rtfm_matching"
+    caption = "RTFM: win rates of the mention-matching reader, by reward alone"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP}
+    seeds = (0, 1, 2, 3, 4)
+
+    def plan(self, config: Any, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
+        """Each row goes through all stages."""
+        return stages.plan(config, method, seed)
+
+    def evaluate(self, config: MatchingRtfmConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """The last stage's game, with new names, larger rooms and wrong documents."""
+        return stages.evaluate_last(config, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """Win rates at the end, and those with which the stages before ended."""
+        by_stage = stages.stage_table(results, self.caption)
+        return [*super().tables(results), *([by_stage] if by_stage.rows else [])]
+
+    def deviations(self, config: MatchingRtfmConfig) -> list[str]:
+        """Nothing here is of the paper but the game."""
+        return [
+            MATCHING_NOTE,
+            "validation and test assignments are parts of the paper's evaluation half",
+            f"horizon: {config.task.max_episode_steps}, the paper has 1000",
+        ]
+
+    def test_world(self, config: MatchingRtfmConfig, num_worlds: int) -> World:
+        """Test assignments of the last stage."""
+        return super().test_world(stages.at_stage(config), num_worlds)
+
+
+EXPERIMENT = RtfmMatching()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
