@@ -73,7 +73,7 @@ class ReadingExperiment(Experiment):
         """Each row is a network, trained on one game."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: RunConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
         return evaluate(config, policy)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import TypedDict
 
 import numpy as np
 
@@ -70,7 +71,13 @@ def expert_decisions(settings: CorpusSettings) -> Decisions:
     return Decisions(*(np.concatenate([getattr(one, name) for one in some]) for name in ("vectors", "legal", "chosen")))
 
 
-def _shares(settings: CorpusSettings) -> dict[str, float]:
+class _Shares(TypedDict):
+    error: float
+    sense: float
+    heed: float
+
+
+def _shares(settings: CorpusSettings) -> _Shares:
     return {"error": settings.error, "sense": settings.sense, "heed": settings.heed}
 
 
