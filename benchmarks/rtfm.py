@@ -7,6 +7,9 @@ Loop: txt2pi of the released size, fragments of 24 worlds and 80 steps, one grad
 with the number of documents in a fragment, and so with the number of episodes. For a trained team an episode takes
 about 20 steps in the simplest game and 15 in the full game; for an untrained team it takes 3 in the full game. Authors'
 numbers (reference, timed): 84 and 19 steps per CPU-second.
+
+Matching: the mention-matching reader in its own PPO loop, fragments of 256 worlds and 16 steps, three passes, with
+episodes as long as a trained team's; and beside it a txt2pi of two layers of 16 channels in the same loop.
 """
 
 from __future__ import annotations
@@ -29,10 +32,18 @@ from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
+from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.reading import ReadingSizes
+from rl_models.networks.txt2pi import Txt2PiConfig
+from rl_models.policy import TeamPolicy
+from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tune_experiments.rtfm.config import LettersTask, RtfmTask, Task, make_world
+from tune_experiments.rtfm.matching import matching_sizes
+from tune_experiments.rtfm.trials import sizes
 
 PER_SECOND, MICROSECONDS = "env steps per CPU-second", "us"
 WORLDS, STEPS, REPEATS = 256, 80, 25
@@ -65,16 +76,53 @@ LOOPS: dict[str, Callable[[], Rtfm]] = {
     "loop_full_untrained": lambda: Rtfm(LOOP_WORLDS, **FULL),
 }
 
+MATCHING_WORLDS, MATCHING_LENGTH = 256, 16
+MATCHING_GAMES: dict[str, tuple[Task, int]] = {
+    "matching_letters": (LettersTask(), 32),
+    "matching_simplest": (RtfmTask(), 64),
+    "matching_full": (RtfmTask(group=True, dyna=True, nl=True), 64),
+    "txt2pi_small_simplest": (RtfmTask(), 0),
+}
+"""Loop -> game, and the reader's width of a word; 0 for txt2pi."""
+
 
 def measure() -> Iterator[Measurement]:
     """All measurements of this part."""
     torch.set_num_threads(1)
     yield from _worlds()
-    for name, make_world in LOOPS.items():
-        times = time_training(make_world(), LOOP_TURNS)
+    for name, make_loop in LOOPS.items():
+        times = time_training(make_loop(), LOOP_TURNS)
         yield Measurement(f"rtfm.{name}.overhead", times.overhead, RATIO)
         yield Measurement(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
         yield Measurement(f"rtfm.{name}.sampling_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+    for name, (task, word_features) in MATCHING_GAMES.items():
+        times = time_ppo(task, word_features, LOOP_TURNS)
+        yield Measurement(f"rtfm.{name}.overhead", times.overhead, RATIO)
+        yield Measurement(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
+
+
+def time_ppo(task: Task, word_features: int, turns: int, worlds: int = MATCHING_WORLDS) -> LoopTimes:
+    """Time PPO with an untrained reader, in episodes as long as a trained team's in RTFM."""
+    world: Any = make_world(task, worlds)
+    if isinstance(task, RtfmTask):
+        length = 15 if task.group else 20
+        world = StandingStill(worlds, **(vars(task) | {"dyna": False, "max_episode_steps": length}))
+    policy, objective = _reader(task, word_features), Ppo(num_epochs=3, num_minibatches=8, value_coef=0.5)
+    collector = Collector(world, policy, MATCHING_LENGTH)
+    collector.reset(0)
+    if isinstance(world, StandingStill):
+        spread_episodes(world)
+    learner = Learner(policy, objective, OptimiserSettings())
+    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns)
+
+
+def _reader(task: Task, word_features: int) -> TeamPolicy:
+    """The mention-matching reader, or a small txt2pi where it has no words."""
+    if word_features:
+        config = MatchingTeamConfig(MatchingConfig(word_features=word_features))
+        return matching_team(config, matching_sizes(task), NUM_MOVES)
+    small = Txt2PiConfig(word_features=16, channels=(16, 16), features=64)
+    return reading_team(ReadingTeamConfig(small), sizes(task), NUM_MOVES)
 
 
 def time_training(world: Rtfm, turns: int) -> LoopTimes:

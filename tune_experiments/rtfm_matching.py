@@ -68,8 +68,7 @@ class RtfmMatching(ReadingExperiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates at the end, and those with which the stages before ended."""
-        by_stage = stages.stage_table(results, self.caption)
-        return [*super().tables(results), *([by_stage] if by_stage.rows else [])]
+        return [*super().tables(results), *stages.stage_tables(results, self.caption)]
 
     def deviations(self, config: MatchingRtfmConfig) -> list[str]:
         """Nothing here is of the paper but the game."""

@@ -1,23 +1,23 @@
 """Mention-matching reader: a network of ours that learns by reward alone to read a document. It is of no paper.
 
 Reading needs two comparisons of words: of a thing that is seen with the words of the document, and of what stands
-beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 6, in `mentions.py`); what to
+beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); what to
 do about them is learned.
 
 4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g. A node begins with its
    place (a table of offsets from the agent, up to `reach` cells; beyond them a linear map of the rest), its kind, its
    vector, and what the document says of it and the goal:
 
-       h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (7)
+       h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (8)
 
 5. Messages. Each node hears from all others what the document says of both. One round suffices for two hops: the first
    reaches a node through G, the second through C:
 
-       h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (8)
+       h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (9)
 
 6. Output. The sum over nodes, with the distances of the agent from the four walls:
 
-       x = relu(V sum over n of relu(U [h0_n, h1_n]) + walls)                                            (9)
+       x = relu(V sum over n of relu(U [h0_n, h1_n]) + walls)                                           (10)
 
 Nothing depends on the size of the room, the number of things, or their order. Agents differ in their observations.
 """
@@ -29,7 +29,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.mentions import Mentions, PairFeatures, document_words
+from rl_models.networks.matching_nodes import Nodes, nodes_of
+from rl_models.networks.mentions import (
+    DOCUMENTS,
+    SCORES,
+    Mentions,
+    PairFeatures,
+    Reads,
+    document_words,
+)
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.texts import Encoded, encode_texts
@@ -72,24 +80,12 @@ class MatchingConfig:
     """Whether nodes hold the vectors of their names; without them new names are as good as known ones."""
     learns_words: bool = True
     """Whether the words' vectors are learned; if not, they keep their random values."""
-
-
-@dataclass(frozen=True)
-class _Nodes:
-    """Nodes of K frames: X of cells, inventories and goal, which is the last.
-
-    Attributes:
-        things: [K, X] int64, names; K + row for goals.
-        kinds, places: [K, X] int64, rows of the tables.
-        beyond: [K, X, 2] float32, cells by which a node is farther than the table of offsets reaches.
-        exists: [K, X] bool, False for padding.
-    """
-
-    things: Tensor
-    kinds: Tensor
-    places: Tensor
-    beyond: Tensor
-    exists: Tensor
+    has_two_tables: bool = False
+    """Whether documents have a table of words of their own (ablation)."""
+    contrasts: bool = False
+    """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs."""
+    reads: Reads = "pairs"
+    """What nodes learn from documents: `pairs`, or `vector`, the words around their mentions (ablation)."""
 
 
 class MatchingReader(nn.Module):
@@ -116,14 +112,22 @@ class MatchingReader(nn.Module):
         self.kinds: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
         self.register_buffer("kinds", sizes.kinds.long(), persistent=False)
-        self.mentions = Mentions(sizes.vocabulary, config.word_features, config.window, config.sharpness)
+        self.mentions = Mentions(
+            sizes.vocabulary,
+            config.word_features,
+            config.window,
+            config.sharpness,
+            config.has_two_tables,
+            config.reads,
+        )
         self.mentions.words.weight.requires_grad_(config.learns_words)
         hidden, pair = config.node_features, self.mentions.num_features
-        self.side = 2 * config.reach + 1
-        self.place = _table(self.side**2 + sizes.num_agents + 1, hidden)
+        self.place = _table((2 * config.reach + 1) ** 2 + sizes.num_agents + 1, hidden)
         self.beyond = nn.Parameter(torch.zeros(2, hidden))
         self.kind = _table(int(sizes.kinds.max()) + 1, hidden)
         self.name = nn.Linear(config.word_features, hidden, bias=False) if config.sees_names else None
+        around = self.mentions.num_around
+        self.around = nn.Linear(around, hidden, bias=False) if around else None
         self.with_goal = _scaled(nn.Linear(pair, hidden), _GAIN)
         self.to_receiver = nn.Linear(hidden, hidden)
         self.to_sender = nn.Linear(hidden, hidden, bias=False)
@@ -157,57 +161,37 @@ class MatchingReader(nn.Module):
         goals, goal_rows = goal.rows.unique(return_inverse=True)
         things = torch.cat([self.mentions.vectors(self.names), goal.encoded["vector"].index_select(0, goals)])
         position = obs["position"].flatten(0, 2)[:, 0].long()
-        nodes = self._nodes(obs["grid"].flatten(0, 2), position, obs["inventory"].flatten(0, 2).long(), goal_rows)
+        grid, inventory = obs["grid"].flatten(0, 2), obs["inventory"].flatten(0, 2).long()
+        nodes = nodes_of(grid, position, inventory, goal_rows, self.kinds, self.config.reach)
         pairs = self.mentions(document, things, nodes.things)
         before = self._first_states(nodes, things, pairs)
         both = torch.cat([before, self._heard(before, pairs, nodes.exists)], -1)
         summed = (self.node_output(both).relu() * nodes.exists[..., None]).sum(1)
         features = (self.output(summed) + self._walls(position, size)).relu().unflatten(0, lead)
         legal = obs["legal"].bool() if "legal" in obs else None
-        return Features(features, {}, None, self._attention_maps(pairs, lead), legal)
+        extras = self._attention_maps(pairs, lead)
+        if self.config.contrasts and torch.is_grad_enabled():
+            scores, rows = self.mentions.contrast(document, things, nodes.things, nodes.exists)
+            extras |= {SCORES: scores.unflatten(0, lead), DOCUMENTS: rows.unflatten(0, lead)}
+        return Features(features, {}, None, extras, legal)
 
-    def _nodes(self, grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor) -> _Nodes:
-        """Nodes of K frames.
-
-        Args:
-            grid: [K, H, W, P] uint8, names in each cell.
-            position: [K, 2] int64, row and column of the agent.
-            inventory: [K, N] int64, names of held items.
-            goals: [K] int64, row of the goal among the distinct goals.
-        """
-        width, names = grid.shape[2:]
-        flat = grid.flatten(1).long()
-        frames, places = self.kinds[flat].nonzero().unbind(1)
-        count = torch.zeros(len(flat), dtype=torch.long, device=flat.device).index_add_(
-            0, frames, torch.ones_like(frames)
-        )
-        most, first = int(count.max()), count.cumsum(0) - count
-        index = frames, torch.arange(len(frames), device=flat.device) - first[frames]
-        cells = places.div(names, rounding_mode="floor")
-        offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[frames]
-        clipped = offsets.clamp(-self.config.reach, self.config.reach)
-        rows = ((clipped + self.config.reach) * clipped.new_tensor([self.side, 1])).sum(-1)
-        constant = torch.cat([inventory, goals[:, None] + len(self.names)], 1)
-        num_constant = constant.shape[1]
-        things = torch.cat([flat.new_zeros(len(flat), most).index_put(index, flat[frames, places]), constant], 1)
-        held = torch.arange(num_constant, device=flat.device).expand(len(flat), -1) + self.side**2
-        table = torch.cat([flat.new_zeros(len(flat), most).index_put(index, rows), held], 1)
-        beyond = self.beyond.new_zeros(len(flat), most + num_constant, 2).index_put(
-            index, (offsets - clipped).to(self.beyond.dtype)
-        )
-        exists = torch.arange(most + num_constant, device=flat.device) < count[:, None]
-        exists[:, most:] = True
-        kinds = nn.functional.pad(self.kinds, (0, int(goals.max()) + 1))[things]
-        return _Nodes(things, kinds, table, beyond, exists)
-
-    def _first_states(self, nodes: _Nodes, things: Tensor, pairs: PairFeatures) -> Tensor:
-        """h0 (eq. 7), [K, X, H] float32."""
+    def _first_states(self, nodes: Nodes, things: Tensor, pairs: PairFeatures) -> Tensor:
+        """h0 (eq. 8), [K, X, H] float32."""
         with_goal = self.with_goal(pairs.features)[pairs.of_frames[:, :, -1]]
-        state = self.place[nodes.places] + nodes.beyond @ self.beyond + self.kind[nodes.kinds] + with_goal
-        return (state if self.name is None else state + self.name(things)[nodes.things]).relu()
+        state = (
+            self.place[nodes.places]
+            + nodes.beyond.to(self.beyond.dtype) @ self.beyond
+            + self.kind[nodes.kinds]
+            + with_goal
+        )
+        if self.name is not None:
+            state = state + self.name(things)[nodes.things]
+        if self.around is not None and pairs.around is not None:
+            state = state + self.around(pairs.around)[pairs.attention_of_frames]
+        return state.relu()
 
     def _heard(self, states: Tensor, pairs: PairFeatures, exists: Tensor) -> Tensor:
-        """h1 (eq. 8) of states [K, X, H], [K, X, H] float32; padding says nothing."""
+        """h1 (eq. 9) of states [K, X, H], [K, X, H] float32; padding says nothing."""
         said = self.of_pair(pairs.features)[pairs.of_frames]
         messages = (self.to_receiver(states)[:, :, None] + self.to_sender(states)[:, None] + said).relu()
         return (messages * exists[:, None, :, None]).sum(2) / 2

@@ -19,17 +19,30 @@
        f(n, m)   = [r(n, m), r(m, n), e_n . e_m, (s(n, m) + s(m, n)) / 2]                                (6)
 
 A thing of a document, and a pair of them, are computed once, in however many frames they occur.
+
+Two ablations take one comparison out. With a table of its own for documents, (2) compares vectors that no training has
+made equal. `reads="vector"` leaves only e_n . e_m of (6); nodes get the words around their mention as vectors instead:
+
+       c_o(n) = sum over j of a[n, j] E[j + o],   o = -R .. R                                            (7)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.networks.texts import Encoded, EncodedTexts
 
+Reads = Literal["pairs", "vector"]
+"""What nodes learn from a document: pair features, or, in an ablation, the words around their mentions as vectors."""
+SCORES, DOCUMENTS = "matching/scores", "matching/document"
+"""Extras: [B, T, N, U] float32, how well the things of a frame fit each of U documents; [B, T, N] int64, which of them
+is the frame's own, U for none."""
+MAX_CONTRASTED = 64
+"""Number of documents of a minibatch that are contrasted, at most."""
 _NEVER = -1e9
 """Score of padding. Its weight is 0 in every precision; it is finite, so an empty document gives no NaN."""
 
@@ -43,12 +56,14 @@ class PairFeatures:
         of_frames: [K, X, X] int64, row in `features` of each pair (n, m) of a frame's X things.
         attention: [P, L] float32, where each distinct thing of a document is mentioned.
         attention_of_frames: [K, X] int64, row in `attention` of each thing of a frame.
+        around: [P, (2 R + 1) F] float32, words around the mention of each distinct thing; None if pairs are read.
     """
 
     features: Tensor
     of_frames: Tensor
     attention: Tensor
     attention_of_frames: Tensor
+    around: Tensor | None = None
 
 
 class Mentions(nn.Module):
@@ -56,9 +71,18 @@ class Mentions(nn.Module):
 
     Attributes:
         num_features: F, numbers of a pair.
+        num_around: width of the words around a mention, 0 if pairs are read.
     """
 
-    def __init__(self, vocabulary: int, word_features: int, window: int = 4, sharpness: float = 4.0) -> None:
+    def __init__(
+        self,
+        vocabulary: int,
+        word_features: int,
+        window: int = 4,
+        sharpness: float = 4.0,
+        has_two_tables: bool = False,
+        reads: Reads = "pairs",
+    ) -> None:
         """Draw the words.
 
         Args:
@@ -66,15 +90,17 @@ class Mentions(nn.Module):
             word_features: width of a word's vector.
             window: R, number of words to either side of a mention that are compared.
             sharpness: beta at first; it is learned.
+            has_two_tables: documents have a table of words of their own (ablation).
+            reads: `pairs`, or `vector` (ablation).
         """
         super().__init__()
-        self.words = nn.Embedding(vocabulary, word_features, padding_idx=0)
-        nn.init.normal_(self.words.weight, std=word_features**-0.5)
-        with torch.no_grad():
-            self.words.weight[0] = 0
+        self.words = _words(vocabulary, word_features)
+        self.document_words = _words(vocabulary, word_features) if has_two_tables else None
         self.sharpness = nn.Parameter(torch.tensor(sharpness))
-        self.window = window
-        self.num_features = 2 * (2 * window + 1) + 2
+        self.window, self.reads = window, reads
+        offsets = 2 * window + 1
+        self.num_features = 2 * offsets + 2 if reads == "pairs" else 1
+        self.num_around = 0 if reads == "pairs" else offsets * word_features
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """Names or goals [K, L] int, padded with 0 -> their vectors e (eq. 1), [K, F] float32."""
@@ -94,18 +120,42 @@ class Mentions(nn.Module):
         matches, attention = self._mentions(things.index_select(0, numbers), words)
         pairs, of_pairs = (of_frames[:, :, None] * len(keys) + of_frames[:, None]).unique(return_inverse=True)
         one, other = pairs.div(len(keys), rounding_mode="floor"), pairs % len(keys)
+        equal = (things @ things.T)[numbers[one], numbers[other]][:, None]
+        if self.reads == "vector":
+            return PairFeatures(equal, of_pairs, attention, of_frames, self._around(attention, words))
         swapped = torch.searchsorted(pairs, other * len(keys) + one)
         beside = self._beside(attention.index_select(0, one), matches, other)
-        same = (_by_sentence(attention, sentences)[one] * _by_sentence(matches, sentences)[other]).sum(-1)
-        equal = (things @ things.T)[numbers[one], numbers[other]]
-        single = torch.stack([equal, (same + same[swapped]) / 2], -1)
-        features = torch.cat([beside, beside.index_select(0, swapped), single], -1)
+        same = (_by_sentence(attention, sentences)[one] * _by_sentence(matches, sentences)[other]).sum(-1)[:, None]
+        features = torch.cat([beside, beside.index_select(0, swapped), equal, (same + same[swapped]) / 2], -1)
         return PairFeatures(features, of_pairs, attention, of_frames)
+
+    def contrast(self, document: EncodedTexts, things: Tensor, shown: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores of K frames with U documents: sum over things n of logsumexp over words j of beta M[n, j].
+
+        Args:
+            document: as of `forward`.
+            things: as of `forward`.
+            shown: as of `forward`.
+            exists: [K, X] bool, False for padding.
+
+        Returns:
+            [K, U] float32, and the own document of each frame, [K] int64, U for one that is not among the U.
+        """
+        used, rows = document.rows.unique(return_inverse=True)
+        words = document.encoded["words"].index_select(0, used[:MAX_CONTRASTED])
+        matches = self.sharpness * (things @ self.document_table().T)[:, words]
+        best = matches.masked_fill(words == 0, _NEVER).logsumexp(-1)
+        scores = (nn.functional.embedding(shown, best) * exists[..., None]).sum(1)
+        return scores, rows.clamp(max=len(words))
+
+    def document_table(self) -> Tensor:
+        """Vectors of the words of documents, [V, F] float32."""
+        return (self.words if self.document_words is None else self.document_words).weight
 
     def _mentions(self, things: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Matches M and attention a (eqs. 2 and 3) of P things [P, F] with P documents [P, L], [P, L] float32 each."""
         is_padding = words == 0
-        matches = (things @ self.words.weight.T).gather(1, words).masked_fill(is_padding, 0.0)
+        matches = (things @ self.document_table().T).gather(1, words).masked_fill(is_padding, 0.0)
         return matches, (self.sharpness * matches).masked_fill(is_padding, _NEVER).softmax(-1)
 
     def _beside(self, attention: Tensor, matches: Tensor, others: Tensor) -> Tensor:
@@ -120,6 +170,14 @@ class Mentions(nn.Module):
         padded = nn.functional.pad(matches, (self.window, self.window)).index_select(0, others)
         shifts = range(2 * self.window + 1)
         return torch.stack([(attention * padded[:, shift : shift + length]).sum(-1) for shift in shifts], -1)
+
+    def _around(self, attention: Tensor, words: Tensor) -> Tensor:
+        """Words c around P things (eq. 7): attention and words [P, L] -> [P, (2 R + 1) F] float32."""
+        length = words.shape[1]
+        vectors = nn.functional.embedding(words, self.document_table(), padding_idx=0)
+        padded = nn.functional.pad(vectors, (0, 0, self.window, self.window))
+        shifts = range(2 * self.window + 1)
+        return torch.cat([(attention[:, None] @ padded[:, shift : shift + length])[:, 0] for shift in shifts], -1)
 
 
 def document_words(tokens: Tensor, sentence_end: int) -> Encoded:
@@ -140,3 +198,12 @@ def document_words(tokens: Tensor, sentence_end: int) -> Encoded:
 def _by_sentence(values: Tensor, sentences: Tensor) -> Tensor:
     """Sums over the words of each sentence: [P, L] float32 and the words' sentences [P, L] -> [P, L] float32."""
     return torch.zeros_like(values).scatter_add(1, sentences, values)
+
+
+def _words(vocabulary: int, features: int) -> nn.Embedding:
+    """Random words, N(0, 1 / features), whose padding is 0."""
+    words = nn.Embedding(vocabulary, features, padding_idx=0)
+    nn.init.normal_(words.weight, std=features**-0.5)
+    with torch.no_grad():
+        words.weight[0] = 0
+    return words

@@ -15,41 +15,45 @@ import torch
 
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
+from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingSizes
 from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
 from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import Task, make_world
-from tune_experiments.rtfm.matching_config import MatchingSettings
+from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings
 from tune_experiments.rtfm.trials import plan as plan_one
 from tune_experiments.rtfm.trials import sizes
 
 MATCHING = "matching"
 MATCHING_NOTE = (
-    f"{MATCHING}: a network of ours, of no paper, with a learner and a budget of its own; it learns by reward alone"
+    f"{MATCHING} and its ablations: a network of ours, of no paper, with a learner and a budget of its own; "
+    "it learns by reward alone"
 )
 
 
-def matching_plan(config: Any, seed: int) -> TrialPlan:
-    """The row with one seed, for a configuration that has `MatchingSettings` under `matching`."""
-    settings = config.matching
+def matching_plan(config: Any, row: MatchingRow, seed: int) -> TrialPlan:
+    """A row with one seed, for a configuration that has `MatchingSettings` under `matching`."""
+    settings: MatchingSettings = dataclasses.replace(config.matching, **CHANGES[row])
     own = dataclasses.replace(
         config,
         learner=settings.learner,
         workers=settings.workers,
         budget_env_steps=settings.budget_env_steps,
     )
+    weight = settings.contrastive_weight
+    losses = (MentionContrast(Schedule.constant(weight)),) if weight else ()
     build = functools.partial(build_matching, config.task, settings, seed)
-    return dataclasses.replace(plan_one(own, "txt2pi", seed), build_policy=build)
+    return dataclasses.replace(plan_one(own, "txt2pi", seed, losses), build_policy=build)
 
 
 def build_matching(task: Task, settings: MatchingSettings, seed: int, shares_network: bool = True) -> TeamPolicy:
     """The team with its initial weights."""
     actions = make_world(task).action_spec
     assert isinstance(actions, int)
-    return matching_team(
-        MatchingTeamConfig(settings.network(), True, shares_network), matching_sizes(task), actions, seed
-    )
+    config = MatchingTeamConfig(settings.network(), True, shares_network)
+    return matching_team(config, matching_sizes(task), actions, seed)
 
 
 def matching_sizes(task: Task) -> MatchingSizes:

@@ -7,12 +7,30 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.matching import MatchingConfig
+from rl_models.networks.mentions import Reads
 from rl_models.rllib.workers import Workers
+
+MatchingRow: TypeAlias = Literal[
+    "matching",
+    "matching_frozen_words",
+    "matching_two_tables",
+    "matching_two_tables_contrastive",
+    "matching_as_vector",
+]
+CHANGES: dict[MatchingRow, dict[str, Any]] = {
+    "matching": {},
+    "matching_frozen_words": {"sees_names": False, "learns_words": False},
+    "matching_two_tables": {"has_two_tables": True},
+    "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_weight": 0.3},
+    "matching_as_vector": {"reads": "vector"},
+}
+"""Row -> settings that it changes: the network, one for new names, and the network without one of its comparisons."""
 
 
 def matching_learner(**changes: float) -> LearnerConfig:
@@ -46,6 +64,13 @@ class MatchingSettings:
     """Whether things hold the vectors of their names, beside what the document says of them."""
     learns_words: bool = True
     """Whether the vectors of words are learned; if not, they stay random, and new words are as good as known ones."""
+    has_two_tables: bool = False
+    """Whether documents have a table of words of their own, which takes the comparison of names with words out."""
+    reads: Reads = "pairs"
+    """What things learn from the document: pairs, how mentions of two things stand to each other, or vector, the words
+    around their own mention, which takes the comparison of these words out."""
+    contrastive_weight: NonNegativeFloat = 0.0
+    """Weight, at least 0, of a contrastive loss without labels that finds each frame's document among others."""
     learner: LearnerConfig = field(default_factory=matching_learner)
     """How the mention-matching reader learns."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=256, fragment_length=16))
@@ -63,6 +88,9 @@ class MatchingSettings:
             sharpness=self.sharpness,
             sees_names=self.sees_names,
             learns_words=self.learns_words,
+            has_two_tables=self.has_two_tables,
+            reads=self.reads,
+            contrasts=self.contrastive_weight > 0,
         )
 
 

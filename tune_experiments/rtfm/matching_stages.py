@@ -24,7 +24,7 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.rtfm.config import RtfmTask, RunConfig
 from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
-from tune_experiments.rtfm.matching_config import MatchingSettings
+from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
 from tune_experiments.run.final_evaluation import after_stage
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
@@ -36,19 +36,13 @@ DIFFICULTIES: dict[StageName, dict[str, Any]] = {
     "10x10": {"size": 10},
 }
 """Stage -> what it adds to the game."""
-RowName: TypeAlias = Literal["matching", "matching_frozen_words"]
-CHANGES: dict[RowName, dict[str, Any]] = {
-    "matching": {},
-    "matching_frozen_words": {"sees_names": False, "learns_words": False},
-}
-"""Row -> settings of the network that it changes."""
 
 
 @dataclass(frozen=True)
 class MatchingRtfmConfig(RunConfig):
     """One run; the settings of networks that are not ours are not used."""
 
-    methods: tuple[RowName, ...] = (MATCHING,)  # type: ignore[assignment]
+    methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
     """Rows of the table, each a method that is trained."""
     stages: tuple[StageName, ...] = ("simplest",)
     """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
@@ -56,7 +50,9 @@ class MatchingRtfmConfig(RunConfig):
     task: RtfmTask = field(default_factory=RtfmTask)
     """The room; what happens in it is the stages'."""
     matching: MatchingSettings = field(
-        default_factory=lambda: MatchingSettings(word_features=64, budget_env_steps=400_000)
+        default_factory=lambda: MatchingSettings(
+            word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
+        )
     )
     """Widths and learner of the reader; its budget is that of the first stage."""
     budget_env_steps: PositiveInt = 300_000
@@ -76,13 +72,13 @@ class MatchingRtfmConfig(RunConfig):
         check_some(self, "stages")
 
 
-def plan(config: MatchingRtfmConfig, row: RowName, seed: int) -> Curriculum:
+def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
     return Curriculum(tuple(_stage(config, row, seed, index) for index in range(len(config.stages))))
 
 
-def _stage(config: MatchingRtfmConfig, row: RowName, seed: int, index: int) -> Stage:
-    settings = dataclasses.replace(config.matching, **CHANGES[row])
+def _stage(config: MatchingRtfmConfig, row: MatchingRow, seed: int, index: int) -> Stage:
+    settings = config.matching
     if index:
         learner = dataclasses.replace(settings.learner, learning_rate=config.later_learning_rate)
         settings = dataclasses.replace(settings, learner=learner, budget_env_steps=config.budget_env_steps)
@@ -90,7 +86,7 @@ def _stage(config: MatchingRtfmConfig, row: RowName, seed: int, index: int) -> S
     is_last = index == len(config.stages) - 1
     return Stage(
         name=config.stages[index],
-        plan=matching_plan(own, seed),
+        plan=matching_plan(own, row, seed),
         evaluate=None if is_last else functools.partial(_evaluate_stage, own),
     )
 
@@ -118,14 +114,15 @@ def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> dict[str, E
     return evaluate(own, policy, played=columns(own) | further)
 
 
-def stage_table(results: Sequence[Result], caption: str) -> PaperTable:
-    """Win rates in test games with which each stage before the last ended: methods as rows, stages as columns."""
+def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """Win rates in test games with which each stage before the last ended, if there are any; stages are columns."""
     title = f"{caption}: stage by stage"
     of_stages = {line: _stage_of(line) for line in results if line.metric == "win_rate" and line.table == caption}
     cells = [
         dataclasses.replace(line, table=title, metric=stage, world="") for line, stage in of_stages.items() if stage
     ]
-    return make_table(cells, title, list(dict.fromkeys(cell.metric for cell in cells)))
+    stages = list(dict.fromkeys(cell.metric for cell in cells))
+    return [make_table(cells, title, stages)] if stages else []
 
 
 def _stage_of(line: Result) -> str:

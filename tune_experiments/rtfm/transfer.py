@@ -22,7 +22,8 @@ from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
-from tune_experiments.rtfm.matching import MATCHING, matching_plan
+from tune_experiments.rtfm.matching import matching_plan
+from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow
 from tune_experiments.rtfm.trials import build_policy
 from tune_experiments.rtfm.trials import plan as plan_one
 
@@ -34,8 +35,8 @@ def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curri
     """One row with one seed."""
     if row == SUPERVISED:
         return supervised(config, seed)
-    if row == MATCHING:
-        return matching_plan(config, seed)
+    if row in CHANGES:
+        return matching_plan(config, cast(MatchingRow, row), seed)
     if row == RANDOM:
         return random_plan(config, seed)
     name, _, way = row.partition("_")

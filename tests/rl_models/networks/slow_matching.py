@@ -9,12 +9,13 @@ class SlowMatching:
     def __init__(self, network, sentence_end):
         self.net, self.config, self.sentence_end = network, network.config, sentence_end
         self.table = network.mentions.words.weight
+        self.document_table = network.mentions.document_table()
 
     def vector(self, words):
         return sum((self.table[w] for w in words.tolist() if w), torch.zeros(self.table.shape[1]).double())
 
     def match(self, vector, document):
-        return [vector @ self.table[w] for w in document]
+        return [vector @ self.document_table[w] for w in document]
 
     def attention(self, vector, document):
         return torch.stack([self.net.mentions.sharpness * m for m in self.match(vector, document)]).softmax(0)
@@ -35,7 +36,18 @@ class SlowMatching:
             total = total + sum(a[j] for j in places) * sum(m[j] for j in places)
         return total
 
+    def around(self, vector, document):
+        a, reach = self.attention(vector, document), self.config.window
+        found = torch.zeros(2 * reach + 1, self.table.shape[1]).double()
+        for offset in range(-reach, reach + 1):
+            for j in range(len(document)):
+                if 0 <= j + offset < len(document):
+                    found[offset + reach] += a[j] * self.document_table[document[j + offset]]
+        return found.flatten()
+
     def pair(self, one, other, document):
+        if self.config.reads == "vector":
+            return (one @ other)[None]
         same = (self.same_sentence(one, other, document) + self.same_sentence(other, one, document)) / 2
         both = [*self.beside(one, other, document), *self.beside(other, one, document)]
         return torch.stack([*both, one @ other, same])
@@ -68,7 +80,8 @@ class SlowMatching:
         first = []
         for index, (vector, kind, place, beyond) in enumerate(nodes):
             state = net.place[place] + beyond @ net.beyond + net.kind[kind] + net.with_goal(pairs[index][-1])
-            first.append((state if net.name is None else state + net.name(vector)).relu())
+            state = state if net.name is None else state + net.name(vector)
+            first.append((state if net.around is None else state + net.around(self.around(vector, document))).relu())
         total = torch.zeros(self.config.features).double()
         for n, state in enumerate(first):
             heard = torch.zeros_like(state)

@@ -8,9 +8,10 @@ from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
+from rl_models.losses.mention_contrast import MentionContrast, document_contrast
 from rl_models.networks.matching import MatchingConfig
-from rl_models.networks.mentions import document_words
-from rl_models.schedule import Progress
+from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
+from rl_models.schedule import Progress, Schedule
 from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
 from rl_models.training.collector import Collector
 from tests.rl_models.networks.slow_matching import SlowMatching
@@ -27,7 +28,10 @@ def with_documents(obs):
     return obs
 
 
-@pytest.mark.parametrize(("agents", "changes"), [(1, {"sees_names": False}), (2, {})])
+@pytest.mark.parametrize(
+    ("agents", "changes"),
+    [(1, {"sees_names": False}), (2, {}), (1, {"has_two_tables": True}), (1, {"reads": "vector"})],
+)
 def test_features_are_what_the_equations_say(agents, changes):
     policy, obs = team(agents, **changes), with_documents(observations(agents, batch=1, time=2))
     with torch.no_grad():
@@ -85,11 +89,13 @@ def test_renaming_words_in_the_room_and_in_the_document_changes_nothing_without_
     torch.testing.assert_close(run(policy, obs).values, values, atol=1e-12, rtol=0)
 
 
-def test_every_parameter_gets_gradient_and_padding_none():
-    found = gradients(team(), observations(batch=8, height=9))
+@pytest.mark.parametrize("changes", [{}, {"has_two_tables": True}, {"reads": "vector"}])
+def test_every_parameter_gets_gradient_and_padding_none(changes):
+    found = gradients(team(**changes), observations(batch=8, height=9))
     for parameter, gradient in found.items():
         assert gradient is not None and gradient.abs().max() > 1e-9, parameter
-    assert not found["network.mentions.words.weight"][0].any()
+    for table in ("words", "document_words") if "has_two_tables" in changes else ("words",):
+        assert not found[f"network.mentions.{table}.weight"][0].any()
 
 
 def test_frozen_words_get_no_gradient():
@@ -118,6 +124,69 @@ def test_attention_maps_are_weights_over_the_words_of_each_frames_document():
     for weights in (maps["attention/goal"], *maps["attention/grid"].unbind(-2)):
         torch.testing.assert_close(weights.sum(-1), torch.ones(lead).double())
         assert not weights[behind].any()
+
+
+# -------------------------------------------------------------------------------------- contrastive loss
+
+
+def contrasting(obs, **changes):
+    policy = team(2, contrasts=True, **changes)
+    return policy, run(policy, obs).extras
+
+
+def test_scores_are_the_best_matches_of_a_frames_things_in_each_document():
+    obs = with_documents(observations(2, batch=1, time=2))
+    policy, extras = contrasting(obs, has_two_tables=True)
+    slow = SlowMatching(policy.network, SENTENCE_END)
+    shown = obs["document"].unique().tolist()
+    assert extras[SCORES].shape == (1, 2, 2, len(shown))
+    for frame in np.ndindex(1, 2, 2):
+        goal = slow.vector(obs["texts/goal"][int(obs["goal"][frame])])
+        things = [node[0] for node in slow.nodes(obs, frame, goal)]
+        for column, row in enumerate(shown):
+            document = [w for w in obs["texts/document"][row].tolist() if w]
+            scores = [torch.stack(slow.match(thing, document)) * policy.network.mentions.sharpness for thing in things]
+            wanted = sum(score.logsumexp(0) for score in scores)
+            torch.testing.assert_close(extras[SCORES][(*frame, column)], wanted)
+        assert shown[extras[DOCUMENTS][frame]] == obs["document"][frame]
+
+
+def test_nothing_is_contrasted_while_acting():
+    policy, _ = contrasting(observations(2))
+    with torch.no_grad():
+        assert run(policy, observations(2)).extras == {}
+
+
+def test_the_contrast_is_a_cross_entropy_over_rows_and_columns_of_each_documents_first_frame():
+    scores = torch.tensor([[1.0, 2.0], [3.0, 0.0], [9.0, 9.0], [0.5, 4.0]])
+    documents = torch.tensor([1, 0, 2, 1])  # the third frame's is not among the two
+    table = torch.stack([scores[1], scores[0]])
+    rows, columns = (-(side.log_softmax(1).diagonal().mean()) for side in (table, table.T))
+    torch.testing.assert_close(document_contrast(scores, documents), (rows + columns) / 2)
+
+
+def test_the_contrast_teaches_two_tables_to_be_one():
+    """A word of the room begins to match itself in documents, from labels of nobody."""
+    world = RockPaperScissors(64, setting="ten_letters")
+    config = MatchingTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
+    policy = matching_team(config, matching_sizes(world), world.action_spec)
+    collector = Collector(world, policy, 8)
+    collector.reset(0)
+    batch = Ppo().prepare(to_batch(collector.collect()))
+    loss = MentionContrast(Schedule.constant(1.0))
+    optimiser = torch.optim.Adam(policy.parameters(), 3e-2)
+    values = []
+    for _ in range(30):
+        optimiser.zero_grad()
+        value, _ = loss(forward(policy, batch), batch, Progress())
+        value.backward()
+        optimiser.step()
+        values.append(value.item())
+    assert values[-1] < values[0] / 2
+    letters = torch.tensor([world.lexicon.encode(letter)[0] for letter in "abcdefghij"])
+    mentions = policy.network.mentions
+    matches = mentions.words.weight[letters] @ mentions.document_words.weight[letters].T
+    assert (matches.argmax(1) == torch.arange(10)).sum() >= 8
 
 
 # -------------------------------------------------------------------------------------------- worlds

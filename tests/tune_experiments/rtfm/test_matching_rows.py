@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -13,6 +14,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.rtfm.config import LettersTask, RtfmTask, make_world
 from tune_experiments.rtfm.evaluation import split_of
 from tune_experiments.rtfm.matching import matching_sizes
+from tune_experiments.rtfm.matching_config import CHANGES
 from tune_experiments.rtfm.transfer import plan
 
 LETTERS = find_experiment("rtfm_rock_paper_scissors")
@@ -39,6 +41,24 @@ def test_the_reader_learns_with_settings_of_its_own_and_the_others_as_before():
 
 def test_it_has_no_loss_but_that_of_reward():
     assert plan(LAPTOP, "matching", 0).objective.extra_losses == ()
+
+
+@pytest.mark.parametrize("row", CHANGES)
+def test_an_ablation_differs_in_what_its_row_says(row):
+    policy = plan(SMOKE, row, 0).build_policy()
+    config = dataclasses.asdict(policy.network.config)
+    plain = dataclasses.asdict(plan(SMOKE, "matching", 0).build_policy().network.config)
+    changed = {name for name, value in config.items() if value != plain[name]}
+    wanted = {"contrasts" if name == "contrastive_weight" else name for name in CHANGES[row]}
+    assert changed == wanted
+    losses = plan(SMOKE, row, 0).objective.extra_losses
+    assert [type(loss) for loss in losses] == [MentionContrast] * ("contrastive" in row)
+
+
+@pytest.mark.parametrize("row", ["matching_two_tables_contrastive", "matching_as_vector"])
+def test_an_ablation_trains(row):
+    _, statistics = after_an_update(plan(SMOKE, row, 0))
+    assert np.isfinite(float(statistics["loss/total"]))
 
 
 def test_seeds_give_the_initial_weights():

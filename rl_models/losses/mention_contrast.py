@@ -1,0 +1,65 @@
+"""Contrastive loss of the mention-matching reader: which document is the one of a frame? It needs no label.
+
+One frame for each document of a minibatch is matched with its own document against the others, and each document with
+its own frame. Different games name different things, so the loss makes the vectors of a word in the room and in the
+document equal where they are two tables. With one table they are equal from the start, and the loss is not needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rl_models.batch import Batch
+from rl_models.losses.extra_loss import Statistics
+from rl_models.networks.mentions import DOCUMENTS, SCORES
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+
+
+def document_contrast(scores: Tensor, documents: Tensor) -> Tensor:
+    """Mean cross-entropy over rows and columns of the table of one frame for each document, a scalar.
+
+    Args:
+        scores: [K, U] float32, how well the things of a frame fit each document.
+        documents: [K] int64, own document of each frame; U for none.
+    """
+    count = scores.shape[1]
+    numbers = torch.arange(len(scores), device=scores.device)
+    first = torch.full_like(numbers[:1], len(scores)).repeat(count + 1).scatter_reduce(0, documents, numbers, "amin")
+    table, own = scores[first[:count]], numbers[:count]
+    by_row, by_column = (torch.nn.functional.cross_entropy(side, own) for side in (table, table.T))
+    return (by_row + by_column) / 2
+
+
+@dataclass(frozen=True)
+class MentionContrast:
+    """weight(t) * contrastive loss of a minibatch.
+
+    Attributes:
+        weight: schedule of the loss's weight.
+    """
+
+    weight: Schedule
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted loss, a scalar, and statistics.
+
+        Args:
+            output: the policy's output, whose extras are those of a network that `contrasts`.
+            batch: not used.
+            progress: training done so far, which the schedule reads.
+
+        Raises:
+            ValueError: the network does not say how well things fit documents.
+        """
+        if SCORES not in output.extras:
+            raise ValueError("the contrastive loss needs a matching reader with contrasts=True")
+        weight = self.weight.at(progress)
+        loss = document_contrast(output.extras[SCORES].flatten(0, 2), output.extras[DOCUMENTS].flatten())
+        return weight * loss, {"loss/mention_contrast": loss.detach(), "schedule/mention_contrast": weight}
+
+    def to(self, device: torch.device) -> None:
+        """Do nothing, because this loss has no tables."""

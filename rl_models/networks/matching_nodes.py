@@ -1,0 +1,72 @@
+"""Nodes of a mention-matching reader: what stands in the cells of a room, what agents hold, and the goal.
+
+Section 4 of `matching.py`, without weights. Occupied cells are compacted, so the cost grows with the number of things
+and not with the size of the room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of K frames: X of cells, inventories and goal, which is the last.
+
+    Attributes:
+        things: [K, X] int64, names; number of names + row for goals.
+        kinds: [K, X] int64, kinds of the names; 0 for goals.
+        places: [K, X] int64, offset from the agent as row * side + column, then a row for each inventory and the goal.
+        beyond: [K, X, 2] int64, rows and columns by which a node is farther than the offsets reach.
+        exists: [K, X] bool, False for padding.
+    """
+
+    things: Tensor
+    kinds: Tensor
+    places: Tensor
+    beyond: Tensor
+    exists: Tensor
+
+
+def nodes_of(grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, kinds: Tensor, reach: int) -> Nodes:
+    """Nodes of K frames.
+
+    Args:
+        grid: [K, H, W, P] uint8, names in each cell.
+        position: [K, 2] int64, row and column of the agent.
+        inventory: [K, N] int64, names of held items.
+        goals: [K] int64, row of the goal among the distinct goals.
+        kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
+        reach: cells up to which offsets are told apart.
+    """
+    width, names = grid.shape[2:]
+    flat, side = grid.flatten(1).long(), 2 * reach + 1
+    frames, places = kinds[flat].nonzero().unbind(1)
+    count = frames.bincount(minlength=len(flat))
+    index = frames, torch.arange(len(frames), device=flat.device) - (count.cumsum(0) - count)[frames]
+    cells = places.div(names, rounding_mode="floor")
+    offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[frames]
+    near = offsets.clamp(-reach, reach)
+    constant = torch.cat([inventory, goals[:, None] + len(kinds)], 1)
+    most, further = int(count.max()), constant.shape[1]
+    things = torch.cat([_padded(flat[frames, places], index, len(flat), most), constant], 1)
+    rows = _padded((near[:, 0] + reach) * side + near[:, 1] + reach, index, len(flat), most)
+    held = torch.arange(further, device=flat.device).expand(len(flat), -1) + side**2
+    # Inventories and the goal have negative numbers here, so they always exist.
+    number = torch.arange(-further, most, device=flat.device).roll(-further)
+    all_kinds = torch.nn.functional.pad(kinds, (0, int(goals.max()) + 1))
+    return Nodes(
+        things,
+        all_kinds[things],
+        torch.cat([rows, held], 1),
+        _padded(offsets - near, index, len(flat), most + further),
+        number < count[:, None],
+    )
+
+
+def _padded(values: Tensor, index: tuple[Tensor, Tensor], frames: int, most: int) -> Tensor:
+    """Values [Q, ...] of nodes by frame and number in it, [frames, most, ...], 0 for padding."""
+    return values.new_zeros(frames, most, *values.shape[1:]).index_put(index, values)

@@ -1,0 +1,100 @@
+"""rtfm_matching: stages, what each is evaluated on, and what its rows of results are called."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.schedule import Progress
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.rows import Result
+from tune_experiments.rtfm.matching_stages import at_stage, plan
+
+EXPERIMENT = find_experiment("rtfm_matching")
+LAPTOP, SMOKE = (EXPERIMENT.presets[name] for name in ("laptop", "smoke"))
+ALL = dataclasses.replace(LAPTOP, stages=("simplest", "group", "nl", "dyna", "10x10"))
+
+
+def test_the_laptop_plays_the_simplest_game_alone_with_five_seeds():
+    (alone,) = plan(LAPTOP, "matching", 0).stages
+    assert alone.name == "simplest" and EXPERIMENT.seeds == (0, 1, 2, 3, 4)
+    task = alone.plan.make_world.args[0]
+    assert not (task.group or task.nl or task.dyna) and task.size == 6
+
+
+def test_a_stage_adds_its_difficulty_to_those_before_it():
+    games = [at_stage(ALL, index).task for index in range(5)]
+    assert [(game.group, game.nl, game.dyna, game.size) for game in games] == [
+        (False, False, False, 6),
+        (True, False, False, 6),
+        (True, True, False, 6),
+        (True, True, True, 6),
+        (True, True, True, 10),
+    ]
+    assert at_stage(ALL).task == games[-1]
+
+
+def test_only_the_first_stage_has_the_budget_and_the_learning_rate_of_the_beginning():
+    stages = plan(ALL, "matching", 0).stages
+    assert [stage.plan.budget_env_steps for stage in stages] == [400_000, *[300_000] * 4]
+    rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in stages]
+    np.testing.assert_allclose(rates, [1.5e-3, *[1e-3] * 4])
+
+
+def test_every_weight_is_handed_on_to_every_game_and_room():
+    shapes = [
+        {name: weights.shape for name, weights in stage.plan.build_policy().state_dict().items()}
+        for stage in plan(ALL, "matching", 0).stages
+    ]
+    assert all(each == shapes[0] for each in shapes)
+
+
+def test_frozen_words_are_random_and_unseen_by_nodes():
+    policy = plan(SMOKE, "matching_frozen_words", 0).stages[0].plan.build_policy()
+    assert policy.network.name is None
+    assert not policy.network.mentions.words.weight.requires_grad
+
+
+def test_the_last_stage_is_tested_with_new_names_in_larger_rooms_and_with_wrong_documents():
+    config = dataclasses.replace(SMOKE, test_episodes=4)
+    stages = plan(config, "matching", 0).stages
+    policy = stages[-1].plan.build_policy()
+    found = EXPERIMENT.evaluate(config, "matching", policy)
+    played = {world: EXPERIMENT.split_of(world) for world in found}
+    assert played == {
+        "train_6x6": "train",
+        "valid_6x6": "valid",
+        "eval_6x6": "unseen",
+        "shuffled_6x6": "shuffled",
+        "eval_new_6x6": "new_names",
+        "larger_7x7": "larger",
+        "random_moves_6x6": "test",
+    }
+    metrics = {"win_rate", "win_rate_sampled", "fights_right_item", "fights_wrong_item", "fights_no_item"}
+    assert all(metrics <= found[world].keys() for world in played if world != "random_moves_6x6")
+    assert stages[0].evaluate is not None and stages[-1].evaluate is None
+
+
+def test_one_table_is_of_the_end_and_one_of_the_stages_before():
+    def line(world):
+        split = EXPERIMENT.split_of(world)
+        return Result("x", EXPERIMENT.caption, "matching", world, split, 0, "win_rate", 0.5, 0.4, 0.6, 10, 7)
+
+    results = [line(world) for world in ("train_6x6", "eval_6x6", "shuffled_6x6")]
+    earlier = [line(f"{column}_6x6 after simplest") for column in ("train", "eval", "shuffled")]
+    ends, by_stage = EXPERIMENT.tables([*earlier, *results])
+    assert ends.metrics == ("train_6x6", "eval_6x6", "shuffled_6x6") and len(ends.rows) == 1
+    assert by_stage.metrics == ("simplest",)
+    assert len(EXPERIMENT.tables(results)) == 1
+
+
+def test_stages_are_not_repeated():
+    with pytest.raises(UserError, match="--stages"):
+        dataclasses.replace(LAPTOP, stages=("simplest", "simplest"))
+
+
+def test_seeds_give_the_initial_weights():
+    one, same, other = (plan(SMOKE, "matching", s).stages[0].plan.build_policy().network.place for s in (0, 0, 1))
+    assert torch.equal(one, same) and not torch.equal(one, other)
