@@ -101,7 +101,7 @@ class RtfmRockPaperScissors(ReadingExperiment):
         return transfer.plan(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """As all readers; uniform moves are sampled, since no move is the likeliest."""
+        """As all readers; uniform moves are sampled, since no move is the most likely."""
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
     def deviations(self, config: LettersConfig) -> list[str]:
@@ -110,9 +110,9 @@ class RtfmRockPaperScissors(ReadingExperiment):
             f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"
         )
-        told = {transfer.SUPERVISED: supervision, **dict.fromkeys(CHANGES, MATCHING_NOTE)}
-        notes = (note for row, note in told.items() if row in config.methods)
-        return [*super().deviations(config), *dict.fromkeys(notes)]
+        notes: dict[str, str] = {transfer.SUPERVISED: supervision, **dict.fromkeys(CHANGES, MATCHING_NOTE)}
+        shown = (note for row, note in notes.items() if row in config.methods)
+        return [*super().deviations(config), *dict.fromkeys(shown)]
 
 
 EXPERIMENT = RtfmRockPaperScissors()

@@ -83,7 +83,7 @@ class ReadingExperiment(Experiment):
         is_of_a_simpler_game = bool(results) and not ends
         return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
 
-    def main_comparisons(self, config: RunConfig) -> Sequence[MainComparison]:
+    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
         """Both rows on unseen assignments in the largest room."""
         return (MainComparison(*self.compared, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
@@ -91,7 +91,7 @@ class ReadingExperiment(Experiment):
         """Against the preset `paper`."""
         return deviations(config, self.presets["paper"])
 
-    def test_world(self, config: RunConfig, num_worlds: int) -> World:
+    def test_world(self, config: Any, num_worlds: int) -> World:
         """Unseen assignments."""
         return make_world(config.task, num_worlds, split=TEST)
 
