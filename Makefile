@@ -80,7 +80,7 @@ bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
 cluster: $(STAMP) ## a smoke experiment on three nodes on this machine, one of which dies
 	$(BIN)/python -m cluster.testing.three_nodes
 
-drills: $(STAMP) ## break what can break while a cluster trains, and report what was lost (ONLY=learner_killed for one)
+drills: $(STAMP) ## fault injection: break what can break while a cluster trains, and report what was lost (ONLY=learner_killed for one)
 	$(BIN)/python -m cluster.testing.fault_injection $(ONLY)
 
 docs: export NO_MKDOCS_2_WARNING = 1

@@ -38,6 +38,7 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.run.main import main
@@ -95,6 +96,7 @@ class CorridorExperiment(Experiment):
     name = "corridor"
     caption = "Two agents carry a sofa out of a corridor"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
+    main = MainComparison("sync", "marginal", "success")
 
     def methods(self, config: Config) -> Sequence[str]:
         """Rows of the table."""

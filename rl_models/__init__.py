@@ -1,5 +1,5 @@
-"""Minds: networks, heads, distributions and losses in torch, and the loops that train them.
+"""Policies and learning: networks, heads, distributions and losses in torch, and the loops that train them.
 
-Worlds are not known here. Minds and worlds meet through documented observation keys and the callables that an
+Worlds are not known here. Policies and worlds meet through documented observation keys and the callables that an
 experiment hands in.
 """

@@ -1,4 +1,4 @@
-"""Arrows point one way: worlds and minds know neither each other nor their trainers; heavy libraries stay in place."""
+"""Arrows point one way: worlds and models know neither each other nor their trainers; heavy libraries stay in place."""
 
 import ast
 import graphlib
@@ -81,6 +81,20 @@ def test_no_file_imports_itself_by_way_of_others():
 
 def test_no_folder_of_worlds_or_models_imports_itself_by_way_of_others():
     graphlib.TopologicalSorter(arrows_between(lambda path: path.parent, ("rl_envs", "rl_models"))).prepare()
+
+
+@pytest.mark.parametrize(
+    ("room", "known"),
+    [
+        ("results", {"experiment"}),
+        ("play", {"experiment", "results", "run"}),
+        ("search", {"experiment", "results", "run"}),
+    ],
+)
+def test_a_room_of_the_experiments_knows_only_some_others(room, known):
+    arrows = arrows_between(lambda path: path.parts[1], ("tune_experiments",))
+    rooms = {"experiment", "run", "search", "results", "play"}
+    assert arrows[room] & rooms <= known
 
 
 def test_no_two_files_of_the_models_have_the_same_name():

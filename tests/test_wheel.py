@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +36,7 @@ print(json.dumps({"files": [package.__file__ for package in packages], "actions"
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that knows nothing of the checkout, and return what it prints."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "VIRTUAL_"))}
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -17,8 +17,9 @@ import pytest
 MAY_START_PROCESSES = frozenset({"ray", "cluster", "browser", "slow", "processes"})
 """A test with one of these marks is not in the check tier."""
 _EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.exec", "os.system"})
-_PROBES = frozenset({"git", "nvidia-smi", "uname"})
-"""Programs that answer at once: what a run's manifest and libraries ask about the checkout and the machine."""
+_PROBES = frozenset({"fc-list", "git", "nvidia-smi", "uname"})
+"""Programs that answer at once: what a run's manifest and libraries ask about the checkout and the machine. matplotlib
+asks for the fonts where it has no list of them yet."""
 
 
 class ProcessRefusedError(RuntimeError):

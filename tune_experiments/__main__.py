@@ -3,8 +3,9 @@
     python -m tune_experiments EXPERIMENT [flags]      as its script; furnmove_sync, or package.module:NAME from outside
     python -m tune_experiments evaluate|play|render|export|doctor|table|compare PATH
 
-PATH is a run folder, a trial folder or a checkpoint (`table`, `compare`: run folders). No Ray is started for these. A
-run of an experiment from outside is opened only with --allow MODULE, for opening it runs that module's code.
+PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes kept results
+and documents (`results/kept.py`). No Ray is started for these. A run of an experiment from outside is opened only with
+--allow MODULE, for opening it runs that module's code.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ import tyro
 from rich.console import Console
 
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.experiment.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.play.loading import find_checkpoint, load_policy
 from tune_experiments.play.recording import SEED, play_aloud, play_decentralised
 from tune_experiments.play.video import write_gif
-from tune_experiments.results import comparison
-from tune_experiments.results.comparison_report import write_comparison
+from tune_experiments.results import comparison, kept
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.plots.comparison_report import write_comparison
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, report
 from tune_experiments.run.final_evaluation import evaluations_of, results_of
 from tune_experiments.run.launch import show_results
 from tune_experiments.run.main import main as run_experiment
 from tune_experiments.run.remote_sync import uri_of
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.run.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.run.run_folder import CONFIG_FILE, MANIFEST_FILE, read_config
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")
@@ -92,17 +95,24 @@ class Doctor(Opened):
 
 @dataclass(frozen=True)
 class Table:
-    """Make tables and figures again from what lies in a run folder."""
+    """Make tables again: of a run folder (and its figures), of a kept file of results, or of a whole document."""
 
-    path: Where
-    """Run folder with the results of training."""
+    path: tyro.conf.Positional[Path | None] = None
+    """Run folder with the results of training, or a file that --save has written."""
+    save: Path | None = None
+    """File (.jsonl.gz) to keep the results of the run folder in; at most 50 kB."""
+    document: Path | None = None
+    """Document whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from results/NAME.jsonl.gz
+    beside it."""
+    check: bool = False
+    """Whether the document is only compared, and an error says that a table in it is stale."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the run folder names them."""
 
 
 @dataclass(frozen=True)
 class Compare:
-    """Means, interquartile means and probabilities of improvement from the results of runs and searches."""
+    """Compare methods, from the results of runs and searches: means, differences, shares of pairs above."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """Folders of runs or searches; comparison.md and a plot go into the first."""
@@ -114,11 +124,11 @@ Command: TypeAlias = Evaluate | Play | Render | Export | Doctor | Table | Compar
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
     loaded = load_policy(command.path, command.allow)
-    experiment, course = loaded.experiment, loaded.course
-    stage = f", stage {course.label}" if course.is_staged else ""
+    experiment, curriculum = loaded.experiment, loaded.curriculum
+    stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
     rows = []
-    found = evaluations_of(experiment, loaded.config, loaded.method, course, loaded.trial_folder)
+    found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for after, evaluation in found.items():
         for world, episodes in evaluation(loaded.policy).items():
             rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
@@ -176,7 +186,7 @@ def export(command: Export, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
     checkpoint = find_checkpoint(command.path, command.allow)
-    plan = load_policy(checkpoint, command.allow).course.plan
+    plan = load_policy(checkpoint, command.allow).curriculum.plan
     rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
     found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
     for line in report(found, plan.workers):
@@ -184,11 +194,41 @@ def doctor(command: Doctor, console: Console) -> None:
 
 
 def table(command: Table, console: Console) -> None:
-    """Print and write the tables of a run folder again."""
-    experiment, config = find_stored(*read_config(command.path), command.allow, command.path / CONFIG_FILE)
-    if not (command.path / "results.jsonl").exists():
-        raise UserError(f"{command.path} has no results yet; the experiment's command with this --out continues it")
-    show_results(experiment, config, command.path, console)
+    """Print and write the tables of a run folder, of a kept file or of a document again."""
+    if command.document is not None:
+        _tables_of_document(command.document, command.check, console)
+    elif command.path is None:
+        raise UserError("write python -m tune_experiments table RUN, or table --document FILE")
+    elif command.path.name.endswith(kept.SUFFIX):
+        console.print(kept.read_kept(command.path).markdown(), highlight=False, markup=False)
+    else:
+        _tables_of_run(command.path, command, console)
+
+
+def _tables_of_run(path: Path, command: Table, console: Console) -> None:
+    """Show the tables of a run folder, or keep its results."""
+    experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
+    if not (path / "results.jsonl").exists():
+        raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
+    if command.save is None:
+        show_results(experiment, config, path, console)
+    else:
+        sessions = read_json(path / MANIFEST_FILE)["sessions"]
+        kept.keep(experiment, config, result_file.read(path / "results.jsonl"), sessions, command.save)
+        console.print(f"wrote {command.save}", highlight=False)
+
+
+def _tables_of_document(path: Path, only_check: bool, console: Console) -> None:
+    """Rewrite the marked tables, or refuse a document in which one is stale."""
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; name a document with --document")
+    text = kept.with_tables(path)
+    is_stale = text != path.read_text(encoding="utf-8")
+    if is_stale and only_check:
+        raise UserError(f"a table in {path} is not what its results give; write table --document {path}")
+    if is_stale:
+        write_atomically(path, text)
+    console.print(f"{path}: tables {'written' if is_stale else 'are those of their results'}", highlight=False)
 
 
 def compare(command: Compare, console: Console) -> None:
@@ -220,7 +260,7 @@ def _read(words: Sequence[str]) -> Command:
 
 def _check_paths(command: Command) -> None:
     """Refuse URIs: pictures and adapters would be written beside what they are of."""
-    given: list[Path] = list(command.paths) if isinstance(command, Compare) else [command.path]
+    given: list[Path] = list(command.paths) if isinstance(command, Compare) else [command.path or Path()]
     for uri in filter(None, map(uri_of, given)):
         raise UserError(f"{uri} lies in an object store: fetch it, as by `aws s3 sync {uri} FOLDER`, and name FOLDER")
 

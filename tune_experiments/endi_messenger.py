@@ -27,19 +27,23 @@ import numpy as np
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
 from tune_experiments.endi import episode_video
+from tune_experiments.endi.division import division_deviations
+from tune_experiments.endi.division_table import division_table
 from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
-from tune_experiments.endi.messenger_tables import deviations, tables
 from tune_experiments.endi.messenger_trials import evaluate, plan
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.messenger import tables as messenger
+from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.deviations import deviations as of_messenger
 from tune_experiments.messenger.experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 
 LAPTOP = EndiMessengerConfig()
@@ -60,6 +64,13 @@ PAPER_NUMBERS = {
     2: {"emma": {"train": 0.04}, "endi_dis": {"test": 0.52}},
 }
 """Stage -> row -> column -> win rate, those that the paper's text gives."""
+CHOSEN = (
+    "Tested weights are those that won most validation games, or the last ones where the run says `weights: last`: "
+    "the paper has both."
+)
+DIVISION_WORLDS = {
+    f"stage_{stage}_{column}": f"stage {stage}, {column}" for stage in (1, 2, 3) for column in ("train", "test")
+}
 
 
 class EndiMessenger(MessengerExperiment):
@@ -67,6 +78,7 @@ class EndiMessenger(MessengerExperiment):
 
     name = "endi_messenger"
     caption = "Two-agent MESSENGER: win rates of EnDi and its backbone"
+    compared = ("endi_dis_grounding", "emma_grounding")
     presets = PRESETS
     columns = {"win rate": "episode/win_rate", "validation": "valid/win_rate", "overlap": "division/overlap"}
 
@@ -80,11 +92,16 @@ class EndiMessenger(MessengerExperiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then how entities were divided."""
-        return tables(results, self.caption, PAPER_NUMBERS)
+        divided = division_table(results, self.caption, DIVISION_WORLDS)
+        return [*messenger.tables(results, self.caption, PAPER_NUMBERS, CHOSEN), *divided]
 
     def deviations(self, config: EndiMessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
-        return deviations(config, REFERENCE)
+        notes = of_messenger(config, REFERENCE)
+        if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
+            notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
+        notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
+        return [*notes, *division_deviations(config.division)]
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
         """Whether an evaluated team draws its masks."""

@@ -33,6 +33,7 @@ class EndiRtfmGeneralisation(EndiRtfmExperiment):
     name = "endi_rtfm_generalisation"
     caption = "Multi-agent RTFM: win rates of EnDi's ablations on what training never showed"
     presets = PRESETS
+    compared = ("endi_dis", "endi_reg")
     paper = PAPER_NUMBERS
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 
 
@@ -21,6 +22,7 @@ class FurnmoveCordial(GridworldExperiment):
 
     name = "furnmove_cordial"
     caption = "Gridworld-FurnMove: with and without CORDIAL"
+    main = MainComparison("sync_13_cordial", "sync_13", "success")
     rows = ("marginal", "marginal_cordial", "sync_13", "sync_13_cordial", "central", "central_cordial")
     smoke_rows = ("marginal_cordial",)
 

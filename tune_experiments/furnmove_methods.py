@@ -4,7 +4,7 @@
     python tune_experiments/furnmove_methods.py --methods sync_4 central --learner.algorithm impala
 
 From the least to the most that a team can express: agents that do not hear each other, agents that talk and act apart,
-SYNC agents that talk and draw one of 13 product policies together, and a central mind that sees everything and
+SYNC agents that talk and draw one of 13 product policies together, and a central policy that sees everything and
 draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an entropy bonus.
 `--methods` takes any of the fourteen rows, here as in every FurnMove experiment.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 
 
@@ -22,6 +23,7 @@ class FurnmoveMethods(GridworldExperiment):
 
     name = "furnmove_methods"
     caption = "Gridworld-FurnMove: what a team can express, two agents"
+    main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("no_communication", "marginal", "sync_13_cordial", "central_cordial")
     smoke_rows = ("no_communication", "central_cordial")
 

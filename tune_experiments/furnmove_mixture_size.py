@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 
 
@@ -20,6 +21,7 @@ class FurnmoveMixtureSize(GridworldExperiment):
 
     name = "furnmove_mixture_size"
     caption = "Gridworld-FurnMove: components of SYNC's mixture"
+    main = MainComparison("sync_13_cordial", "sync_2_cordial", "success")
     rows = ("marginal", "sync_2_cordial", "sync_4_cordial", "sync_13_cordial")
     smoke_rows = ("sync_2_cordial",)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 
 
@@ -24,6 +25,7 @@ class FurnmoveSync(GridworldExperiment):
 
     name = "furnmove_sync"
     caption = "Gridworld-FurnMove: two agents carry a television through rooms that they have never seen"
+    main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("sync_13_cordial", "marginal")
 
 

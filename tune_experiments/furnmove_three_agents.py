@@ -3,7 +3,7 @@
     python tune_experiments/furnmove_three_agents.py --seeds 0 1 2
 
 Of 2,197 joint actions 46 are coordinated, and bringing the television closer pays two instead of one. The paper finds
-that marginal teams never learn this, SYNC does, and a central mind does worse than SYNC because of its large output.
+that marginal teams never learn this, SYNC does, and a central policy does worse than SYNC because of its large output.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 
 
@@ -19,6 +20,7 @@ class FurnmoveThreeAgents(GridworldExperiment):
 
     name = "furnmove_three_agents"
     caption = "Gridworld-FurnMove: three agents"
+    main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("marginal", "sync_13_cordial", "central_cordial")
     num_agents = 3
     smoke_rows = ("sync_13_cordial", "central_cordial")

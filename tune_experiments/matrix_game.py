@@ -52,13 +52,14 @@ from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.results import plots
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.files import read_arrays
+from tune_experiments.results.trial_log import logs_of
 from tune_experiments.run.main import main
-from tune_experiments.run.trial_log import logs_of
 
 GAME = "rock_paper_scissors"
 ACTIONS = ("rock", "paper", "scissors")
@@ -228,6 +229,7 @@ class MatrixGameExperiment(Experiment):
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     seeds = (0, 1, 2)
     split = "exact"
+    main = MainComparison("sync", "marginal", METRICS[0])
     columns = {"reward": "episode/outcome", "value against adversary": "valid/value_against_adversary"}
 
     def methods(self, config: Config) -> Sequence[str]:

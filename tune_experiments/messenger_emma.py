@@ -37,9 +37,9 @@ from tune_experiments.messenger.tables import tables
 from tune_experiments.messenger.trials import plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 
 LAPTOP = MessengerConfig()
@@ -79,6 +79,7 @@ class MessengerEmma(MessengerExperiment):
 
     name = "messenger_emma"
     caption = "MESSENGER: win rates of EMMA and a baseline that does not read"
+    compared = ("emma_grounding", "emma")
     presets = PRESETS
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 

@@ -23,6 +23,7 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,19 +33,20 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.overcooked import figures
 from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config, make_world
-from tune_experiments.overcooked.deviations import deviations
 from tune_experiments.overcooked.evaluation import evaluate
-from tune_experiments.overcooked.search_space import search_space
 from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED
+from tune_experiments.play.recording import SEED, record_episode
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
+from tune_experiments.run.ray_cluster import import_tune
 from tune_experiments.search.search import SearchSpace
 
 LAPTOP = OvercookedConfig()
@@ -84,6 +86,32 @@ PAPER = dataclasses.replace(
 """600 updates of 12,000 env steps, in minibatches of 2,000; the middle of the published ranges."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
+_COMPARED = {
+    "network.channels": "channels of the convolutions",
+    "network.first_kernel": "side of the first kernel",
+    "network.hidden_sizes": "dense layers",
+    "learner.learning_rate": "learning rate",
+    "learner.final_learning_rate_share": "share of the learning rate at the end",
+    "learner.gamma": "discount",
+    "learner.gae_lambda": "lambda of GAE",
+    "learner.clip_range": "clipping range",
+    "learner.num_epochs": "passes over a batch",
+    "learner.value_coef": "weight of the value error",
+    "learner.entropy_coef": "entropy weight",
+    "learner.final_entropy_coef": "entropy weight at the end",
+    "max_episode_steps": "env steps of an episode",
+    "budget_env_steps": "env steps of training",
+}
+CURVES = {
+    "episode/soups": "soups per episode",
+    "valid/reward": "reward per episode, without shaping",
+    "episode/shaped_return": "shaped points per episode",
+    "policy/entropy": "entropy (nats, both chefs)",
+}
+BINS = 40
+_VIDEO_STEPS = 160
+"""Of an episode: several soups, and a file that still loads."""
+
 
 class OvercookedSelfplay(Experiment):
     """Self-play with and without shaping, and fictitious co-play."""
@@ -109,17 +137,28 @@ class OvercookedSelfplay(Experiment):
         """One table a kitchen."""
         return tables(results, self.caption)
 
+    def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
+        """What shaped points add."""
+        return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task),)
+
     def deviations(self, config: OvercookedConfig) -> Sequence[str]:
         """Against the published constants."""
-        return deviations(config, PAPER)
+        notes = ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
+        notes += differences(config, PAPER, _COMPARED, "published is").values()
+        batches = [each.num_worlds * each.workers.fragment_length for each in (config, PAPER)]
+        if batches[0] != batches[1]:
+            notes.append(f"env steps of an update: {batches[0]:,}, published is {batches[1]:,}")
+        return notes
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
-        """Curves, and an episode of each row."""
-        return figures.draw(run_folder, trials, (self.module,))
+        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+        curves = draw_curves(run_folder, trials, CURVES, BINS)
+        teams = trained_teams(trials, (self.module,))
+        return [*curves, *(write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The beginning of an episode."""
-        return figures.video(loaded, seed)
+        """The beginning of an episode, [H, W, 3] uint8 a step."""
+        return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
 
     def test_world(self, config: OvercookedConfig, num_worlds: int) -> Overcooked:
         """The run's kitchen."""
@@ -130,8 +169,19 @@ class OvercookedSelfplay(Experiment):
         return make_world(config, num_worlds)
 
     def search_space(self) -> SearchSpace:
-        """Constants of PPO, for population based training above all."""
-        return search_space()
+        """Constants of PPO, for population based training above all, ranked by validation reward without shaping.
+
+        Ranges reach from the published constants over the laptop's. The published ones differ between kitchens by
+        factors of two and more, so a population has something to find in each.
+        """
+        tune = import_tune()
+        domains: dict[str, Any] = {
+            "learner.learning_rate": tune.loguniform(1.5e-4, 3e-3),
+            "learner.entropy_coef": tune.loguniform(0.01, 0.3),
+            "learner.value_coef": tune.loguniform(0.01, 0.5),
+            "learner.clip_range": tune.uniform(0.05, 0.3),
+        }
+        return SearchSpace(domains, objective="valid/reward")
 
 
 EXPERIMENT = OvercookedSelfplay()

@@ -26,10 +26,12 @@ from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.rtfm import matching_stages as stages
-from tune_experiments.rtfm.matching import MATCHING_NOTE
+from tune_experiments.rtfm.evaluation import column
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
 from tune_experiments.rtfm.matching_config import SMOKE_MATCHING
 from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
@@ -69,6 +71,12 @@ class RtfmMatching(ReadingExperiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates at the end, and those with which the stages before ended."""
         return [*super().tables(results), *stages.stage_tables(results, self.caption)]
+
+    def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
+        """What frozen words add on new names; none where one row is trained."""
+        names = column(stages.NEW_NAMES, config.task.size)
+        both = (MainComparison("matching_frozen_words", MATCHING, "win_rate", names),)
+        return both if len(config.methods) > 1 else ()
 
     def deviations(self, config: MatchingRtfmConfig) -> list[str]:
         """Nothing here is of the paper but the game."""

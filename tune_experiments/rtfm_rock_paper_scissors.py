@@ -91,6 +91,7 @@ class RtfmRockPaperScissors(ReadingExperiment):
 
     name = "rtfm_rock_paper_scissors"
     caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
+    compared = ("txt2pi_supervised_attention", "txt2pi")
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
     def plan(
@@ -100,7 +101,7 @@ class RtfmRockPaperScissors(ReadingExperiment):
         return transfer.plan(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """As all readers; uniform moves are sampled, since no move is the likeliest."""
+        """As all readers; uniform moves are sampled, since no move is the most likely."""
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
     def deviations(self, config: LettersConfig) -> list[str]:
@@ -109,9 +110,9 @@ class RtfmRockPaperScissors(ReadingExperiment):
             f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"
         )
-        told = {transfer.SUPERVISED: supervision, **dict.fromkeys(CHANGES, MATCHING_NOTE)}
-        notes = (note for row, note in told.items() if row in config.methods)
-        return [*super().deviations(config), *dict.fromkeys(notes)]
+        notes: dict[str, str] = {transfer.SUPERVISED: supervision, **dict.fromkeys(CHANGES, MATCHING_NOTE)}
+        shown = (note for row, note in notes.items() if row in config.methods)
+        return [*super().deviations(config), *dict.fromkeys(shown)]
 
 
 EXPERIMENT = RtfmRockPaperScissors()

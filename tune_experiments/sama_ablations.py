@@ -1,34 +1,41 @@
 """SAMA's ablations in Overcooked: planners, reflections, random commands, who writes rewards (figures 13 to 16).
 
     python tune_experiments/sama_ablations.py                                # laptop: cramped_room
-    python tune_experiments/sama_ablations.py --tasks forced_coordination
+    python tune_experiments/sama_ablations.py --preset kitchens --seeds 0 1 2    # all five kitchens
+    python tune_experiments/sama_retest.py RUN --ablations --methods sama    # the same with teams that are there
     python tune_experiments/sama_ablations.py --methods sama blind predicate code
     python tune_experiments/sama_ablations.py --preset smoke                 # under 2 minutes, learns nothing
 
 A trained team is tested under every condition: the planner with and without reflection; planners that err (`weak`,
-`weaker`) with 0 to 3 reflections; a share of the commands replaced by random ones; DEPS and Plan4MC. With a language
-model also without extracted objects and with three worked examples. Further rows train anew: `blind` is told nothing,
-`predicate` and `code` learn from rewards that the planner's model wrote. Rules write them as we would, so that with the
-offline planner these two rows repeat `sama`, `code` at the price of the sandbox.
+`weaker`) with 0 to 3 reflections, and with as many retries, the control of reflection: another seed of that planner and
+an empty memory; a share of the commands replaced by random ones; DEPS and Plan4MC. `rules_scripted` has the rules and
+chefs who walk by script. With a language model also without extracted objects and with three worked examples.
+Further rows train anew: `blind` is told nothing, `predicate` and `code` learn from rewards that the planner's model
+wrote. Rules write them as we would, so that with the offline planner these two rows repeat `sama`, `code` at the price
+of the sandbox.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.main import main
 from tune_experiments.sama.conditions import evaluate
-from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
 from tune_experiments.sama.experiment import SamaExperiment
+from tune_experiments.sama.tables import CONDITION
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 PRESETS: dict[str, SamaConfig] = {
     "smoke": dataclasses.replace(PLAIN["smoke"], methods=("sama", "code"), test_episodes=1),
     "laptop": dataclasses.replace(PLAIN["laptop"], methods=("sama",)),
+    "kitchens": dataclasses.replace(PLAIN["kitchens"], methods=("sama",)),
     "paper": dataclasses.replace(PLAIN["paper"], methods=("sama", "predicate")),
 }
 
@@ -38,8 +45,24 @@ class SamaAblations(SamaExperiment):
 
     name = "sama_ablations"
     caption = "SAMA in Overcooked, ablations"
+    main_comparison = "soups of the weak planner with 3 reflections against 3 retries"
     presets = PRESETS
     columns = {"completed": "valid/completed", "reached": "episode/reached"}
+
+    def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
+        """In every kitchen, reflection under a planner that errs."""
+        several, none = (f"weak planner, {count} reflections" for count in (MOST_REFLECTIONS, 0))
+        return [
+            MainComparison(
+                method=f"sama-{task}",
+                against=f"sama-{task}",
+                metric="soups",
+                world=f"{task}{CONDITION}{several}",
+                against_world=f"{task}{CONDITION}{none}",
+                table=f"{self.caption}: {task}",
+            )
+            for task in config.tasks
+        ]
 
     def evaluate_trial(
         self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None

@@ -1,5 +1,6 @@
 """SAMA in Overcooked: a planner tells two chefs what to do, and they have learned to do so (figures 4 and 5).
 
+    python tune_experiments/sama_overcooked.py --preset kitchens --seeds 0 1 2   # the table: all five kitchens
     python tune_experiments/sama_overcooked.py                               # laptop: cramped_room, offline planner
     python tune_experiments/sama_overcooked.py --tasks coordination_ring forced_coordination --methods sama
     python tune_experiments/sama_overcooked.py --planner noisy --reflections 1
@@ -8,11 +9,12 @@
     python tune_experiments/sama_overcooked.py --methods sama --fine-tuning.rounds 2 # learns on in the states it met
     python tune_experiments/sama_overcooked.py --preset smoke                # under 2 minutes, learns nothing
 
-Diverse states are made and sub-goals planned for them; a team learns by PPO to reach its sub-goals, given in words;
-then it plays whole episodes under the planner, which reflects at most three times when a round has failed. Rows:
-`sama`; `blind`, the same team without being told anything, the control that words are used; `mappo`, the same network
-that learns the game itself, whole episodes for soups and shaped points, without text and planner; `selfplay`, for as
-many env steps. One policy a kitchen.
+The default planner is a set of rules written by hand, no language model. Diverse states are made and sub-goals planned
+for them; a team learns by PPO to reach its sub-goals, given in words; then it plays whole episodes under the planner,
+which reflects at most three times when a round has failed. Rows: `sama`; `rules_scripted`, the same rules and chefs who
+walk by script, nothing learned; `blind`, `sama`'s team without being told anything, the control that words are used;
+`mappo`, the same network that learns the game itself, whole episodes for soups and shaped points, without text and
+planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again.
 Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
 """
 
@@ -21,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 
+from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
@@ -29,6 +32,7 @@ from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.experiment import SamaExperiment
 
 LAPTOP = SamaConfig()
+KITCHENS = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=tuple(LAYOUTS), budget_env_steps=120_000)
 SMOKE = dataclasses.replace(
     LAPTOP,
     methods=("sama", "mappo", "selfplay"),
@@ -46,13 +50,7 @@ SMOKE = dataclasses.replace(
 )
 PAPER = dataclasses.replace(
     LAPTOP,
-    tasks=(
-        "cramped_room",
-        "asymmetric_advantages",
-        "coordination_ring",
-        "forced_coordination",
-        "counter_circuit_o_1order",
-    ),
+    tasks=tuple(LAYOUTS),
     planner="openai",
     reward_source="code",
     encoder=TextEncoderConfig(name=AUTO),
@@ -72,14 +70,15 @@ PAPER = dataclasses.replace(
     is_greedy=True,
 )
 """What the paper says; its learning rate is printed as 5 x 10^5."""
-PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "kitchens": KITCHENS, "paper": PAPER}
 
 
 class SamaOvercooked(SamaExperiment):
-    """SAMA, the same without being told anything, and two rows that learn the game itself."""
+    """SAMA, the same without being told anything, its rules with scripted chefs, and two rows that learn the game."""
 
     name = "sama_overcooked"
     caption = "SAMA in Overcooked"
+    main_comparison = "soups of sama against those of selfplay"
     presets = PRESETS
     columns = {"completed": "valid/completed", "reached": "episode/reached", "soups": "episode/soups"}
 

@@ -37,9 +37,10 @@ from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.run.main import main
 from tune_experiments.verco import figures
 from tune_experiments.verco.config import (
@@ -65,7 +66,7 @@ SMOKE = dataclasses.replace(
         value_hidden_sizes=(16,),
     ),
     symbolic=VectorConfig(hidden_sizes=(16,)),
-    corpus=CorpusSettings(worlds=2, env_steps=10),
+    corpus=CorpusSettings(kitchens=4, worlds=1, env_steps=10),
     lessons=LessonSettings(worlds=2, env_steps=8),
     distillation=DistillationSettings(num_epochs=1, batch_size=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),
@@ -123,6 +124,7 @@ class VercoSalad(Experiment):
     name = "verco_salad"
     caption = "Verco in the salad kitchen"
     presets = PRESETS
+    seeds = (0, 1, 2, 3)
     columns = {"success": "episode/success", "return": "valid/return", "served": "valid/success"}
 
     def methods(self, config: VercoConfig) -> Sequence[str]:
@@ -148,6 +150,10 @@ class VercoSalad(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
+
+    def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
+        """What messages add; nothing to compare where one row is trained."""
+        return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
 
     def deviations(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.processes import marked
 from cluster.testing.submission import WRONG_TOKENS, Submission, refusal
-from tune_experiments.run.tensorboard_events import PATTERN
+from tune_experiments.results.tensorboard_events import PATTERN
 
 EXPERIMENTS = (
     "furnmove_sync",

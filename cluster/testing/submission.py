@@ -14,7 +14,7 @@ from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
 from cluster.testing.processes import command_of, marked
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.results.trial_log import read_metrics
 
 __all__ = ["WRONG_TOKENS", "Submission", "TrialFolder", "refusal"]
 

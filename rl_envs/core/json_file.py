@@ -15,12 +15,12 @@ class JsonFileError(ValueError):
     """A fault of a file, as a sentence without the file's path."""
 
 
-def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dict[str, Any]:
+def read_object(path: str | os.PathLike[str], max_bytes: int, form: str) -> dict[str, Any]:
     """Read the JSON object of a file.
 
     Args:
         path: the file.
-        most_bytes: largest accepted size of the file.
+        max_bytes: largest accepted size of the file.
         form: document that describes the format, for the error sentences.
 
     Raises:
@@ -28,11 +28,11 @@ def read_object(path: str | os.PathLike[str], most_bytes: int, form: str) -> dic
     """
     try:
         with Path(path).open("rb") as file:
-            raw = file.read(most_bytes + 1)
+            raw = file.read(max_bytes + 1)
     except OSError as error:
         raise JsonFileError(f"cannot be read ({error.strerror}): check the path and its permissions") from None
-    if len(raw) > most_bytes:
-        raise JsonFileError(f"is larger than {most_bytes} bytes: leave out what {form} does not ask for")
+    if len(raw) > max_bytes:
+        raise JsonFileError(f"is larger than {max_bytes} bytes: leave out what {form} does not ask for")
     try:
         document = json.loads(raw.decode("utf-8"), object_pairs_hook=_without_duplicates)
     except JsonFileError:

@@ -42,12 +42,12 @@ class Corpus:
         id_dtype: the smallest type that holds an id.
     """
 
-    def __init__(self, documents: Mapping[str, Document], most_per_cell: int | None = None) -> None:
+    def __init__(self, documents: Mapping[str, Document], max_per_cell: int | None = None) -> None:
         """Number the sentences.
 
         Args:
             documents: one document for each text split.
-            most_per_cell: largest number of sentences per cell, always the same ones; None keeps all.
+            max_per_cell: largest number of sentences per cell, always the same ones; None keeps all.
 
         Raises:
             CorpusError: a document has the wrong format, or a sentence occurs twice; the message names the key path.
@@ -55,7 +55,7 @@ class Corpus:
         for split in TEXT_SPLITS:
             check_form(documents[split], split)
         _check_unique(documents)
-        cells = [_thinned(cell, most_per_cell) for split in TEXT_SPLITS for _, cell in _cells(documents[split])]
+        cells = [_thinned(cell, max_per_cell) for split in TEXT_SPLITS for _, cell in _cells(documents[split])]
         shape = (len(TEXT_SPLITS), len(ENTITIES), len(ROLES), len(MOVEMENTS))
         counts = np.array([len(cell) for cell in cells], np.int64)
         first = (counts.cumsum() - counts).reshape(shape)

@@ -28,30 +28,30 @@ _MISREAD_QUOTES = {
 """Quotation marks whose UTF-8 bytes were read as Windows-1252 (three characters) -> ASCII."""
 
 
-def corpus_of(texts: str, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
+def corpus_of(texts: str, repair_quotes: bool, max_per_cell: int | None) -> tuple[Corpus, Games]:
     """The sentences and games for a world's arguments; each folder is read once per process.
 
     Args:
         texts: `own`; `published`, the folder that MESSENGER_TEXT_DIR names; or a folder.
         repair_quotes: see `load_documents`.
-        most_per_cell: see `Corpus`.
+        max_per_cell: see `Corpus`.
 
     Raises:
         CorpusError: there is no such folder, or a text file in it is not usable.
         GamesError: its games file is not usable.
     """
-    return _made(None if texts == OWN else _folder(texts), repair_quotes, most_per_cell)
+    return _made(None if texts == OWN else _folder(texts), repair_quotes, max_per_cell)
 
 
 @cache
-def _made(folder: Path | None, repair_quotes: bool, most_per_cell: int | None) -> tuple[Corpus, Games]:
+def _made(folder: Path | None, repair_quotes: bool, max_per_cell: int | None) -> tuple[Corpus, Games]:
     """Corpus and games of a folder, or our own ones."""
     if folder is None:
-        return Corpus(own_documents(), most_per_cell), games_by_rule()
+        return Corpus(own_documents(), max_per_cell), games_by_rule()
     documents = load_documents(folder, repair_quotes)
     games = folder / "games.json"
     try:
-        corpus = Corpus(documents, most_per_cell)
+        corpus = Corpus(documents, max_per_cell)
     except CorpusError as error:
         raise CorpusError(f"texts in {folder}: {error}") from None
     return corpus, load_games(games) if games.exists() else games_by_rule()

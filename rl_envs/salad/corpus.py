@@ -8,14 +8,15 @@ must not know about language models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from rl_envs.core.spec import Array
+from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.macro_actions import NUM_MACROS
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages, parse_message
 from rl_envs.salad.world import Salad
@@ -42,6 +43,31 @@ class Corpus:
         return self.messages + self.actions
 
 
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions of cooks who hear nothing, as numbers: what a team that sees vectors can learn from the same play.
+
+    Attributes:
+        vectors: [K, 30] uint8, observations.
+        legal: [K, macro actions] bool, what the cook could choose.
+        chosen: [K] int64, numbers of the macro actions.
+    """
+
+    vectors: Array
+    legal: Array
+    chosen: Array
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """An env step of all worlds: what is seen and said, and what is recorded as done after a message and without."""
+
+    seen: Arrays
+    said: list[list[str]]
+    heeding: Array
+    alone: Array
+
+
 def collect_corpus(
     world: Salad,
     env_steps: int,
@@ -64,28 +90,50 @@ def collect_corpus(
             from a cook without messages.
         teacher: source of the recorded messages; the scripted teacher by default, which the cooks hear in any case.
     """
-    narrator, random = Narrator(world), np.random.default_rng(seed)
-    cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
+    narrator = Narrator(world)
     spoken: dict[tuple[str, str], None] = {}
     done: list[tuple[str, str]] = []
-    observations = world.reset(seed)
+    for moment in _play(world, env_steps, seed, error, sense, heed):
+        codes = moment.seen["situation"]
+        recorded = moment.said if teacher is None else teacher(codes, moment.said)
+        for row, agent in np.ndindex(moment.alone.shape):
+            code = codes[row, agent]
+            spoken[narrator.message_prompt(code), recorded[row][agent]] = None
+            if moment.seen["decides"][row, agent]:
+                phrases, heard = narrator.actions(code), [recorded[row][1 - agent]]
+                done.append((narrator.action_prompt(code, heard), phrases[moment.heeding[row, agent]]))
+                done.append((narrator.action_prompt(code, []), phrases[moment.alone[row, agent]]))
+    return Corpus(tuple(spoken), tuple(done))
+
+
+def collect_decisions(
+    world: Salad, env_steps: int, *, seed: int = 0, error: float = 0.4, sense: float = 0.0, heed: float = 0.0
+) -> Decisions:
+    """The same play, of which the recorded actions without a message are kept; arguments as above."""
+    vectors, legal, chosen = [], [], []
+    for moment in _play(world, env_steps, seed, error, sense, heed):
+        decides = moment.seen["decides"]
+        vectors.append(moment.seen["vector"][decides])
+        legal.append(np.zeros((int(decides.sum()), NUM_MACROS), bool))
+        legal[-1][:, world.macros] = moment.seen["legal"][decides]
+        chosen.append(world.macros[moment.alone[decides]])
+    return Decisions(np.concatenate(vectors), np.concatenate(legal), np.concatenate(chosen))
+
+
+def _play(world: Salad, env_steps: int, seed: int, error: float, sense: float, heed: float) -> Iterator[_Moment]:
+    """Scripted cooks, who hear the scripted teacher, play with errors."""
+    random = np.random.default_rng(seed)
+    cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
+    seen = world.reset(seed)
     for _ in range(env_steps):
         said = messages(world)
         scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
-        legal = observations["legal"]
+        legal = seen["legal"]
         any_legal = (random.random(legal.shape) * legal).argmax(-1)
         actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
         deaf = deaf_cooks.act()
         sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf)
         has_sense = random.random(scripted.shape) < sense
         heeding, alone = (np.where(has_sense, chosen, any_legal) for chosen in (sensible, deaf))
-        recorded = said if teacher is None else teacher(observations["situation"], said)
-        for row, agent in np.ndindex(actions.shape):
-            code = observations["situation"][row, agent]
-            spoken[narrator.message_prompt(code), recorded[row][agent]] = None
-            if observations["decides"][row, agent]:
-                phrases = narrator.actions(code)
-                done.append((narrator.action_prompt(code, [recorded[row][1 - agent]]), phrases[heeding[row, agent]]))
-                done.append((narrator.action_prompt(code, []), phrases[alone[row, agent]]))
-        observations = world.step(actions)[0]
-    return Corpus(tuple(spoken), tuple(done))
+        yield _Moment(seen, said, heeding, alone)
+        seen = world.step(actions)[0]

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rl_envs.salad.kitchen import LAYOUTS
+from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.symbols import RECIPES
+
+_TUNING = 1_002
+"""A generated kitchen with two boards and all foods, in which one cook can only serve; nobody reads about it."""
 
 TASKS: dict[str, dict[str, Any]] = {
     f"{recipe.replace('-', '_')}_{layout.lower()}": {"layout": layout, "recipes": (recipe,)}
@@ -18,9 +22,15 @@ TASKS: dict[str, dict[str, Any]] = {
         "order_known_by": "Alice",
         "max_episode_steps": 32,
     },
+    "tuning_order": {
+        "drawing": procedural_kitchen(_TUNING)["drawing"],
+        "recipes": ("tomato", "lettuce", "onion"),
+        "order_known_by": "Alice",
+        "max_episode_steps": 40,
+    },
 }
 """`secret_order` needs communication: Bob makes one of three salads, and only Alice, who serves, knows which one. With
 an immediate message the team needs 21 steps. A guess is right in one of three cases, and there is no time for a second
-dish."""
-READ = ("tomato_a", "tomato_b", "lettuce_tomato_a", "lettuce_tomato_b", "secret_order")
-"""Tasks whose play is the supervised data of a small language model: the four of the papers' agents, and that one."""
+dish. `tuning_order` is the same on a generated map that is neither tested nor read about: settings are chosen on it."""
+TESTED = ("tomato_a", "tomato_b", "secret_order")
+"""Tasks of the tables: kitchens that are held out as wholes from what a small language model reads (`procedural`)."""

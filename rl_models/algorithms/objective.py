@@ -21,6 +21,8 @@ from rl_models.schedule import Progress
 
 APPROXIMATE_KL = "policy/approximate_kl"
 """Statistic of a loss that `target_kl` is compared with."""
+KL_ENTRIES = "policy/approximate_kl_entries"
+"""Statistic of a loss: how many entries (decisions of an agent, or of the team) `APPROXIMATE_KL` is the mean of."""
 RllibAlgorithm: TypeAlias = Literal["ppo", "impala"]
 """RLlib's loops: `ppo` samples and learns in turns, `impala` does both at the same time."""
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.algorithms.objective import APPROXIMATE_KL, RllibAlgorithm
+from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RllibAlgorithm
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import WHOLE, Batch, Share, decision_steps, without_last_observation
 from rl_models.losses import policy_gradient as pg
@@ -68,8 +69,9 @@ class Ppo(ActorCritic):
         surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip_range, self._mask(batch))
         value_loss = self._value_loss(output.values, batch)
         loss, statistics = self._complete(output, batch, progress, surrogate, value_loss, share)
-        ratio = log_ratio.detach().exp()
-        statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), self._mask(batch))
+        ratio, mask = log_ratio.detach().exp(), self._mask(batch)
+        statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), mask)
+        statistics[KL_ENTRIES] = torch.tensor(ratio.numel(), device=ratio.device) if mask is None else mask.sum()
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip_range).float().mean()
         statistics["policy/ratio_error"] = (ratio - 1).abs().max()
         return loss, statistics

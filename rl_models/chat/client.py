@@ -76,7 +76,7 @@ class ChatClient:
             max_reply_characters: length of the longest accepted reply, in characters.
         """
         self._transport = transport
-        self._concurrency, self._most_attempts, self._longest_reply = concurrency, max_attempts, max_reply_characters
+        self._concurrency, self._max_attempts, self._longest_reply = concurrency, max_attempts, max_reply_characters
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
         """Counts `asked`, `answered`, `rejected`, `failed` and `fallback` of all questions so far."""
@@ -93,7 +93,7 @@ class ChatClient:
     def _ask_one(self, question: Question[T]) -> Answer[T]:
         self._count("asked")
         request, attempts = question.request, list[Attempt]()
-        for _ in range(self._most_attempts):
+        for _ in range(self._max_attempts):
             outcome = self._transport.complete(request)
             if isinstance(outcome, ChatFailure):
                 # The transport has used all its attempts.

@@ -59,13 +59,21 @@ class FilmConfig:
     """Configuration of the FiLM baseline: text summaries modulate the visual features. The paper's cell is LSTM."""
 
     cell: Cell = "gru"
+    """Recurrent cell of the readers."""
     document_hidden_size: int = 100
+    """Width of the document's summary in one direction."""
     goal_hidden_size: int = 10
+    """Width of the goal's summary in one direction."""
     inventory_hidden_size: int = 10
+    """Width of the inventory's summary in one direction."""
     word_features: int = 30
+    """Width of a word's vector."""
     channels: tuple[int, ...] = CHANNELS
+    """Channels of each layer over the grid."""
     features: int = 400
+    """Width of the output layer."""
     activation: Activation = "tanh"
+    """Activation after the output layer."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +81,21 @@ class CnnConfig:
     """Configuration of the CNN baseline: text summaries are appended to every cell. The paper's cell is LSTM."""
 
     cell: Cell = "gru"
+    """Recurrent cell of the readers."""
     document_hidden_size: int = 100
+    """Width of the document's summary in one direction."""
     goal_hidden_size: int = 100
+    """Width of the goal's summary in one direction."""
     inventory_hidden_size: int = 100
+    """Width of the inventory's summary in one direction."""
     word_features: int = 30
+    """Width of a word's vector."""
     channels: tuple[int, ...] = CHANNELS
+    """Channels of each layer over the grid."""
     features: int = 400
+    """Width of the output layer."""
     activation: Activation = "tanh"
+    """Activation after the output layer."""
 
 
 @dataclass(frozen=True)

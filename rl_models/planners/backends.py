@@ -39,7 +39,7 @@ class PlannerSettings:
     seed: int = 0
     concurrency: int = 4
     """Questions under way at the same time."""
-    most_attempts: int = 3
+    max_attempts: int = 3
     """Replies that are looked at before a question is answered by rule."""
     record: str = "planner.jsonl"
     """File of all exchanges, in the run's folder."""
@@ -65,7 +65,7 @@ def open_caller(settings: PlannerSettings, domain: Domain, folder: Path, transpo
     found, model = _open(settings, domain, folder) if transport is None else (transport, settings.model)
     is_rule = settings.backend in ("offline", "noisy")
     # Rules answer at once: threads would only take turns.
-    client = ChatClient(found, 1 if is_rule else settings.concurrency, settings.most_attempts)
+    client = ChatClient(found, 1 if is_rule else settings.concurrency, settings.max_attempts)
     return Caller(client, model, Transcript(folder / settings.transcript), settings.seed)
 
 

@@ -30,12 +30,12 @@ class Stage(Generic[R]):
     Attributes:
         name: of the stage and of its prompt's file.
         reply: form of the reply.
-        most_tokens: length at which the model must stop.
+        max_tokens: length at which the model must stop.
     """
 
     name: str
     reply: type[R]
-    most_tokens: int = 800
+    max_tokens: int = 800
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Caller:
         request = ChatRequest(
             model=self._model,
             messages=render(stage.name, call.values),
-            max_tokens=stage.most_tokens,
+            max_tokens=stage.max_tokens,
             seed=self._seed,
             is_json=True,
             stage=stage.name,

@@ -27,9 +27,9 @@ GAME_QUESTIONS = (
     "Which actions are there, and what does each of them need? One action a line.",
 )
 """Q_game."""
-RELEVANCE = Stage("relevance", RelevanceReply, most_tokens=50)
+RELEVANCE = Stage("relevance", RelevanceReply, max_tokens=50)
 FACTS = Stage("facts", LinesReply)
-SUMMARY = Stage("summary", LinesReply, most_tokens=2_000)
+SUMMARY = Stage("summary", LinesReply, max_tokens=2_000)
 _MOST_FACTS = 300
 
 

@@ -23,9 +23,9 @@ from rl_models.planners.replies import (
     StatesReply,
 )
 
-OBJECTS = Stage("objects", LinesReply, most_tokens=200)
-TRANSLATION = Stage("translation", SentenceReply, most_tokens=300)
-STATES = Stage("states", StatesReply, most_tokens=3_000)
+OBJECTS = Stage("objects", LinesReply, max_tokens=200)
+TRANSLATION = Stage("translation", SentenceReply, max_tokens=300)
+STATES = Stage("states", StatesReply, max_tokens=3_000)
 GROUPS = Stage("groups", GroupsReply)
 _STATES_A_CALL = 8
 _MOST_OBJECTS = 30

@@ -31,8 +31,8 @@ from rl_models.planners.sandbox.qualification import Bar, KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
 RewardSource: TypeAlias = Literal["builtin", "predicate", "code"]
-PREDICATE = Stage("predicate", PredicateReply, most_tokens=200)
-CODE = Stage("code", CodeReply, most_tokens=1_200)
+PREDICATE = Stage("predicate", PredicateReply, max_tokens=200)
+CODE = Stage("code", CodeReply, max_tokens=1_200)
 _MOST_PAIRS = 200
 """Of each kind, for trials of code."""
 

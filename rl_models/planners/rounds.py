@@ -7,6 +7,7 @@ from the start with a policy that is deterministic. This file must not run a wor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import GoalGenerator, SamaGoals
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Memory, Plan
+from rl_models.planners.revision import Reflection, Revision
 from rl_models.planners.subgoal_data import SubgoalData
 
 
@@ -67,21 +69,25 @@ class PlanningLoop:
         self,
         planner: Planner,
         goals: GoalGenerator | None = None,
-        most_reflections: int = 3,
+        max_reflections: int = 3,
         commander: RandomCommander | None = None,
         met: SubgoalData | None = None,
+        revision: Revision | None = None,
     ) -> None:
         """Set up the loop.
 
         Args:
             planner: makes plans and reflects.
             goals: names goals; the planner's own if there is none.
-            most_reflections: trials after a failed round; then the episode goes on from where it is.
+            max_reflections: tries after a failed round; then the episode goes on from where it is.
             commander: replaces commands, for the interpolation between the planner's and random ones.
             met: states met here are added to it with their plans, for fine-tuning the policy.
+            revision: makes the plans of these tries; the planner reflects if there is none.
         """
-        self._planner, self._most = planner, most_reflections
+        self._planner, self._most = planner, max_reflections
         self._goals: GoalGenerator = goals or SamaGoals()
+        self._revision: Revision = revision or Reflection(planner)
+        self._planners = [planner, *self._revision.planners]
         self._commander, self._met = commander, met
         self._progress: dict[int, _Progress] = {}
         self.counts = RoundCounts()
@@ -90,6 +96,11 @@ class PlanningLoop:
     def planner(self) -> Planner:
         """Who plans; its caller holds counts and transcript."""
         return self._planner
+
+    @property
+    def question_counts(self) -> Counter[str]:
+        """How the questions of all planners of this loop ended so far (`ChatClient.counts`)."""
+        return sum((Counter(planner.caller.counts) for planner in self._planners), Counter())
 
     def begin(self, states: Mapping[int, str]) -> dict[int, Plan]:
         """Plans for the first rounds of new episodes, by world."""
@@ -151,7 +162,8 @@ class PlanningLoop:
         plans = [progress.plan for progress in some if progress.plan is not None]
         reached = [ends[world].reached for world in worlds]
         goals = self._goals.goals(worlds, [plan.state for plan in plans])
-        revised = self._planner.reflect(plans, reached, [progress.memory for progress in some], goals)
+        memories, tries = [progress.memory for progress in some], [progress.reflections for progress in some]
+        revised = self._revision.revise(plans, reached, memories, goals, tries)
         return self._take(worlds, revised, "planned again")
 
     def _take(self, worlds: Sequence[int], plans: Sequence[Plan], how: str) -> dict[int, Plan]:

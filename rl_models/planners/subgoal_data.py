@@ -23,9 +23,9 @@ class SubgoalDataError(ValueError):
 class SubgoalData:
     """Pairs in the order in which they came, the newest kept."""
 
-    def __init__(self, most_pairs: int = 10_000) -> None:
+    def __init__(self, max_pairs: int = 10_000) -> None:
         """Keep so many at most; the oldest go first."""
-        self._most = most_pairs
+        self._most = max_pairs
         self._pairs: dict[Pair, None] = {}
 
     def __len__(self) -> int:
@@ -57,13 +57,13 @@ class SubgoalData:
         unfinished.replace(path)
 
     @classmethod
-    def load(cls, path: Path, most_pairs: int = 10_000) -> SubgoalData:
+    def load(cls, path: Path, max_pairs: int = 10_000) -> SubgoalData:
         """Read what `save` wrote.
 
         Raises:
             SubgoalDataError: the file is missing or of another form.
         """
-        data = cls(most_pairs)
+        data = cls(max_pairs)
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
             data.add(_read(line) for line in lines)

@@ -21,14 +21,14 @@ _STEERING = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-
 class Transcript:
     """Written to a file as it grows, or kept in memory."""
 
-    def __init__(self, path: Path | None = None, most_entries: int = 2_000) -> None:
+    def __init__(self, path: Path | None = None, max_entries: int = 2_000) -> None:
         """Begin a transcript.
 
         Args:
             path: file to write, anew; none keeps it in memory.
-            most_entries: calls and notes that are written out; later ones are only counted.
+            max_entries: calls and notes that are written out; later ones are only counted.
         """
-        self._path, self._most = path, most_entries
+        self._path, self._most = path, max_entries
         self._lock = threading.Lock()
         self._instructions: dict[str, int] = {}
         self.entries = 0

@@ -1,1 +1,1 @@
-"""RLlib's door to the minds: the only folder here that imports Ray. It adds no mathematics."""
+"""RLlib's door to the policies: the only folder here that imports Ray. It adds no mathematics."""

@@ -1,19 +1,27 @@
-"""One function from what an experiment chose to an RLlib configuration."""
+"""One function from what an experiment chose to an RLlib configuration, and the connector of its learners.
+
+The connector takes fragments and returns one flat batch of tensors.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.algorithms.impala import IMPALAConfig
 from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.connectors.connector_v2 import ConnectorV2
+from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rl_models.algorithms.objective import Objective, RllibAlgorithm
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.batch import Batch, select_worlds, to_batch
+from rl_models.fragment import Fragment
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.connector import fragments_to_batch
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
@@ -23,6 +31,10 @@ _LOOPS: dict[RllibAlgorithm, tuple[type[AlgorithmConfig], type[TeamLearner]]] = 
     "ppo": (PPOConfig, TeamPpoLearner),
     "impala": (IMPALAConfig, TeamImpalaLearner),
 }
+_MOST_REQUESTS = 1_000_000
+"""That RLlib lets wait at a learner process. A learner at its limit, 3 by default, loses its shard of an update without
+a word while others get theirs: all later updates of IMPALA would then sum gradients of different fragments. The limit
+is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next step."""
 
 
 def rllib_config(
@@ -45,17 +57,31 @@ def rllib_config(
         seed: of worlds, action sampling and shuffles.
 
     Raises:
-        ValueError: a learner would have no world.
+        ValueError: a learner would have no world, or a replay that is too small.
     """
-    workers.check_learners()
+    workers.check_learners(objective)
     make_config, learner_class = _LOOPS[objective.rllib_algorithm]
     config = make_config()
-    share = workers.worlds * workers.fragment_length // max(workers.learners, 1)
-    if objective.takes_turns:
-        # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
-        config.training(num_epochs=1, minibatch_size=workers.fragment_length)
-    else:  # shares out whole fragments of a runner
-        share = max(share, workers.worlds_per_runner * workers.fragment_length)
+    _set_workers(config, make_world, workers)
+    _set_batches(config, objective, workers)
+    config.learners(
+        learner_class=learner_class,
+        learner_config_dict={"objective": objective, "optimiser": optimiser},
+    )
+    config.rl_module(
+        rl_module_spec=RLModuleSpec(
+            module_class=TeamModule,
+            observation_space=PLACEHOLDER_SPACE,
+            action_space=PLACEHOLDER_SPACE,
+            model_config={"build_policy": build_policy},
+        )
+    )
+    config.debugging(seed=seed, log_level="ERROR")
+    return config
+
+
+def _set_workers(config: AlgorithmConfig, make_world: Callable[..., Any], workers: Workers) -> None:
+    """Worlds, runners and learners: how many, on what, and what happens when a runner dies."""
     config.environment(
         env="worlds",
         observation_space=PLACEHOLDER_SPACE,
@@ -74,21 +100,54 @@ def rllib_config(
         num_learners=workers.learners,
         num_gpus_per_learner=workers.gpus_per_learner,
         num_aggregator_actors_per_learner=workers.aggregators,
+        max_requests_in_flight_per_learner=_MOST_REQUESTS,
         add_default_connectors_to_learner_pipeline=False,
         learner_connector=fragments_to_batch,
-        learner_class=learner_class,
-        learner_config_dict={"objective": objective, "optimiser": optimiser},
     )
-    config.rl_module(
-        rl_module_spec=RLModuleSpec(
-            module_class=TeamModule,
-            observation_space=PLACEHOLDER_SPACE,
-            action_space=PLACEHOLDER_SPACE,
-            model_config={"build_policy": build_policy},
-        )
-    )
-    config.training(train_batch_size_per_learner=share)
     # IMPALA would spin for 10 s an iteration by default.
     config.reporting(min_time_s_per_iteration=0)
-    config.debugging(seed=seed, log_level="ERROR")
-    return config.fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1.0)
+    config.fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1.0)
+
+
+def _set_batches(config: AlgorithmConfig, objective: Objective, workers: Workers) -> None:
+    """How many env steps each learner gets; the objective cuts the minibatches."""
+    share = workers.worlds * workers.fragment_length // max(workers.learners, 1)
+    if objective.takes_turns:
+        # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
+        config.training(num_epochs=1, minibatch_size=workers.fragment_length)
+    else:  # shares out whole fragments of a runner
+        share = max(share, workers.worlds_per_runner * workers.fragment_length)
+    config.training(train_batch_size_per_learner=share)
+
+
+# Arrays out of Ray's object store are read-only, and nothing here writes to them.
+warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+
+
+class FragmentsToBatch(ConnectorV2):
+    """Joins fragments side by side. Everything else (returns, minibatches) is the objective's."""
+
+    _nothing: Batch | None = None
+
+    def __call__(self, *, episodes: list[Fragment], **kwargs: Any) -> dict[str, Any]:
+        """Batch of the default module, on the CPU; without fragments one of no worlds, shaped as those before it.
+
+        (A runner that dies takes along fragments that IMPALA has promised to a learner, and the other learners wait for
+        that learner's part of the update.)
+
+        Raises:
+            RuntimeError: there were no fragments yet.
+        """
+        if episodes:
+            batch = to_batch(Fragment.join(episodes))
+            self._nothing = select_worlds(batch, torch.arange(0))
+        elif self._nothing is None:
+            raise RuntimeError("a learner got no fragment in its first update: its runner has died; start again")
+        else:
+            batch = self._nothing
+        return {DEFAULT_MODULE_ID: batch}
+
+
+def fragments_to_batch(observation_space: Any, action_space: Any) -> FragmentsToBatch:
+    """What `AlgorithmConfig.learners(learner_connector=...)` wants."""
+    return FragmentsToBatch()

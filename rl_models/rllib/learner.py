@@ -4,15 +4,23 @@ PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread
 stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor are gradients averaged by torch's
 `DistributedDataParallel`, which waits for ever where one learner has a backward pass more than another, and which gives
 a learner with three worlds the weight of one with four: `algorithms/learners.py` sums them, weighed by what they hold.
+
+Learners meet at the address at which Ray knows their node, never at all of its addresses. torch's store of keys and
+values, through which learners find each other, listens on every address of the machine and asks nobody for a token. On
+a cluster that keeps to 127.0.0.1 it would be the one door that faces the network.
 """
 
 from __future__ import annotations
 
+import importlib
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import ray
 import torch
 from ray.rllib.algorithms.impala.torch.impala_torch_learner import IMPALATorchLearner
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
@@ -20,11 +28,11 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.learner.learner import Learner
 from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch
+from torch.distributed import TCPStore
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
-from rl_models.rllib.rendezvous import keep_to_nodes_address
 from rl_models.schedule import Progress
 from rl_models.training import loop
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
@@ -33,6 +41,8 @@ STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Of a learner: updates since the weights that acted; its share of the time that it learned; batches that wait."""
+REPLAY = "replay"
+"""Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
 _LOOKS_AFTER_SECONDS = 1.0
 
 
@@ -119,19 +129,25 @@ class TeamLearner(PrivateLearner, TorchLearner):
                 "optimizer": optimiser_tensors(self.core.optimiser),
             }
             if self.core.replay is not None:
-                tensors["replay"] = self.core.replay.tensors()
+                tensors[self._replay_group] = self.core.replay.tensors()
             copies = {
                 group: {name: value.detach().cpu().clone() for name, value in named.items()}
                 for group, named in tensors.items()
             }
             return copies, Progress(**vars(self.progress))
 
+    def part_of_checkpoint(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """`training_state` of the first learner; of others their replay alone, for all else is equal."""
+        tensors, progress = self.training_state()
+        is_first = self.core.learners.rank == 0
+        return {name: group for name, group in tensors.items() if is_first or name == self._replay_group}, progress
+
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""
         self._policy.load_state_dict(tensors["weights"])
         load_optimiser(self.core.optimiser, tensors["optimizer"])
         if self.core.replay is not None:
-            self.core.replay.load(tensors.get("replay", {}))
+            self.core.replay.load(tensors.get(self._replay_group, {}))
         self.core.progress = Progress(**vars(progress))  # a copy: the caller's must not move with every update
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
         self.count_weights()
@@ -140,6 +156,11 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def progress(self) -> Progress:
         """How far training has come."""
         return self.core.progress
+
+    @property
+    def _replay_group(self) -> str:
+        rank = self.core.learners.rank
+        return f"{REPLAY}_{rank}" if rank else REPLAY
 
     @property
     def _policy(self) -> TeamPolicy:
@@ -204,3 +225,24 @@ def _sum_over_processes(x: torch.Tensor) -> torch.Tensor:
     summed = x.clone()
     torch.distributed.all_reduce(summed)
     return summed
+
+
+def keep_to_nodes_address() -> None:
+    """For this process, before it joins a process group: bind torch's store and gloo to the node's own address."""
+    # What `init_process_group` makes its store with; `torch.distributed.rendezvous` is a function of that module.
+    importlib.import_module("torch.distributed.rendezvous").__dict__["TCPStore"] = _store
+    if ray.util.get_node_ip_address() in ("127.0.0.1", "::1"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
+
+
+def _store(host_name: str, port: int, *, is_master: bool = False, **named: Any) -> TCPStore:
+    """Torch's store; where it is the one that listens, on an address that we bind."""
+    if is_master:
+        family = socket.AF_INET6 if ":" in host_name else socket.AF_INET
+        named["master_listen_fd"] = socket.create_server((host_name, port), family=family).detach()
+    return TCPStore(host_name, port, is_master=is_master, **named)
+
+
+def _loopback() -> str:
+    """Name of the loopback interface: `lo` on Linux, `lo0` on macOS."""
+    return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")

@@ -11,7 +11,7 @@ import torch
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import episode_means, sampling_speed
-from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, STATISTICS
+from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
@@ -64,15 +64,29 @@ class TeamAlgorithm:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Everything a checkpoint holds, and how far training is.
 
-        The tensors are weights, optimiser, replay if there is one, and each runner's worlds and recurrent state.
+        The tensors are weights, optimiser, each learner's replay if it has one, and each runner's worlds and recurrent
+        state.
         """
-        tensors, progress = self._each_learner(_training_state)[0]
+        (tensors, progress), *others = self._each_learner(_part_of_checkpoint)
+        for replay, _ in others:
+            tensors |= replay
         runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
         return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue from a checkpoint. With another number of runners the worlds begin new episodes."""
-        training = {name: tensors[name] for name in ("weights", "optimizer", "replay") if name in tensors}
+        """Continue from a checkpoint. With another number of runners the worlds begin new episodes.
+
+        Raises:
+            ValueError: its replays are of another number of learners.
+        """
+        replays = [name for name in tensors if name.partition("_")[0] == REPLAY]
+        learners = max(1, self._plan.workers.learners)
+        if replays and len(replays) != learners:
+            raise ValueError(
+                f"the checkpoint holds the replays of {len(replays)} learners and this trial has {learners}: "
+                f"continue with --workers.learners {len(replays)}, or start anew in another folder"
+            )
+        training = {name: tensors[name] for name in ("weights", "optimizer", *replays)}
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
@@ -104,6 +118,10 @@ def _progress(learner: Any) -> Progress:
 
 def _training_state(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
     return learner.training_state()  # type: ignore[no-any-return]
+
+
+def _part_of_checkpoint(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+    return learner.part_of_checkpoint()  # type: ignore[no-any-return]
 
 
 def _snapshot(runner: Any) -> tuple[int, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,16 +40,22 @@ class Workers:
         """How many are played at once."""
         return max(self.runners, 1) * self.worlds_per_runner
 
-    def check_learners(self) -> None:
-        """Refuse more learners than worlds, before anything is started.
+    def check_learners(self, objective: Objective) -> None:
+        """Refuse more learners than worlds, and a replay too small for a learner's share, before anything is started.
 
         Raises:
-            ValueError: a learner would have no world.
+            ValueError: a learner would have no world, or could not keep one fragment of each.
         """
         if self.learners > self.worlds:
             raise ValueError(
                 f"--workers.learners {self.learners} is more than the {self.worlds} worlds that a trial plays at once, "
                 f"so a learner would have none: lower it, or raise --workers.worlds-per-runner"
+            )
+        replay, share = objective.new_replay(), math.ceil(self.worlds / max(self.learners, 1))
+        if replay is not None and replay.capacity < share:
+            raise ValueError(
+                f"a replay of {replay.capacity} fragments cannot hold the {share} that a learner gets at once: "
+                f"raise buffer-size, or lower --workers.worlds-per-runner"
             )
 
     @property

@@ -1,6 +1,8 @@
 """The whole of training without Ray: collect, loss, step, alone or as one of several learners.
 
-Unit tests, benchmarks and GPU measurements use it, and RLlib's learners hand their batches to its `Learner`.
+Unit tests, benchmarks and GPU measurements use it, and RLlib's learners hand their batches to its `Learner`. A
+minibatch may come in parts whose gradients are summed before a step; a part weighs as much as its share of the steps
+(`batch.Share`). An update ends early where the policy has moved too far from the one that acted.
 """
 
 from __future__ import annotations
@@ -11,11 +13,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from rl_models.algorithms.accumulation import Divergence, parts
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, Objective
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
-from rl_models.batch import Batch, count_steps, forward, share_of, to_batch
+from rl_models.batch import Batch, count_steps, forward, select_worlds, share_of, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
@@ -87,10 +88,10 @@ class Learner:
         for part in parts(self.objective, minibatch):
             share = share_of(part, whole)
             loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
-            self.divergence.add(share, statistics)
+            self.divergence.add(statistics)
             loss.backward()
         self.divergence.agree(self.learners)
-        statistics |= self.divergence.told()
+        statistics |= self.divergence.statistics()
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _step(self) -> Statistics:
@@ -131,3 +132,63 @@ def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Stat
         statistics = learner.update([collector.collect()])
         collector.version = learner.progress.updates
     return statistics
+
+
+def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
+    """The minibatch in as many parts as the objective says, or in one for each sequence if there are fewer."""
+    sequences = len(minibatch["is_first"])
+    if sequences == 0:
+        return []
+    count = min(objective.gradient_accumulation_steps, sequences)
+    if count == 1:
+        return [minibatch]
+    return [select_worlds(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
+
+
+class Divergence:
+    """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners.
+
+    Each part reports its mean and the number of entries behind it. Both are summed and divided once, so the mean does
+    not depend on how the minibatch is cut.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        """Know the objective's limit."""
+        self._limit = objective.target_kl
+        self._sums = torch.zeros(2, dtype=torch.float64)
+
+    def begin(self, device: torch.device) -> None:
+        """Forget the minibatch before."""
+        self._sums = torch.zeros(2, dtype=torch.float64, device=device)
+
+    def add(self, statistics: Statistics) -> None:
+        """Add the divergence of a part of the minibatch, and take the number of entries out of its statistics."""
+        entries = statistics.pop(KL_ENTRIES, None)
+        if self.has_limit:
+            mean, number = torch.as_tensor(statistics[APPROXIMATE_KL]), torch.as_tensor(entries)
+            self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
+
+    def agree(self, learners: Learners) -> None:
+        """Sum over the learners, so that all go on or stop together."""
+        if self.has_limit:
+            self._sums = learners.sum(self._sums)
+
+    @property
+    def mean(self) -> torch.Tensor:
+        """In nats, a scalar; 0 where nobody decided."""
+        total, number = self._sums
+        return total / number.clamp(min=1)
+
+    @property
+    def has_limit(self) -> bool:
+        """An update can end before its last epoch."""
+        return self._limit > 0
+
+    @property
+    def is_too_large(self) -> bool:
+        """The step is not made, and the update ends."""
+        return self.has_limit and float(self.mean) > self._limit
+
+    def statistics(self) -> Statistics:
+        """Numbers to log once a minibatch is complete; none without a limit."""
+        return {APPROXIMATE_KL: self.mean, "learner/stopped": float(self.is_too_large)} if self.has_limit else {}

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from rl_models.policy import TeamPolicy
 
-__all__ = ["FrozenBuild", "Handover", "hand_over", "hand_over_optimiser", "matching", "trainable_names"]
+__all__ = ["FrozenBuild", "WeightTransfer", "matching", "trainable_names", "transfer_optimiser", "transfer_weights"]
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Handover:
+class WeightTransfer:
     """What became of every weight.
 
     Attributes:
@@ -53,7 +53,9 @@ class Handover:
         return f"{len(self.loaded)} of {len(self.weights)} weights loaded{rest}"
 
 
-def hand_over(there: Mapping[str, Tensor], here: Mapping[str, Tensor], grown: Sequence[str] = ()) -> Handover:
+def transfer_weights(
+    there: Mapping[str, Tensor], here: Mapping[str, Tensor], grown: Sequence[str] = ()
+) -> WeightTransfer:
     """Take from the old team what fits the new one.
 
     Args:
@@ -80,7 +82,7 @@ def hand_over(there: Mapping[str, Tensor], here: Mapping[str, Tensor], grown: Se
             other_shape[name] = shapes
     if not taken:
         raise ValueError("nothing can be handed over, for no weight has the same name and shape in both teams")
-    return Handover(
+    return WeightTransfer(
         {name: taken.get(name, value.detach().clone()) for name, value in here.items()},
         tuple(name for name in common if name in taken and name not in by_rows),
         by_rows,
@@ -90,7 +92,7 @@ def hand_over(there: Mapping[str, Tensor], here: Mapping[str, Tensor], grown: Se
     )
 
 
-def hand_over_optimiser(
+def transfer_optimiser(
     there: Mapping[str, Tensor], names_there: Sequence[str], names_here: Sequence[str], loaded: Collection[str]
 ) -> dict[str, Tensor]:
     """The optimiser's state of those parameters that were taken whole; the others begin without one.

@@ -24,7 +24,7 @@ def pytest_collection_finish(session):
 def pytest_runtest_setup(item):
     for mark in item.iter_markers("unreplayed"):
         world, reason = mark.args
-        if world in re.sub(r"\bnot \S+", "", item.config.option.keyword):
+        if world.lower() in re.sub(r"\bnot \S+", "", item.config.option.keyword.lower()):
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
     if item.config.stash[REPLAYS_NOTHING] and "path" in parameters_of(item):

@@ -9,13 +9,13 @@ import numpy as np
 
 from rl_envs.furnmove.actions import ACTION_NAMES
 from tune_experiments.cordial_sync.trajectory import draw_trajectory
+from tune_experiments.experiment.files import read_arrays
 from tune_experiments.play.recording import record_episode
+from tune_experiments.play.trial_figures import Trials, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
-from tune_experiments.results.trial_figures import Trials, trained_teams
-from tune_experiments.run.files import read_arrays
+from tune_experiments.results.trial_log import logs_of
 from tune_experiments.run.run_folder import read_config
-from tune_experiments.run.trial_log import logs_of
 
 CURVES = {
     "episode/success": "success",

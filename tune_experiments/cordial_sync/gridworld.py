@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rl_envs import World, make
 from rl_models.algorithms.learner_config import ActorCriticConfig
@@ -18,15 +19,15 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
 from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings
 from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
-from tune_experiments.cordial_sync.methods import MethodName
-from tune_experiments.cordial_sync.search_space import search_space
+from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
-from tune_experiments.results.trial_figures import Trials
+from tune_experiments.run.ray_cluster import import_tune
 from tune_experiments.search.search import SearchSpace
 
 _AUTHORS_LEARNER = ActorCriticConfig(
@@ -46,6 +47,7 @@ _BALANCED = 288
 """Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
 
 _PAPER_TEST = 1_000
+_OF_PPO = ("learner.gae_lambda", "learner.num_epochs")
 _COMPARED = {
     "room_size": "",
     "train_rooms": " (20 rooms)",
@@ -138,8 +140,26 @@ class GridworldExperiment(Experiment):
         return world_from(config, valid_starts(config), num_worlds)
 
     def search_space(self) -> SearchSpace:
-        """What the paper leaves open or gives two readings of."""
-        return search_space()
+        """One space for all methods, ranked by success in validation rooms; `uses` says which of it a method has.
+
+        It holds what the paper leaves open or gives two readings of, and what PPO adds. Ranges reach from the authors'
+        constants over the laptop's.
+        """
+        tune = import_tune()
+        domains: dict[str, Any] = {
+            "learner.algorithm": tune.grid_search(["ppo", "impala"]),
+            "learner.is_joint": tune.grid_search([True, False]),
+            "learner.gae_lambda": tune.choice([0.9, 0.95, 1.0]),
+            "learner.num_epochs": tune.choice([1, 2, 4]),
+            "learner.value_coef": tune.loguniform(0.05, 0.5),
+            "cordial.form": tune.choice(["code", "paper"]),
+            "cordial.floor": tune.loguniform(0.005, 0.1),
+            "cordial.decline": tune.uniform(0.1, 0.6),
+        }
+        for family in FAMILIES:
+            domains[f"{family}.learning_rate"] = tune.loguniform(1e-4, 1e-2)
+            domains[f"{family}.entropy_coef"] = tune.loguniform(5e-4, 2e-2)
+        return SearchSpace(domains, uses)
 
 
 def _smoke(laptop: Config) -> Config:
@@ -208,3 +228,17 @@ def _updates(config: Config) -> str:
         f"the optimiser steps {steps:,} times, {passes} for each batch of {batch:,} env steps; "
         "the authors' workers step it after every 50 env steps of one world"
     )
+
+
+def uses(config: Config, name: str, path: str) -> bool:
+    """Whether what stands at a path of the space changes how a method trains."""
+    method = method_of(name)
+    group, _, field = path.partition(".")
+    if group in FAMILIES:
+        return group == method.family and not (field == "entropy_coef" and method.has_cordial)
+    if group == "cordial":
+        return method.has_cordial and not (field == "decline" and config.cordial.decline_episodes)
+    if path in _OF_PPO:
+        return config.learner.algorithm == "ppo"
+    # A central policy has one probability for what all agents do, so there is nothing to take apart.
+    return not (path == "learner.is_joint" and method.family == "central")

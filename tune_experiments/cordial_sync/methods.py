@@ -1,7 +1,7 @@
 """The methods of A Cordial Sync: how a team draws its joint action, and whether CORDIAL replaces the entropy bonus.
 
 Four families: agents that act apart (`marginal`; without messages, `no_communication`), agents that draw a mixture
-component together (`sync`), and one mind for all (`central`).
+component together (`sync`), and one policy for all (`central`).
 """
 
 from __future__ import annotations

@@ -8,17 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 from rl_envs.messenger import render as messenger_render
 from rl_envs.messenger.symbols import SIDE
 from rl_envs.rtfm import render as rtfm_render
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from tune_experiments.endi.rings import Colour, ringed
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+
+Colour: TypeAlias = tuple[int, int, int]
+_OVERSAMPLING = 3
+_WIDTH = 3
+"""Of a ring, in pixels; the next agent's ring lies within."""
+
+
+def ringed(
+    picture: np.ndarray,
+    owners: Sequence[tuple[tuple[int, int], Sequence[int]]],
+    cell_pixels: int,
+    colours: Sequence[Colour],
+) -> np.ndarray:
+    """The picture with rings.
+
+    Args:
+        picture: of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
+        owners: row and column of each entity, and the agents that take it.
+        cell_pixels: side of a cell.
+        colours: of the agents.
+
+    Returns:
+        [H, W, 3] uint8.
+    """
+    image = Image.fromarray(picture)
+    for (row, column), agents in owners:
+        box = (column * cell_pixels, row * cell_pixels, (column + 1) * cell_pixels, (row + 1) * cell_pixels)
+        cell = image.crop(box).resize((cell_pixels * _OVERSAMPLING,) * 2, Image.Resampling.NEAREST)
+        pen = ImageDraw.Draw(cell)
+        for agent in agents:
+            margin = (1 + agent * (_WIDTH + 1)) * _OVERSAMPLING
+            inside = (margin, margin, cell.width - 1 - margin, cell.height - 1 - margin)
+            pen.rounded_rectangle(inside, cell.width // 5, outline=colours[agent], width=_WIDTH * _OVERSAMPLING)
+        image.paste(cell.resize((cell_pixels, cell_pixels), Image.Resampling.BOX), box[:2])
+    return np.asarray(image)
+
 
 Cell = tuple[int, int]
 

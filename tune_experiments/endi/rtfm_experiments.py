@@ -23,9 +23,10 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import tables as stage_tables
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
 
 TESTED = (
@@ -40,9 +41,11 @@ class EndiRtfmExperiment(Experiment):
 
     Attributes:
         paper: stage -> row -> column of the table -> what the paper prints.
+        compared: the two rows of the main comparison, on unseen assignments of the last stage.
     """
 
     paper: Mapping[int, PaperNumbers] = {}
+    compared = ("endi_dis", "txt2pi")
     is_greedy = True
     columns = {"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"}
 
@@ -62,6 +65,12 @@ class EndiRtfmExperiment(Experiment):
         """Win rates, a table a stage; then how entities were divided."""
         won = stage_tables.tables(results, self.caption, self.paper, TESTED)
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
+
+    def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
+        """Both rows on unseen assignments of the last stage."""
+        stage = config.last_stage
+        title = f"{self.caption}, stage {stage}"
+        return (MainComparison(*self.compared, "win_rate", f"stage_{stage}_eval", table=title),)
 
     def check(self, config: EndiRtfmConfig) -> None:
         """Build the worlds of all tests, which come after days of training.

@@ -1,7 +1,7 @@
 """From settings to a training run of a row in RTFM: its team, its losses, its stages.
 
-Rows are teams of independent learners, with PPO or IMPALA. A row that is trained in another way is a plan of its own
-beside `independent_stage`.
+Rows are teams of independent learners, with PPO or IMPALA, except for the row `qmix`. Its worlds, budgets, validation
+and tests are those of the other rows.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import functools
 import torch
 
 from rl_envs.rtfm.lexicon import KIND_MONSTER
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.algorithms.qmix import qmix_objective
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.qmix_encoders import RoomConfig
 from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import DividedReadingTeamConfig, divided_reading_team
+from rl_models.teams.qmix_team import QmixConfig, qmix_room_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tune_experiments.endi.division import is_divided, losses_of
+from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
-from tune_experiments.endi.rtfm_qmix import QMIX, qmix_stage
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import NetworkSettings, make_world
@@ -88,3 +92,35 @@ def silg_config(settings: NetworkSettings) -> SilgConfig:
         channels=settings.channels,
         features=settings.features,
     )
+
+
+QMIX = "qmix"
+
+
+def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan:
+    """A stage of the other rows, learned by QMIX: a joint learner that reads no document.
+
+    Args:
+        config: of the run.
+        seed: of the initial weights.
+        stage: what is played, validated and kept, and for how long.
+    """
+    batch = config.workers.worlds * config.workers.fragment_length
+    return dataclasses.replace(
+        stage,
+        build_policy=functools.partial(build_qmix_policy, config, seed),
+        objective=qmix_objective(config.qmix, config.learner.gamma, batch, _team(config.qmix).texts),
+        optimiser=optimiser_settings(config.qmix, config.qmix.learning_rate, stage.budget_env_steps),
+    )
+
+
+def build_qmix_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
+    """The team of the row `qmix` with its initial weights."""
+    actions, side = make_world(config.task).action_spec, config.task.size
+    assert isinstance(actions, int)
+    return qmix_room_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)
+
+
+def _team(settings: QmixSettings) -> QmixConfig:
+    room = RoomConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
+    return QmixConfig(room, settings.hidden_size, settings.mixing_hidden_size)

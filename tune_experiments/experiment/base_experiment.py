@@ -19,6 +19,7 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.search.search import SearchSpace
@@ -37,6 +38,7 @@ class BaseExperiment(ABC):
         split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
         is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
+        main: the one comparison that the table is about, named before the run; None where there is one method.
     """
 
     name: str
@@ -46,6 +48,7 @@ class BaseExperiment(ABC):
     split: str = "test"
     is_greedy: bool = False
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
+    main: MainComparison | None = None
 
     # ------------------------------------------------------------------------------------------- to be written
 
@@ -121,6 +124,10 @@ class BaseExperiment(ABC):
             world name -> metric -> value.
         """
         return {}
+
+    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+        """The main comparison of each table; by default `main`. All other orderings are exploratory."""
+        return () if self.main is None else (self.main,)
 
     def deviations(self, config: Any) -> Sequence[str]:
         """What a configuration shrinks or changes against the paper, one sentence each."""

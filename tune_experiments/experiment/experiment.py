@@ -30,8 +30,8 @@ from tune_experiments.experiment.config_path import with_overrides
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
+from tune_experiments.play.trial_figures import draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.results.trial_figures import draw_curves, trained_teams
 from tune_experiments.run.callbacks import Callback
 from tune_experiments.run.finished_run import Run
 from tune_experiments.run.launch import launch

@@ -53,8 +53,8 @@ class TrialPlan(TrainingPlan):
     make_algorithm: Callable[[TrialPlan], Algorithm] = make_rllib_algorithm
 
     def __post_init__(self) -> None:
-        """Refuse processes that the algorithm would not use, and learners that would have no world."""
-        self.workers.check_learners()
+        """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
+        self.workers.check_learners(self.objective)
         if self.workers.aggregators and not self.objective.may_have_aggregators:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")

@@ -8,19 +8,31 @@ from typing import Any
 from rl_envs.messenger.world import Messenger
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.messenger.config import MessengerRunConfig, make_world
+from tune_experiments.results.main_comparison import MainComparison
 
 __all__ = ["MessengerExperiment"]
 
 
 class MessengerExperiment(Experiment):
-    """One table on MESSENGER."""
+    """One table on MESSENGER.
+
+    Attributes:
+        compared: the two rows of the main comparison, in test games of the last stage.
+    """
 
     is_greedy = True
+    compared: tuple[str, str]
 
     def methods(self, config: Any) -> Sequence[str]:
         """As configured."""
         rows: Sequence[str] = config.methods
         return rows
+
+    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+        """Both rows in test games of the last stage."""
+        stage = config.last_stage
+        title = f"{self.caption}, stage {stage}"
+        return (MainComparison(*self.compared, "win_rate", f"stage_{stage}_test", table=title),)
 
     def test_world(self, config: MessengerRunConfig, num_worlds: int) -> Messenger:
         """New games of the last stage."""

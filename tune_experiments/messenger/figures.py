@@ -1,17 +1,31 @@
-"""What a run on MESSENGER leaves to look at: curves, and attention, and an episode of each row with its manual."""
+"""What a run on MESSENGER leaves to look at: curves, and attention, and an episode of each row with its manual.
+
+Attention shows whether sprites find the sentences about them (EMMA, section 4): means by who looks and whom a sentence
+is about, over the starts of many episodes, in training games and in new games. A square that is never seen stays grey.
+The episode is the one that `record_episode` would show of those that begin at one seed. Its frames are the grid, the
+manual, and beside each sentence how much each sprite looks at it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from tune_experiments.messenger.attention import draw_attention
-from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.episode_video import video
+import numpy as np
+
+from rl_envs.messenger import render
+from rl_envs.messenger.corpus import TEXT_SPLITS
+from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.render import Scene
+from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
+from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
-
-__all__ = ["draw", "video"]
+from tune_experiments.results.plots.figures import FAINT, REMARK, new_figure, save
 
 CURVES = {
     "episode/win_rate": "win rate",
@@ -20,6 +34,9 @@ CURVES = {
 }
 BINS = 40
 _FRAME_SECONDS = 1.0
+ATTENTION_EPISODES = 600
+ATTENTION_SEED = 226
+ATTENTION_SPLITS = {"train": "training games", "test": "new games, new sentences"}
 
 
 def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
@@ -38,3 +55,91 @@ def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[
         yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if method != "game_id":
             yield draw_attention(policy, out / f"plots/attention_{method}.png")
+
+
+def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
+    """[12, 12] float64: how much sprites of an entity look at sentences about another, nan where they never meet."""
+    config: MessengerRunConfig = policy.config
+    world = make_world(config, config.last_stage, ATTENTION_EPISODES, split=split)
+    obs = world.reset(ATTENTION_SEED)
+    policy.reset(ATTENTION_SEED, world.texts)
+    with policy.showing_attention():
+        policy.act(obs)
+    assert policy.thought is not None
+    weights = policy.thought.extras["attention/manual"][:, 0, 0].numpy()
+    looks = obs["symbols"][:, 0, -1].astype(np.int64) - FIRST_ENTITY
+    about = entities_of_sentences(config)[obs["manual"][:, 0]]
+    return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], about[:, None], weights))
+
+
+def entities_of_sentences(config: MessengerRunConfig) -> np.ndarray:
+    """[D] int64, number of the entity that each sentence is about."""
+    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    found = np.empty(len(corpus.sentences), np.int64)
+    for split in TEXT_SPLITS:
+        for entity in range(len(ENTITIES)):
+            for role in range(len(ROLES)):
+                for kind in range(len(MOVEMENTS)):
+                    found[corpus.cell(split, entity, role, kind)] = entity
+    return found
+
+
+def draw_attention(policy: LoadedPolicy, path: Path) -> Path:
+    """Two panels, training games and new ones; a team that reads well has a dark diagonal in both."""
+    figure = new_figure(width=10.5, height=5.3)
+    for panel, (split, name) in zip(figure.subplots(1, 2), ATTENTION_SPLITS.items(), strict=True):
+        attention = mean_attention(policy, split)
+        panel.imshow(np.ones_like(attention), cmap="Greys", vmin=0, vmax=8)
+        panel.imshow(attention, cmap="Blues", vmin=0, vmax=1)
+        panel.set_xticks(range(len(ENTITIES)), ENTITIES, rotation=90, fontsize=8)
+        panel.set_yticks(range(len(ENTITIES)), ENTITIES, fontsize=8)
+        panel.set_title(f"{name}: {np.nanmean(np.diag(attention)):.2f} on the own sentence", loc="left", fontsize=10)
+        panel.set_xlabel("sentence tells of", fontsize=9)
+        panel.tick_params(length=0)
+        panel.spines[:].set_color(FAINT)
+    figure.axes[0].set_ylabel("sprite", fontsize=9)
+    is_grounded = policy.method.endswith(GROUNDED)
+    remark = ", with a contrastive grounding loss that is not in the paper" if is_grounded else ""
+    figure.suptitle(f"{policy.method}{remark}", x=0.01, ha="left", fontsize=11)
+    said = f"mean attention at the start of {ATTENTION_EPISODES} episodes: white 0, darkest 1; grey: never together"
+    figure.supxlabel(said, fontsize=8, color=REMARK)
+    return save(figure, path)
+
+
+def _mean_by_pair(looks: np.ndarray, about: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Means [12, 12] over all sprites and sentences."""
+    side = len(ENTITIES)
+    place = (looks * side + about).ravel()
+    sums = np.bincount(place, weights.ravel(), side * side)
+    with np.errstate(invalid="ignore"):
+        return (sums / np.bincount(place, minlength=side * side)).reshape(side, side)
+
+
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
+    return [render.draw(scene, caption=caption) for scene, caption in watch_reading(policy, seed)]
+
+
+def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[tuple[Scene, str]]:
+    """What is shown before each choice with what was attended to then, and after the last; and a caption for each."""
+    index = chosen_episode(policy, seed)
+    with policy.showing_attention():
+        return list(_moments(policy, candidate_worlds(policy), seed, index))
+
+
+def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Scene, str]]:
+    steps = steps_of_episode(policy, world, seed, index)
+    seen, reward = world.scene(index), 0.0
+    for number, (actions, rewards, *_) in enumerate(steps, start=1):
+        scene = dataclasses.replace(seen, attention=_attention(policy, index, len(seen.sprites)))
+        yield scene, f"{policy.method}, step {number}: chooses {world.action_names[actions[index, 0]]}"
+        seen, reward = world.scene(index), float(rewards[index, 0])
+    yield seen, f"{policy.method}, the end: reward {reward:+.1f}"
+
+
+def _attention(policy: LoadedPolicy, index: int, sprites: int) -> list[list[float]]:
+    """[sprites, sentences] in the last thought about a world; empty for teams that do not read."""
+    assert policy.thought is not None
+    maps = policy.thought.extras.get("attention/manual")
+    found: list[list[float]] = [] if maps is None else maps[index, 0, 0, :sprites].tolist()
+    return found

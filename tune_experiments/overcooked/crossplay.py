@@ -1,7 +1,9 @@
 """Cross-play: every trained team's chef 0 with every team's chef 1, beside the teams as they were trained.
 
 Teams that were trained apart may have settled on ways of their own; what a pair of strangers serves shows how much of a
-team's reward is cooking and how much is habit. This file must not know how a team learned.
+team's reward is cooking and how much is habit. A pair of strangers is a `MixedTeam`: agent i does what team i would
+have it do. It is made for teams whose agents act apart and remember nothing. This file must not know
+how a team learned.
 """
 
 from __future__ import annotations
@@ -11,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 from rl_envs.core.spec import Array
-from rl_models.policy import TeamPolicy
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.policy import State, TeamOutput, TeamPolicy
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import episodes_of
-from tune_experiments.overcooked.mixed_team import MixedTeam
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.rows import Result
@@ -153,4 +157,55 @@ def play_pair(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, e
 
 def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:
     found = interval_over_episodes(episodes)
-    return Result(NAME, CAPTION, pair, layout, "test", None, metric, *found, n_episodes=len(episodes))
+    return Result(
+        experiment=NAME,
+        table=CAPTION,
+        method=pair,
+        world=layout,
+        split="test",
+        seed=None,
+        metric=metric,
+        value=found.value,
+        ci_low=found.low,
+        ci_high=found.high,
+        n_episodes=len(episodes),
+        interval=found.kind,
+    )
+
+
+class MixedTeam(TeamPolicy):
+    """N agents, each from a team of its own that thinks it plays with its own kind."""
+
+    def __init__(self, teams: Sequence[TeamPolicy]) -> None:
+        """Take one team for each agent, in the order of the agents.
+
+        Raises:
+            ValueError: another number of teams than they have agents, or one with a memory.
+        """
+        first = teams[0]
+        super().__init__(first.network, first.policy_head, first.value_head)
+        if {team.num_agents for team in teams} != {len(teams)}:
+            raise ValueError(f"each of {len(teams)} agents needs a team of {len(teams)} that it comes from")
+        if any(team.initial_state(1) for team in teams):
+            raise ValueError("only teams without a memory can be mixed")
+        self.teams = nn.ModuleList(teams)
+
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
+        """Row i of team i's policy and values; arguments and shapes as `TeamPolicy.forward` has them.
+
+        Raises:
+            ValueError: a team whose agents do not act apart.
+        """
+        outputs = [team(obs, state, is_first) for team in self.teams]
+        own = [_marginals(output)[..., agent, :, :] for agent, output in enumerate(outputs)]
+        weights = own[0].new_zeros(*own[0].shape[:2], 1)
+        values = torch.stack([output.values[..., agent] for agent, output in enumerate(outputs)], -1)
+        return TeamOutput(MixtureOfMarginals(weights, torch.stack(own, -3)), values, {}, {})
+
+
+def _marginals(output: TeamOutput) -> Tensor:
+    """Log-probabilities of each agent's own actions, [B, T, N, 1, A] float32."""
+    policy = output.policy
+    if not isinstance(policy, MixtureOfMarginals) or policy.log_weights.shape[-1] > 1:
+        raise ValueError("only teams whose agents act apart can be mixed")
+    return policy.log_marginals

@@ -15,7 +15,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import trials_of
 from tune_experiments.play.loading import load_policy
-from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.results.trial_log import read_metrics
 
 SELF_PLAY = "selfplay"
 """The row that partners come from."""
@@ -65,7 +65,7 @@ def _levels(trial: Path, layout: str) -> Iterator[Partner]:
     loaded = load_policy(checkpoints[last])
     if loaded.config.task != layout:
         raise UserError(f"{trial} cooks in {loaded.config.task}, not in {layout}; name a population of this kitchen")
-    yield _frozen(f"{trial.name} untrained", loaded.course.plan.build_policy())
+    yield _frozen(f"{trial.name} untrained", loaded.curriculum.plan.build_policy())
     middle = halfway(rewards_at(trial, list(checkpoints)))
     yield _frozen(f"{trial.name} after {middle:,}", load_policy(checkpoints[middle]).policy)
     yield _frozen(f"{trial.name} after {last:,}", loaded.policy)

@@ -31,7 +31,7 @@ from rl_models.training.text_cache import TextEncodings
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_stored, trial_folders
-from tune_experiments.run.curriculum_state import course_behind
+from tune_experiments.run.curriculum_state import curriculum_behind
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -45,7 +45,7 @@ class LoadedPolicy:
         experiment, config, method, seed: what it was trained by.
         policy: the torch module.
         env_steps: how long it was trained.
-        course: where among the stages of its training it stands; one stage where there are none.
+        curriculum: where among the stages of its training it stands; one stage where there are none.
         is_greedy: whether it takes the likeliest actions, as in its experiment's test, or samples.
         trial_folder: of its trial; None where it was not loaded from one.
         allow: modules from outside that it was loaded with.
@@ -68,7 +68,7 @@ class LoadedPolicy:
         self.method: str = state["method"]
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
-        self.course = course_behind(experiment.plan(config, self.method, self.seed, trial_folder), state)
+        self.curriculum = curriculum_behind(experiment.plan(config, self.method, self.seed, trial_folder), state)
         self.is_greedy = experiment.is_greedy
         self.draws_noise = experiment.draws_noise(config)
         self.thought: TeamOutput | None = None
@@ -80,9 +80,9 @@ class LoadedPolicy:
 
     def make_world(self, num_worlds: int) -> Any:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
-        if self.course.is_in_last_stage:
+        if self.curriculum.is_in_last_stage:
             return self.experiment.test_world(self.config, num_worlds)
-        return self.course.plan.make_world(num_worlds=num_worlds, first_world=0)
+        return self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0)
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
         """Forget everything and begin a new random stream; the next `act` fixes the number of worlds.
@@ -176,7 +176,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
-        policy = course_behind(plan, state).plan.build_policy()
+        policy = curriculum_behind(plan, state).plan.build_policy()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:

@@ -1,9 +1,11 @@
-"""Methods beside each other, from `results.jsonl` alone: mean, interquartile mean, probability of improvement.
+"""Methods beside each other, from `results.jsonl` alone: mean, difference, interquartile mean, share of pairs above.
 
     python -m tune_experiments compare RUN [RUN ...]
 
-Any number of runs or searches; the first method of a table is what the others are compared with. This file must not
-know an experiment.
+Any number of runs or searches; the first method of a table is what the others are compared with. Nobody named these
+comparisons before the runs, so all of them are exploratory. Means have Student's t interval over seeds, differences
+Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers too little, and with
+three seeds the interquartile mean is the mean. This file must not know an experiment.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.intervals import Interval, interval_over_seeds
+from tune_experiments.results.intervals import Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
-from tune_experiments.results.statistics import interquartile_mean, probability_of_improvement
 
-__all__ = ["Comparison", "Row", "compare", "read_runs"]
+__all__ = ["Comparison", "Row", "compare", "interquartile_mean", "read_runs", "share_above"]
 
 
 @dataclass(frozen=True)
@@ -28,16 +31,18 @@ class Row:
     Attributes:
         method: its name.
         values: one number a seed.
-        mean: over seeds, with its bootstrap interval.
-        iqm: interquartile mean, the same.
-        improvement: probability that it beats the first row; None for the first row.
+        mean: over seeds, with its interval.
+        difference: of its mean and that of the first row, with Welch's interval; None for the first row.
+        iqm: interquartile mean.
+        share_above: share of pairs of seeds in which it lies above the first row; None for the first row.
     """
 
     method: str
     values: tuple[float, ...]
     mean: Interval
-    iqm: Interval
-    improvement: Interval | None
+    difference: Interval | None
+    iqm: float
+    share_above: float | None
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,14 @@ class Comparison:
         lines = [
             f"### {self.title}: {self.metric}",
             "",
-            f"| method | seeds | mean | IQM | P(above {self.rows[0].method}) |",
-            "|---|---:|---:|---:|---:|",
+            f"| method | seeds | mean | minus {self.rows[0].method} | IQM | share of pairs above |",
+            "|---|---:|---:|---:|---:|---:|",
         ]
         for row in self.rows:
-            improvement = _cell(row.improvement) if row.improvement else ""
-            lines.append(f"| {row.method} | {len(row.values)} | {_cell(row.mean)} | {_cell(row.iqm)} | {improvement} |")
+            difference = row.difference.text() if row.difference else ""
+            above = "" if row.share_above is None else f"{row.share_above:.3f}"
+            cells = (row.method, str(len(row.values)), row.mean.text(), difference, f"{row.iqm:.3f}", above)
+            lines.append(f"| {' | '.join(cells)} |")
         return "\n".join([*lines, ""])
 
 
@@ -96,31 +103,41 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
     Raises:
         UserError: there is no such metric.
     """
-    groups: dict[tuple[str, str], dict[str, list[float]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
     for result in results:
         if result.seed is not None:
             title = " · ".join(dict.fromkeys([result.experiment, result.world, result.split]))
-            groups.setdefault((title, result.metric), {}).setdefault(result.method, []).append(result.value)
+            groups.setdefault((title, result.metric), {}).setdefault(result.method, []).append(result)
     found = [Comparison(*key, _rows(methods)) for key, methods in groups.items() if len(methods) > 1]
     if not found:
         raise UserError("there are no two methods with results in the same world; name more runs")
     return found
 
 
-def _rows(methods: Mapping[str, Sequence[float]]) -> tuple[Row, ...]:
+def interquartile_mean(values: Sequence[float]) -> float:
+    """Mean of the middle half of `[n]` seeds; a quarter is cut at either end, rounded down to whole seeds."""
+    from scipy import stats
+
+    return float(stats.trim_mean(np.asarray(values, dtype=np.float64), 0.25))
+
+
+def share_above(a: Sequence[float], b: Sequence[float]) -> float:
+    """Share of the n m pairs of a seed of `a` and one of `b` in which `a` is larger, ties counted as half."""
+    difference = np.asarray(a, dtype=np.float64)[:, None] - np.asarray(b, dtype=np.float64)
+    return float(np.heaviside(difference, 0.5).mean())
+
+
+def _rows(methods: Mapping[str, Sequence[Result]]) -> tuple[Row, ...]:
+    values = {method: tuple(line.value for line in lines) for method, lines in methods.items()}
     baseline = next(iter(methods))
     return tuple(
         Row(
             method,
-            tuple(values),
-            interval_over_seeds(values),
-            interquartile_mean(values),
-            None if method == baseline else probability_of_improvement(values, methods[baseline]),
+            values[method],
+            interval_over_seeds([line.number for line in lines], lines[0].is_share),
+            None if method == baseline else welch_interval(values[method], values[baseline]),
+            interquartile_mean(values[method]),
+            None if method == baseline else share_above(values[method], values[baseline]),
         )
-        for method, values in methods.items()
+        for method, lines in methods.items()
     )
-
-
-def _cell(number: Interval) -> str:
-    value, low, high = number
-    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"

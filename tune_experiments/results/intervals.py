@@ -1,42 +1,88 @@
-"""Confidence intervals at 95 %: over episodes by the normal formula, over seeds by a bootstrap, and of differences.
+"""Intervals of 95 %, each with the name of its rule.
 
-Every result is `(value, low, high)`; None stands for an interval that the data cannot give. The interval over episodes
-is that of "A Cordial Sync": 1.96 sd / sqrt(n), and for a share of episodes (every value 0 or 1) Wilson's, which stays
-within 0 and 1 and does not call 100 successes of 100 certain. This file must not know what is measured.
+| what varies | rule |
+|---|---|
+| seeds, of one method | Student's t; none for one seed |
+| seeds, of a difference of two methods | Welch's t |
+| episodes of one seed, each 0 or 1 | Wilson's for a share |
+| episodes of one seed, any numbers | 1.96 sd / sqrt(n), as in "A Cordial Sync" |
+
+A percentile bootstrap of three seeds is exactly from the lowest to the highest and covers the mean 74 times of 100, so
+there is none here. Episodes of several seeds are never put together: they are not independent. This file must not know
+what is measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 __all__ = [
+    "NONE",
+    "NORMAL",
+    "STUDENT",
+    "WELCH",
+    "WILSON",
     "Interval",
-    "bootstrap",
-    "difference_over_seeds",
     "interval_over_episodes",
     "interval_over_seeds",
+    "is_share",
     "welch_interval",
 ]
 
+STUDENT, WELCH = "t over seeds", "welch over seeds"
+WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
 NORMAL_QUANTILE = 1.96
-RESAMPLES = 9999
+SHARES = ("success", "win_rate")
+"""Metrics that are 0 or 1 in each episode. Those of a part of the episodes are called as `success_of_PART`."""
+_EQUAL = 1e-12
 
 
-class Interval(NamedTuple):
-    """A value with its 95 % interval; `low` and `high` are None where the data give none."""
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval.
+
+    Attributes:
+        value: the mean.
+        low: lower end; None without an interval.
+        high: upper end.
+        kind: name of the rule, one of this file's; `NONE` without an interval.
+        seeds: where seeds give no interval, each seed with its own over episodes; otherwise empty.
+    """
 
     value: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
+    kind: str = NONE
+    seeds: tuple[Interval, ...] = ()
+
+    def text(self, separator: str = " ") -> str:
+        """The number with its interval, or with all seeds; `separator` stands between them."""
+        digits = 1 if abs(self.value) >= 10 else 3
+        number = f"{self.value:.{digits}f}"
+        if self.seeds:
+            return f"{number}:{separator}" + f",{separator}".join(seed.text(separator) for seed in self.seeds)
+        if self.low is None or self.high is None:
+            return number
+        return f"{number}{separator}[{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
-def interval_over_episodes(values: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `[n]` episodes +- 1.96 sd / sqrt(n), with the sample's sd (n - 1); no interval for one episode.
+def is_share(metric: str) -> bool:
+    """Whether a metric is 0 or 1 in each episode."""
+    return metric.partition("_of_")[0] in SHARES
 
-    Where every value is 0 or 1 the interval is Wilson's for a share.
+
+def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
+    """Mean of `[n]` episodes of one seed.
+
+    Args:
+        values: one an episode.
+        is_share: whether the metric is a share. One that was computed as probabilities, not 0 or 1, is a mean.
+
+    Returns:
+        Wilson's interval for a share, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1); none for one number.
 
     Raises:
         ValueError: no episodes.
@@ -44,48 +90,57 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray) -> Interval:
     sample = _sample(values)
     mean = float(sample.mean())
     if len(sample) < 2:
-        return Interval(mean, None, None)
-    if np.isin(sample, (0.0, 1.0)).all():
-        return Interval(mean, *_wilson(int(sample.sum()), len(sample)))
+        return Interval(mean)
+    if is_share and np.isin(sample, (0.0, 1.0)).all():
+        return Interval(mean, *_wilson(int(sample.sum()), len(sample)), WILSON)
     half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, mean - half, mean + half, NORMAL)
 
 
-def interval_over_seeds(values: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `[n]` seeds with scipy's percentile bootstrap, the same on every call; no interval for one seed.
+def interval_over_seeds(values: Sequence[float | Interval], is_share: bool = False) -> Interval:
+    """Mean of `[n]` seeds with Student's t interval.
 
-    With three seeds the bootstrap's interval is at most the span of the three means: it says little, but truly.
+    Args:
+        values: one a seed, with its interval over episodes where there is one.
+        is_share: whether they are shares.
+
+    Returns:
+        One seed: itself. Equal seeds, or shares whose interval would leave 0 and 1: the mean and all seeds. Else t.
+
+    Raises:
+        ValueError: no seeds.
     """
-    sample = _sample(values)
-    mean = float(sample.mean())
-    if len(sample) < 2:
-        return Interval(mean, None, None)
-    if np.ptp(sample) == 0:  # scipy warns and returns nan for what is simply no spread
-        return Interval(mean, mean, mean)
-    low, high = bootstrap((sample,), lambda a, axis: np.mean(a, axis=axis))
-    return Interval(mean, low, high)
-
-
-def difference_over_seeds(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `a` minus mean of `b` with a bootstrap that resamples the seeds of each method on its own."""
-    first, second = _sample(a), _sample(b)
-    value, certain = _difference(first, second)
-    if certain is not None:
-        return certain
-    low, high = bootstrap((first, second), lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis))
-    return Interval(value, low, high)
+    seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
+    sample = _sample([seed.value for seed in seeds])
+    if len(seeds) == 1:
+        return seeds[0]
+    mean, half = float(sample.mean()), _student_half_width(sample)
+    leaves = is_share and (mean - half < 0 or mean + half > 1)
+    if leaves or np.ptp(sample) <= _EQUAL:
+        return Interval(mean, seeds=seeds)
+    return Interval(mean, mean - half, mean + half, STUDENT)
 
 
 def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `a` minus mean of `b` with Welch's t interval; wider and safer than a bootstrap of a few seeds."""
+    """Mean of `a` minus mean of `b`, one number a seed, with Welch's t interval.
+
+    There is none where a method has one seed, or where neither method's seeds differ among themselves.
+    """
     from scipy import stats
 
     first, second = _sample(a), _sample(b)
-    value, certain = _difference(first, second)
-    if certain is not None:
-        return certain
+    value = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2 or max(np.ptp(first), np.ptp(second)) <= _EQUAL:
+        return Interval(value)
     found = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
-    return Interval(value, float(found.low), float(found.high))
+    return Interval(value, float(found.low), float(found.high), WELCH)
+
+
+def _student_half_width(sample: np.ndarray) -> float:
+    from scipy import stats
+
+    count = len(sample)
+    return float(stats.t.ppf(0.975, count - 1)) * float(sample.std(ddof=1)) / count**0.5
 
 
 def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -99,30 +154,4 @@ def _wilson(successes: int, episodes: int) -> tuple[float, float]:
     from scipy import stats
 
     found = stats.binomtest(successes, episodes).proportion_ci(0.95, method="wilson")
-    return float(found.low), float(found.high)
-
-
-def _difference(first: np.ndarray, second: np.ndarray) -> tuple[float, Interval | None]:
-    """Difference of means, and the answer itself where there is one seed or no spread to make an interval from."""
-    value = float(first.mean() - second.mean())
-    if min(len(first), len(second)) < 2:
-        return value, Interval(value, None, None)
-    if np.ptp(first) == 0 and np.ptp(second) == 0:
-        return value, Interval(value, value, value)
-    return value, None
-
-
-def bootstrap(samples: tuple[np.ndarray, ...], statistic: object) -> tuple[float, float]:
-    """Ends of scipy's percentile interval of 95 %, the same on every call."""
-    from scipy import stats
-
-    # Percentile, not BCa: BCa's jackknife acceleration is meaningless for three seeds.
-    found = stats.bootstrap(
-        samples,
-        statistic,
-        n_resamples=RESAMPLES,
-        confidence_level=0.95,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
     return float(found.low), float(found.high)

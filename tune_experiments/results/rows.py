@@ -1,7 +1,7 @@
 """`results.jsonl`: one line per number that a run ends with. Tables are made from these lines alone.
 
-A line of one seed carries the interval over its episodes; a line with seed null is over seeds. This file must not know
-what a metric means.
+A line of one seed carries the interval over its episodes; a line with seed null belongs to no seed. Each line names the
+rule of its interval. This file must not know what a metric means.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import write_atomically
+from tune_experiments.experiment.files import write_atomically
+from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share
 
 __all__ = ["Result", "append", "read", "replace_rows"]
 
@@ -32,13 +33,14 @@ class Result:
         world: Id of the world.
         split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" and "shuffled" in
             RTFM), or "exact" for a number that was computed, not played.
-        seed: Seed of the training run; None for a number over seeds.
+        seed: Seed of the training run; None for a number that belongs to no seed.
         metric: Snake case of the paper's words, e.g. "success".
         value: The number.
         ci_low: Lower end of its 95 % interval, None without one.
         ci_high: Upper end.
         n_episodes: How many episodes it is the mean of; None where no episode was played.
         env_steps: Env steps that the method had trained for.
+        interval: Name of the interval's rule, as in `intervals.py`; None in files that are older than this field.
     """
 
     experiment: str
@@ -53,6 +55,17 @@ class Result:
     ci_high: float | None = None
     n_episodes: int | None = None
     env_steps: int | None = None
+    interval: str | None = field(default=None, metadata={"came_later": True})
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the number is a share of episodes; in an older file its metric tells."""
+        return self.interval == WILSON or (self.interval is None and is_share(self.metric))
+
+    @property
+    def number(self) -> Interval:
+        """The number with its own interval."""
+        return Interval(self.value, self.ci_low, self.ci_high, self.interval or NONE)
 
     @property
     def trial(self) -> tuple[str, str, str, str, str, int | None]:

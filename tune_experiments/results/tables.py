@@ -1,7 +1,8 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
-Several seeds: the mean over seeds with a bootstrap interval. One seed: its value with the interval over its episodes.
-The caption says which. This file must not know an experiment; the paper's numbers are handed in.
+Several seeds: the mean over seeds with Student's t interval, or all seeds where that says nothing (`intervals.py`). One
+seed: its value with the interval over its episodes. The caption says which. This file must not know an experiment; the
+paper's numbers are handed in.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import rich.table
 from rich.text import Text
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.results.intervals import Interval, interval_over_seeds
+from tune_experiments.experiment.files import write_atomically
+from tune_experiments.results.intervals import NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
-from tune_experiments.run.files import write_atomically
 
 __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
 
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
 _PAPER = ", paper"
+_RULES = {WILSON: "shares by Wilson", NORMAL: "means by 1.96 sd / sqrt n"}
+_LISTED = (
+    " A cell `mean: seed, seed, ...` has no interval over seeds, because they are equal or it would leave 0 and 1: it "
+    "lists each seed, with the interval over its episodes."
+)
 _GAP = 2
 """Between two columns of a terminal's table."""
 
@@ -147,18 +153,17 @@ def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
 def _number(lines: Sequence[Result]) -> Interval | None:
     """One cell from the lines of one method and metric."""
     of_seeds = [line for line in lines if line.seed is not None]
-    if len(of_seeds) > 1:
-        return interval_over_seeds([line.value for line in of_seeds])
-    if not lines:
-        return None
-    line = (of_seeds or list(lines))[0]
-    return Interval(line.value, line.ci_low, line.ci_high)
+    if of_seeds:
+        return interval_over_seeds([line.number for line in of_seeds], of_seeds[0].is_share)
+    return lines[0].number if lines else None
 
 
 def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
+    named = {line.interval for lines in rows.values() for line in lines}
+    rules = ", ".join(words for kind, words in _RULES.items() if kind in named) or "the file names no rule"
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
-        kinds.setdefault(_kind(lines), []).append(label)
+        kinds.setdefault(_kind(lines, rules), []).append(label)
     if len(kinds) == 1:
         said = next(iter(kinds))
     else:
@@ -169,19 +174,25 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
         if steps
         else ""
     )
-    return f"Intervals of 95 %: {said}.{trained}"
+    return f"Intervals of 95 %: {said}.{_LISTED * any(_lists_seeds(lines) for lines in rows.values())}{trained}"
 
 
-def _kind(lines: Sequence[Result]) -> str:
-    """What the interval of a row is over."""
+def _lists_seeds(lines: Sequence[Result]) -> bool:
+    """Whether a cell of a row prints all seeds."""
+    metrics = {line.metric for line in lines}
+    cells = [_number([line for line in lines if line.metric == metric]) for metric in metrics]
+    return any(cell is not None and cell.seeds for cell in cells)
+
+
+def _kind(lines: Sequence[Result], rules: str) -> str:
+    """What the intervals of a row are over, and by which rule; `rules` are those over episodes."""
     seeds = {line.seed for line in lines if line.seed is not None}
     episodes = max((line.n_episodes or 0 for line in lines), default=0)
-    if len(seeds) == 1 and all(line.ci_low is None for line in lines):
+    if len(seeds) > 1:
+        return f"Student's t over {len(seeds)} seeds" + (f", {episodes:,} episodes a seed" if episodes else "")
+    if all(line.ci_low is None for line in lines):
         return "one seed, none"
-    if len(seeds) == 1:
-        return f"over {episodes:,} episodes of one seed (1.96 sd / sqrt n, shares by Wilson)"
-    many = f"{len(seeds)} seeds" if seeds else "seeds"
-    return f"over {many} (bootstrap)" + (f", {episodes:,} episodes a seed" if episodes else "")
+    return f"over {episodes:,} episodes{' of one seed' * bool(seeds)} ({rules})"
 
 
 def _folded(label: str) -> str:
@@ -207,9 +218,4 @@ def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _cell(number: Interval | None, separator: str) -> str:
-    if number is None:
-        return ""
-    value, low, high = number
-    digits = 1 if abs(value) >= 10 else 3
-    text = f"{value:.{digits}f}"
-    return text if low is None or high is None else f"{text}{separator}[{low:.{digits}f}, {high:.{digits}f}]"
+    return "" if number is None else number.text(separator)

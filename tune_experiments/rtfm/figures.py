@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.rtfm.attention import draw_attention, watch_reading
 from tune_experiments.rtfm.episode_video import frames_of
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingSizes
@@ -58,6 +59,7 @@ def build_matching(task: Task, settings: MatchingSettings, seed: int, shares_net
 def matching_sizes(task: Task) -> MatchingSizes:
     """What the network must know of a task's worlds: agents but the viewer, monsters and items are nodes."""
     world, shared = make_world(task), sizes(task)
+    assert isinstance(world, Arena)
     kinds = world.tables["name_kinds"].astype(np.int64)
     kinds[kinds < KIND_AGENT] = kinds[YOU] = 0
     (end,) = world.lexicon.encode(".")

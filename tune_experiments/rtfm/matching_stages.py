@@ -43,7 +43,8 @@ class MatchingRtfmConfig(RunConfig):
     """One run; the settings of networks that are not ours are not used."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
-    """Rows of the table, each a method that is trained."""
+    """Rows of the table, each a method that is trained: matching, or an ablation: matching_frozen_words,
+    matching_two_tables, matching_two_tables_contrastive, matching_as_vector."""
     stages: tuple[StageName, ...] = ("simplest",)
     """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
     nl dyna for the full game, and 10x10 for its large room."""
@@ -94,7 +95,9 @@ def _stage(config: MatchingRtfmConfig, row: MatchingRow, seed: int, index: int) 
 def at_stage(config: MatchingRtfmConfig, index: int = -1) -> MatchingRtfmConfig:
     """The configuration with the game of a stage; by default of the last."""
     names = config.stages[: index + 1] if index >= 0 else config.stages
-    changes = functools.reduce(lambda found, name: found | DIFFICULTIES[name], names, {})
+    changes: dict[str, Any] = {}
+    for name in names:
+        changes |= DIFFICULTIES[name]
     task = dataclasses.replace(config.task, **changes)
     return dataclasses.replace(config, task=task, test_sizes=(task.size,))
 

@@ -15,13 +15,14 @@ from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.rtfm import figures, stages
 from tune_experiments.rtfm.config import RunConfig, make_world
-from tune_experiments.rtfm.evaluation import TEST, evaluate, split_of
+from tune_experiments.rtfm.evaluation import TEST, UNSEEN, column, evaluate, split_of
 from tune_experiments.rtfm.tables import of_last_games, transfer_table, win_rate_table
 from tune_experiments.rtfm.trials import plan
 
@@ -55,9 +56,11 @@ class ReadingExperiment(Experiment):
 
     Attributes:
         paper: method -> column of the table -> what the paper prints.
+        compared: the two rows of the main comparison, on unseen assignments.
     """
 
     paper: PaperNumbers | None = None
+    compared: tuple[str, str]
     is_greedy = True
     columns = COLUMNS
 
@@ -70,7 +73,7 @@ class ReadingExperiment(Experiment):
         """Each row is a network, trained on one game."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: RunConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
         return evaluate(config, policy)
 
@@ -80,11 +83,15 @@ class ReadingExperiment(Experiment):
         is_of_a_simpler_game = bool(results) and not ends
         return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
 
+    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+        """Both rows on unseen assignments in the largest room."""
+        return (MainComparison(*self.compared, "win_rate", column(UNSEEN, max(config.test_sizes))),)
+
     def deviations(self, config: Any) -> list[str]:
         """Against the preset `paper`."""
         return deviations(config, self.presets["paper"])
 
-    def test_world(self, config: RunConfig, num_worlds: int) -> World:
+    def test_world(self, config: Any, num_worlds: int) -> World:
         """Unseen assignments."""
         return make_world(config.task, num_worlds, split=TEST)
 

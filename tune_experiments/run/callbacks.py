@@ -17,9 +17,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.finished_run import Run
 from tune_experiments.run.trial import CHECKPOINTS
-from tune_experiments.run.trial_log import METRICS_FILE, read_metrics
 
 __all__ = ["Callback", "TrialWatch"]
 

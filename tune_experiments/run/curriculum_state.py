@@ -1,7 +1,7 @@
 """Where a trial stands in its stages: what every checkpoint of it says, and what its log and its live line show.
 
 All of it follows from what was trained, never from a clock or a file, so a trial that is killed anywhere and continued
-takes the same turns. A plain plan is a course of one stage that shows none of this.
+takes the same turns. A plain plan is a curriculum of one stage that shows none of this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "Course", "StageEnd", "course_behind"]
+__all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class StageEnd:
 
 
 @dataclass
-class Course:
+class CurriculumState:
     """A trial's way through its stages; it stands in one of them, at its beginning, in its middle or at its end.
 
     Attributes:
@@ -244,17 +244,17 @@ class Course:
         return f"{name} was not passed in {steps} ({found}){': training stops' if self.is_stopped else ''}"
 
 
-def course_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> Course:
+def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
     """Where the team of a checkpoint stands.
 
     Args:
         declared: what its experiment plans.
         state: what the checkpoint says; of a plain plan nothing is asked.
     """
-    course = Course(declared)
-    if course.is_staged:
-        course.restore(state)
-    return course
+    curriculum = CurriculumState(declared)
+    if curriculum.is_staged:
+        curriculum.restore(state)
+    return curriculum
 
 
 def _way(names: Sequence[str | None]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.trial_log import SPEED
+from tune_experiments.results.trial_log import SPEED
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
@@ -112,10 +112,10 @@ def _tells(row: Mapping[str, float]) -> bool:
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:
     """Sentences with flags and the speed to expect of them, the best first; the number of worlds stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
-    most_runners = max(1, worlds // _FEWEST_WORLDS)
+    max_runners = max(1, worlds // _FEWEST_WORLDS)
     told: list[tuple[float, str]] = []
     factor = found.playing / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
-    runners = min(most_runners, max(1, math.ceil(factor * max(1, workers.runners))))
+    runners = min(max_runners, max(1, math.ceil(factor * max(1, workers.runners))))
     if runners > max(1, workers.runners):
         share = math.ceil(worlds / runners)
         speed = found.expected(runners / max(1, workers.runners), 1)

@@ -14,29 +14,29 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_from_json
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.results.intervals import interval_over_episodes
+from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
 from tune_experiments.results.rows import Result
-from tune_experiments.run.curriculum_state import Course
-from tune_experiments.run.files import read_json, write_json
+from tune_experiments.run.curriculum_state import CurriculumState
 
 __all__ = [
     "Evaluate",
     "after_stage",
     "evaluations_of",
-    "outcome_of",
+    "read_test_results",
     "results_of",
     "results_of_training",
-    "write_outcome",
+    "write_test_results",
 ]
 
-OUTCOME = "outcome.json"
+TEST_RESULTS_FILE = "outcome.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
 Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
 def evaluations_of(
-    experiment: BaseExperiment, config: Any, method: str, course: Course, trial_folder: Path | None
+    experiment: BaseExperiment, config: Any, method: str, curriculum: CurriculumState, trial_folder: Path | None
 ) -> dict[str, Evaluate]:
     """How a team is evaluated, by what each evaluation adds to the names of its worlds.
 
@@ -44,13 +44,13 @@ def evaluations_of(
     earlier stage takes its stage's own, or the experiment's under a name that tells: nobody shall take this for the
     whole curriculum's result.
     """
-    stage = course.stage
+    stage = curriculum.stage
 
     def whole(policy: TeamPolicy) -> dict[str, Episodes]:
         return experiment.evaluate_trial(config, method, policy, trial_folder)
 
     own = {after_stage(stage.name): stage.evaluate} if stage.evaluate is not None else {}
-    if course.is_in_last_stage:
+    if curriculum.is_in_last_stage:
         return own | {"": whole}
     return own or {after_stage(stage.name): whole}
 
@@ -68,7 +68,8 @@ def results_of(
     for name, values in episodes.items():
         if name[0] == "_":
             continue
-        interval = interval_over_episodes(values)
+        metric = {"length": "episode_length"}.get(name, name)
+        interval = interval_over_episodes(values, is_share(metric))
         rows.append(
             Result(
                 experiment=experiment.name,
@@ -77,12 +78,13 @@ def results_of(
                 world=world,
                 split=experiment.split_of(world),
                 seed=seed,
-                metric={"length": "episode_length"}.get(name, name),
+                metric=metric,
                 value=interval.value,
                 ci_low=interval.low,
                 ci_high=interval.high,
                 n_episodes=None if experiment.split == "exact" else len(values),
                 env_steps=env_steps,
+                interval=interval.kind,
             )
         )
     return rows
@@ -103,24 +105,25 @@ def results_of_training(
             metric=metric,
             value=value,
             env_steps=env_steps,
+            interval=NONE,
         )
         for world, told in experiment.of_training(method, rows).items()
         for metric, value in told.items()
     ]
 
 
-def write_outcome(folder: Path, results: Sequence[Result]) -> None:
+def write_test_results(folder: Path, results: Sequence[Result]) -> None:
     """Say that the trial in this folder has finished, and with which results."""
-    write_json(folder / OUTCOME, {"results": [vars(result) for result in results]})
+    write_json(folder / TEST_RESULTS_FILE, {"results": [vars(result) for result in results]})
 
 
-def outcome_of(folder: Path) -> list[Result] | None:
+def read_test_results(folder: Path) -> list[Result] | None:
     """Test results of a trial that has finished (an empty list if it was not to be tested), else None.
 
     Raises:
         UserError: what lies there is no outcome.
     """
-    path = folder / OUTCOME
+    path = folder / TEST_RESULTS_FILE
     if not path.exists():
         return None
     try:

@@ -15,27 +15,28 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.results import rows as result_file
+from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, write_tables
 from tune_experiments.run.callbacks import Callback, TrialWatch
 from tune_experiments.run.cost import cost
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.finished_run import Run
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster
 from tune_experiments.run.remote_sync import Mirror, open_run
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.tuning import Request, plan_of, request_for, run_trials
-from tune_experiments.run.weight_transfer import check_handovers
+from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import (
     Search,
-    agenda_of,
     check_processes,
     draw_search,
+    scheduler_of,
     search_requests,
     show_ranking,
 )
-from tune_experiments.search.scheduler import Agendas
+from tune_experiments.search.scheduler import SearchSchedulers
 
 DEFAULT_OUT = "runs"
 
@@ -96,14 +97,14 @@ def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions)
 
     Raises:
         UserError: a search.
-        ValueError: a hand-over that cannot be.
+        ValueError: a weight transfer that is impossible.
     """
     if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "
             f"a setting that is stuck in an easy stage would win; vary its flags yourself"
         )
-    check_handovers(stages)
+    check_transfers(stages)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class _Session:
         ]
         failures = self._train_unfinished(requests)
         for request in requests:
-            rows = outcome_of(Path(request["folder"]))
+            rows = read_test_results(Path(request["folder"]))
             if rows is not None:
                 result_file.replace_rows(self.folder.results, rows)
         uri = self.mirror.uri if self.mirror else None
@@ -148,9 +149,9 @@ class _Session:
                 f"--search-by {search.by} compares trials on their way: give --out a folder, not {self.mirror.uri}"
             )
         requests = search_requests(self.experiment, search, self.options, self.folder)
-        agenda = agenda_of(self.experiment, search, self.options, self.folder)
-        failures = self._train_unfinished(requests, agenda)
-        show_ranking(self.experiment, search, self.options, self.folder, self.console, agenda)
+        scheduler = scheduler_of(self.experiment, search, self.options, self.folder)
+        failures = self._train_unfinished(requests, scheduler)
+        show_ranking(self.experiment, search, self.options, self.folder, self.console, scheduler)
         return self._ended(_read_results(self.folder.path), [], failures)
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run:
@@ -158,18 +159,20 @@ class _Session:
             self.console.print(f"[red]{name} failed:[/] {reason}; the same command continues it", highlight=False)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
-    def _train_unfinished(self, requests: list[Request], agenda: Agendas | None = None) -> dict[str, str]:
+    def _train_unfinished(self, requests: list[Request], scheduler: SearchSchedulers | None = None) -> dict[str, str]:
         """Say what is done, and do what is left of it; trial name -> what went wrong."""
         said = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
         self.console.print(said)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}", highlight=False)
+        for comparison in self.experiment.main_comparisons(self.config):
+            self.console.print(comparison.announcement(), highlight=False)
         unfinished = [request for request in requests if _is_unfinished(request)]
-        if not unfinished or (agenda is not None and agenda.is_over):
+        if not unfinished or (scheduler is not None and scheduler.is_over):
             return {}
-        return self._train(unfinished, agenda)
+        return self._train(unfinished, scheduler)
 
-    def _train(self, requests: list[Request], agenda: Agendas | None) -> dict[str, str]:
+    def _train(self, requests: list[Request], scheduler: SearchSchedulers | None) -> dict[str, str]:
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         workers = [plan.workers for plan in plans.values()]
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
@@ -183,7 +186,12 @@ class _Session:
             )
             self.console.print(cost(list(plans.values()), concurrent), highlight=False)
             uri = self.mirror.uri if self.mirror else None
-            failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, agenda, watch)
+            try:
+                failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, scheduler, watch)
+            except Exception as error:
+                if watch is not None and watch.failure is not None:
+                    raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
+                raise
         if self.mirror is not None:
             self.mirror.pull()  # what trials have left there
         if watch is not None:
@@ -192,14 +200,14 @@ class _Session:
                 raise watch.failure
         # Tune takes Control-C for itself and comes back with whatever there is.
         left = any(_is_unfinished(request) and request["name"] not in failures for request in requests)
-        if left if agenda is None else not agenda.is_over:
+        if left if scheduler is None else not scheduler.is_over:
             self.console.print("stopped; the same command continues from the newest checkpoints")
             raise KeyboardInterrupt
         return failures
 
 
 def _is_unfinished(request: Request) -> bool:
-    return outcome_of(Path(request["folder"])) is None
+    return read_test_results(Path(request["folder"])) is None
 
 
 def _read_results(out: Path) -> list[Result]:
@@ -218,7 +226,7 @@ def show_results(
     results = _read_results(out)
     if not results:
         return [], []
-    tables = experiment.tables(results)
+    tables = with_verdicts(experiment.tables(results), experiment.main_comparisons(config), results)
     write_tables(out / "table.md", tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, ProgressColumn, Task
 from rich.table import Column, Table
 from rich.text import Text
 
-from tune_experiments.run.trial_log import SPEED
+from tune_experiments.results.trial_log import SPEED
 
 __all__ = ["Progress"]
 

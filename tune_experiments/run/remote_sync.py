@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
+import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,7 +57,7 @@ def open_run(
     Trials send what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
 
     Raises:
-        UserError: as `RunFolder.open`; nothing has been sent to the store then.
+        UserError: as `RunFolder.open`, with nothing sent to the store; or nothing can be sent there.
     """
     uri = uri_of(out)
     if uri is None:
@@ -65,9 +68,10 @@ def open_run(
         if mirror.pull_config():
             check_config(mirror.folder, config_json, experiment)
         mirror.pull()
-        with RunFolder.open(mirror.folder, config_json, experiment, seeds) as folder, _pushed_at_last(mirror):
-            mirror.push()  # the run's configuration stands before its trials, or nobody could continue them
-            yield folder, mirror
+        with RunFolder.open(mirror.folder, config_json, experiment, seeds) as folder:
+            mirror.push_at_first()  # the run's configuration stands before its trials, or nobody could continue them
+            with _pushed_at_last(mirror):
+                yield folder, mirror
 
 
 @contextmanager
@@ -81,23 +85,45 @@ def mirrored_folder(uri: str) -> Iterator[tuple[Path, Mirror]]:
 
 @contextmanager
 def _temporary_mirror(uri: str, others: tuple[str, ...] = ()) -> Iterator[Mirror]:
-    """A copy of a temporary folder; what is wrong in the folder is told by the store's name."""
-    with tempfile.TemporaryDirectory(prefix="concord_") as name:
-        folder = Path(name).resolve()
-        try:
-            yield Mirror(folder, uri, others)
-        except UserError as error:
-            raise UserError(str(error).replace(str(folder), uri)) from error
+    """A copy of a temporary folder; what is wrong in the folder is told by the store's name.
+
+    The folder is deleted at the end, unless it is the only copy of what was done: then it stays and the error names it.
+    """
+    folder, kept = Path(tempfile.mkdtemp(prefix="concord_")).resolve(), ""
+    mirror = None
+    try:
+        mirror = Mirror(folder, uri, others)
+        yield mirror
+    except BaseException as error:
+        if mirror is not None and mirror.is_behind and folder.is_dir():
+            kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
+        if isinstance(error, UserError):
+            raise UserError(str(error).replace(str(folder), uri) + kept) from error
+        if kept:
+            _tell(error, kept)
+        raise
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tell(error: BaseException, kept: str) -> None:
+    """Add to what somebody else has raised; the last line of a trial's traceback is all that a user sees of it."""
+    said = f"{type(error).__name__}: {error}{kept}"
+    error.add_note(said)
+    logger.error("%s", said)
 
 
 @contextmanager
 def _pushed_at_last(mirror: Mirror) -> Iterator[None]:
+    mirror.is_behind = True
     try:
         yield
     except BaseException:
-        mirror.push()
+        mirror.is_behind = not mirror.push()
         raise
     mirror.push_at_last()
+    mirror.is_behind = False
 
 
 class Mirror:
@@ -110,6 +136,7 @@ class Mirror:
 
     Attributes:
         folder, uri: the same.
+        is_behind: the folder may hold what the store lacks, so it must not be deleted.
 
     Raises:
         UserError: no such kind of store, or one that does not let us in.
@@ -119,6 +146,7 @@ class Mirror:
         from pyarrow import fs
 
         self.uri, self.folder, self._others = uri, folder, others
+        self.is_behind = False
         self._sent: dict[str, Stamp] = {}
         self._fetched: dict[str, Stamp] = {}
         try:
@@ -160,34 +188,54 @@ class Mirror:
         """
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
-        here = {name: _stamp(self.folder / name) for name in self._own(_files(self.folder))}
         try:
-            # state.json last: it says that a checkpoint's other files are whole.
-            for name in sorted(here, key=_vouches_last):
-                if self._sent.get(name) != here[name]:
-                    self._send(name)
-                    self._sent[name] = here[name]
-            deleted = {name for name in self._own(self._sent) if _DELETED_BY_TRIALS.fullmatch(name)} - set(here)
-            for name in sorted(deleted, key=_vouches_last):
-                with contextlib.suppress(FileNotFoundError):
-                    self._store.delete_file(f"{self._root}/{name}")
-                del self._sent[name]
+            self._bring_up_to_date()
         except OSError as error:
             logger.warning("%s is not up to date (%s); it will be tried again", self.uri, _line(error))
             return False
         return True
 
-    def push_at_last(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        """Bring the copy up to date before the folder is given up.
+    def push_at_first(self) -> None:
+        """Bring the copy up to date before there is anything to lose.
 
         Raises:
-            OSError: the store has stayed away too long.
+            UserError: the store cannot be written.
         """
+        try:
+            self._bring_up_to_date()
+        except OSError as error:
+            advice = "give --out a store that you may write to, or see to this one, and run again"
+            raise UserError(f"{self.uri} cannot be written ({_line(error)}); {advice}") from error
+
+    def push_at_last(self, patience_seconds: float | None = None) -> None:
+        """Bring the copy up to date before the folder is given up.
+
+        Args:
+            patience_seconds: for how long to try; None: PATIENCE_SECONDS.
+
+        Raises:
+            UserError: the store has stayed away too long.
+        """
+        patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
         deadline = time.monotonic() + patience_seconds
         while not self.push():
             if time.monotonic() > deadline:
-                raise OSError(f"{self.uri} could not be written for {patience_seconds / 60:.0f} minutes")
+                raise UserError(f"{self.uri} could not be written for {patience_seconds / 60:.0f} minutes")
             time.sleep(_RETRIES_AFTER_SECONDS)
+
+    def _bring_up_to_date(self) -> None:
+        found = _stamps(self.folder)
+        here = {name: found[name] for name in self._own(found)}
+        # state.json last: it says that a checkpoint's other files are whole.
+        for name in sorted(here, key=_vouches_last):
+            if self._sent.get(name) != here[name]:
+                self._send(name)
+                self._sent[name] = here[name]
+        deleted = {name for name in self._own(self._sent) if _DELETED_BY_TRIALS.fullmatch(name)} - set(here)
+        for name in sorted(deleted, key=_vouches_last):
+            with contextlib.suppress(FileNotFoundError):
+                self._store.delete_file(f"{self._root}/{name}")
+            del self._sent[name]
 
     def _own(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if not name.startswith(self._others)]
@@ -227,10 +275,24 @@ class Mirror:
         return found
 
 
-def _files(folder: Path) -> list[str]:
-    """Names of all files that are no one's scratch: hidden files and folders are left out."""
-    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return [name for name in names if not _is_hidden(name)]
+def _stamps(folder: Path) -> dict[str, Stamp]:
+    """Of all files that are no one's scratch: hidden files and folders are left out.
+
+    Raises:
+        OSError: a folder cannot be listed, which does not mean that its files are deleted.
+    """
+    found = {}
+    for place, _, names in os.walk(folder, onerror=_raise):
+        for path in (Path(place, name) for name in names):
+            name = path.relative_to(folder).as_posix()
+            with contextlib.suppress(FileNotFoundError):  # it was deleted since it was listed
+                if not _is_hidden(name):
+                    found[name] = _stamp(path)
+    return found
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _is_hidden(name: str) -> bool:

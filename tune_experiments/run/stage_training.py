@@ -10,8 +10,8 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
-from tune_experiments.run.curriculum_state import Choice, Course
-from tune_experiments.run.trial_log import SPEED, TrialLog
+from tune_experiments.results.trial_log import SPEED, TrialLog
+from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
@@ -22,43 +22,45 @@ class StageTraining:
     """Brings a trial to the end of the stage that it stands in.
 
     Args:
-        course: where it stands.
+        curriculum: where it stands.
         folder: for checkpoints.
         identity: what every checkpoint says of the trial.
         log: gets every row.
         report: gets every row, and what the live line shows beside it.
     """
 
-    def __init__(self, course: Course, folder: Path, identity: dict[str, Any], log: TrialLog, report: Report) -> None:
-        self._course, self._plan = course, course.plan
+    def __init__(
+        self, curriculum: CurriculumState, folder: Path, identity: dict[str, Any], log: TrialLog, report: Report
+    ) -> None:
+        self._curriculum, self._plan = curriculum, curriculum.plan
         self._folder, self._identity = folder, identity
         self._log, self._report = log, report
-        self._saved_at = course.progress.env_steps
+        self._saved_at = curriculum.progress.env_steps
 
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns."""
-        course, self._until = self._course, until_env_steps
-        clock = _Clock(course.total().env_steps)
+        curriculum, self._until = self._curriculum, until_env_steps
+        clock = _Clock(curriculum.total().env_steps)
         statistics: Row = {}
-        while not course.stage_is_over and not self._pauses:
+        while not curriculum.stage_is_over and not self._pauses:
             statistics |= algorithm.train()
-            before, course.progress = course.progress, algorithm.progress()
-            if course.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
+            before, curriculum.progress = curriculum.progress, algorithm.progress()
+            if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                 clock.check_for_life()
                 continue
-            course.take(statistics)
+            curriculum.take(statistics)
             held = self._held(algorithm)
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | course.live())
+            self._report(row | curriculum.live())
             if held is not None:
-                self._checkpoint(held, course.better_value(row))
+                self._checkpoint(held, curriculum.better_value(row))
 
     @property
     def _pauses(self) -> bool:
         """Whether training was asked to come to here and no further."""
-        return self._until is not None and self._course.total().env_steps >= self._until
+        return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
         """What a checkpoint holds, where validation or a checkpoint is due.
@@ -68,13 +70,13 @@ class StageTraining:
         if not (self._validation_is_due or self._checkpoint_is_due):
             return None
         tensors: Tensors
-        tensors, self._course.progress = algorithm.checkpoint()
+        tensors, self._curriculum.progress = algorithm.checkpoint()
         return tensors
 
     def _row(
         self, statistics: Row, clock: _Clock, algorithm: Algorithm, held: Tensors | None
     ) -> dict[str, float | None]:
-        total = self._course.total()
+        total = self._curriculum.total()
         row: Row = {
             "env_steps": total.env_steps,
             "progress/episodes": total.episodes,
@@ -84,29 +86,29 @@ class StageTraining:
         }
         if held is not None and self._validation_is_due:
             found = self._validation(algorithm.policy(held["weights"]))
-            self._course.take(found)
+            self._curriculum.take(found)
             row |= found
-        return row | self._course.curves()
+        return row | self._curriculum.curves()
 
     def _validation(self, policy: TeamPolicy) -> Row:
-        self._course.validated_at = self._course.progress.env_steps
+        self._curriculum.validated_at = self._curriculum.progress.env_steps
         episodes = self._plan.validate(policy)
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
         """Save where that is due, or where validation has just found the `best` weights."""
-        course = self._course
+        curriculum = self._curriculum
         if best is None and not self._checkpoint_is_due:
             return
-        self._saved_at, number = course.progress.env_steps, course.total().env_steps
+        self._saved_at, number = curriculum.progress.env_steps, curriculum.total().env_steps
         if best is not None:
-            course.choice = Choice(best, number)
-        save_checkpoint(self._folder, number, tensors, self._identity | course.state(course.progress))
-        prune(self._folder, self._plan.kept_checkpoints, always=course.kept)
+            curriculum.choice = Choice(best, number)
+        save_checkpoint(self._folder, number, tensors, self._identity | curriculum.state(curriculum.progress))
+        prune(self._folder, self._plan.kept_checkpoints, always=curriculum.kept)
 
     @property
     def _validation_is_due(self) -> bool:
-        return self._is_due(self._course.validated_at, self._plan.validate_every_env_steps)
+        return self._is_due(self._curriculum.validated_at, self._plan.validate_every_env_steps)
 
     @property
     def _checkpoint_is_due(self) -> bool:
@@ -114,8 +116,12 @@ class StageTraining:
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
         """Whether what was done at `last_env_steps` is to be done again; at an end it always is."""
-        course = self._course
-        return course.stage_is_over or self._pauses or course.progress.env_steps - last_env_steps >= every_env_steps
+        curriculum = self._curriculum
+        return (
+            curriculum.stage_is_over
+            or self._pauses
+            or curriculum.progress.env_steps - last_env_steps >= every_env_steps
+        )
 
 
 class _Clock:

@@ -23,19 +23,19 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
-from tune_experiments.run.curriculum_state import Course
+from tune_experiments.results.trial_log import METRICS_FILE, TrialLog, read_metrics
+from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import (
     Evaluate,
     after_stage,
     evaluations_of,
     results_of,
     results_of_training,
-    write_outcome,
+    write_test_results,
 )
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import Report, StageTraining
-from tune_experiments.run.trial_log import METRICS_FILE, TrialLog, read_metrics
-from tune_experiments.run.weight_transfer import hand_over_stage
+from tune_experiments.run.weight_transfer import transfer_stage
 
 CHECKPOINTS = "checkpoints"
 
@@ -54,7 +54,7 @@ class Trial:
     ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
         self.folder, self.is_tested = folder, is_tested
-        self.course = Course(experiment.plan(config, method, seed, folder))
+        self.curriculum = CurriculumState(experiment.plan(config, method, seed, folder))
 
     def run(self, report: Report, until_env_steps: int | None = None) -> None:
         """Train to the end of the last stage, then evaluate where that is asked for.
@@ -67,40 +67,40 @@ class Trial:
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
-            self.course.restore(load_state(newest))
+            self.curriculum.restore(load_state(newest))
         with TrialLog(self.folder) as log:
-            log.rewind(self.course.total().env_steps)
+            log.rewind(self.curriculum.total().env_steps)
             log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
-            while not self.course.is_over:
-                if until_env_steps is not None and self.course.total().env_steps >= until_env_steps:
+            while not self.curriculum.is_over:
+                if until_env_steps is not None and self.curriculum.total().env_steps >= until_env_steps:
                     return
                 self._train_stage(log, report, until_env_steps)
-        write_outcome(self.folder, self._evaluate() if self.is_tested else [])
+        write_test_results(self.folder, self._evaluate() if self.is_tested else [])
 
     def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None) -> None:
-        if self.course.stage_is_over:
-            self.course.next_stage()
-        plan = self.course.plan
+        if self.curriculum.stage_is_over:
+            self.curriculum.next_stage()
+        plan = self.curriculum.plan
         with contextlib.closing(plan.make_algorithm(plan)) as algorithm:
             self._bring_up(algorithm, log, report)
-            training = StageTraining(self.course, self.folder / CHECKPOINTS, self._identity(), log, report)
+            training = StageTraining(self.curriculum, self.folder / CHECKPOINTS, self._identity(), log, report)
             training.run(algorithm, until_env_steps)
 
     def _bring_up(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
-        """Continue where the course stands, or take over what the stage before it has learned."""
-        course, env_steps = self.course, self.course.total().env_steps
+        """Continue where the curriculum stands, or take over what the stage before it has learned."""
+        curriculum, env_steps = self.curriculum, self.curriculum.total().env_steps
         if not env_steps:
             return
-        begins = not course.progress.env_steps
-        number = course.ended[-1].left if begins else env_steps
+        begins = not curriculum.progress.env_steps
+        number = curriculum.ended[-1].left if begins else env_steps
         tensors = load_checkpoint(path_of(self.folder / CHECKPOINTS, number)).tensors
         if not begins:
-            algorithm.restore(tensors, course.progress)
+            algorithm.restore(tensors, curriculum.progress)
             return
-        tensors, sentence = hand_over_stage(course, tensors, self.folder)
+        tensors, sentence = transfer_stage(curriculum, tensors, self.folder)
         algorithm.restore(tensors, Progress())
-        log.add_text(f"handover/{course.label}", sentence)
-        report({"env_steps": env_steps, **course.live(), "said": sentence})
+        log.add_text(f"handover/{curriculum.label}", sentence)
+        report({"env_steps": env_steps, **curriculum.live(), "said": sentence})
 
     def _identity(self) -> dict[str, Any]:
         """What every checkpoint says of this trial."""
@@ -117,14 +117,14 @@ class Trial:
 
         Before them stands what training itself has left.
         """
-        course, rows = self.course, read_metrics(self.folder / METRICS_FILE)
-        results = results_of_training(self.experiment, self.method, self.seed, rows, self.course.total().env_steps)
-        for index, end in enumerate(course.ended):
-            stage = course.stages[index]
+        curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
+        results = results_of_training(self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps)
+        for index, end in enumerate(curriculum.ended):
+            stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 results += self._results_of(end.left, stage.plan_at(index), {after_stage(end.name): stage.evaluate})
-        whole = evaluations_of(self.experiment, self.config, self.method, course, self.folder)
-        return results + self._results_of(course.end().left, course.plan, whole)
+        whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
+        return results + self._results_of(curriculum.end().left, curriculum.plan, whole)
 
     def _results_of(self, env_steps: int, plan: TrialPlan, evaluations: dict[str, Evaluate]) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))

@@ -1,4 +1,10 @@
-"""Running an experiment's trials with Ray Tune; one whose process dies is restarted from its own checkpoint."""
+"""Running an experiment's trials with Ray Tune; one whose process dies is restarted from its own checkpoint.
+
+A trial reports to Tune rarer and rarer. Of each report, Tune keeps a reference and the row as long as the trial's
+process lives: some 4 to 20 kB of the driver's memory, gigabytes in a long run, for a live line that people look at. So
+a report follows the one before after ten seconds at first, and later after a hundredth of the time that the trial has
+taken: some 540 in a day. The trial's own log has every row.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +12,9 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from tune_experiments.experiment.base_experiment import BaseExperiment
@@ -16,7 +23,6 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.callbacks import TrialWatch
-from tune_experiments.run.paced_report import PacedReport
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder
 from tune_experiments.run.run_folder import RunFolder
@@ -24,7 +30,7 @@ from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
 from tune_experiments.run.wandb_log import WandbMirror
-from tune_experiments.search.scheduler import Agenda, as_searcher
+from tune_experiments.search.scheduler import SearchScheduler, as_searcher
 
 Request = dict[str, Any]
 """Of one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`, `is_tested`, the
@@ -108,7 +114,7 @@ def run_trials(
     out: Path,
     columns: Mapping[str, str],
     uri: str | None = None,
-    agenda: Agenda | None = None,
+    scheduler: SearchScheduler | None = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
@@ -120,7 +126,7 @@ def run_trials(
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
         uri: of the run, where an object store keeps it; trials then work in temporary folders.
-        agenda: hands out the requests instead, one at a time, as it sees fit.
+        scheduler: hands out the requests instead, one at a time, as it sees fit.
         watch: tells callbacks what trials write.
 
     Returns:
@@ -134,16 +140,16 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
 
-    searcher = None if agenda is None else as_searcher(agenda)
+    searcher = None if scheduler is None else as_searcher(scheduler)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             tune.with_resources(train_trial, _places),
-            param_space={"request": tune.grid_search(list(requests))} if agenda is None else {},
+            param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
             tune_config=tune.TuneConfig(
                 max_concurrent_trials=concurrent,
                 trial_dirname_creator=_folder_name,
                 search_alg=searcher,
-                num_samples=1 if agenda is None else -1,
+                num_samples=1 if scheduler is None else -1,
             ),
             run_config=tune.RunConfig(
                 name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
@@ -180,3 +186,50 @@ def _reason(error: Exception) -> str:
     """The last line of a remote traceback says what happened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
+
+
+_SHARE = 0.01
+"""Shortest pause between two reports, as a share of the time since the start."""
+
+
+class PacedReport:
+    """Passes on a row now and then, with all that came meanwhile; a context manager.
+
+    Args:
+        report: gets the rows.
+        seconds: between two of them at least. A row that has something `said` goes at once, the last one at the end.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        report: Callable[[dict[str, Any]], None],
+        seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._report, self._seconds, self._clock = report, seconds, clock
+        self._waiting: dict[str, Any] = {}
+        self._began_at, self._sent_at = clock(), -seconds
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Take a row."""
+        self._waiting |= row
+        now = self._clock()
+        pause = max(self._seconds, _SHARE * (now - self._began_at))
+        if "said" in row or now - self._sent_at >= pause:
+            self._sent_at = now
+            self._send()
+
+    def __enter__(self) -> PacedReport:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._send()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        if waiting:
+            self._report(waiting)

@@ -9,45 +9,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_models.training.weight_transfer import Handover, hand_over, hand_over_optimiser, trainable_names
+from rl_models.training.weight_transfer import WeightTransfer, trainable_names, transfer_optimiser, transfer_weights
+from tune_experiments.experiment.files import write_json
 from tune_experiments.experiment.plan import Stage
-from tune_experiments.run.curriculum_state import Course
-from tune_experiments.run.files import write_json
+from tune_experiments.run.curriculum_state import CurriculumState
 
-__all__ = ["check_handovers", "hand_over_stage"]
+__all__ = ["check_transfers", "transfer_stage"]
 
-HANDOVER = "handover.json"
+TRANSFER_FILE = "handover.json"
 Tensors = dict[str, dict[str, Any]]
 
 
-def hand_over_stage(course: Course, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
+def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
     """What the present stage begins with; the report is written to its folder.
 
     Args:
-        course: at the beginning of a stage.
+        curriculum: at the beginning of a stage.
         tensors: of the checkpoint that the stage before has left.
         trial: folder of the trial.
 
     Returns:
         what an algorithm restores, and what happened, in a sentence.
     """
-    team = course.plan.build_policy()
-    handover = hand_over(tensors["weights"], team.state_dict(), course.stage.grown)
+    team = curriculum.plan.build_policy()
+    transfer = transfer_weights(tensors["weights"], team.state_dict(), curriculum.stage.grown)
     names = trainable_names(team)
     optimiser: dict[str, Any] = {}
-    if course.stage.keeps_optimiser:
-        before = course.stages[len(course.ended) - 1].plan_at(len(course.ended) - 1)
+    if curriculum.stage.keeps_optimiser:
+        before = curriculum.stages[len(curriculum.ended) - 1].plan_at(len(curriculum.ended) - 1)
         names_before = trainable_names(before.build_policy())
-        optimiser = hand_over_optimiser(tensors["optimizer"], names_before, names, handover.loaded)
+        optimiser = transfer_optimiser(tensors["optimizer"], names_before, names, transfer.loaded)
     frozen = [name for name, _ in team.named_parameters() if name not in names]
     kept = [name for index, name in enumerate(names) if any(key.startswith(f"{index}.") for key in optimiser)]
-    path = Path("stages", course.label, HANDOVER)
+    path = Path("stages", curriculum.label, TRANSFER_FILE)
     (trial / path).parent.mkdir(parents=True, exist_ok=True)
-    write_json(trial / path, _report(course, handover, frozen, kept))
-    return {"weights": handover.weights, "optimizer": optimiser}, _sentence(course, handover, frozen, kept, path)
+    write_json(trial / path, _report(curriculum, transfer, frozen, kept))
+    return {"weights": transfer.weights, "optimizer": optimiser}, _sentence(curriculum, transfer, frozen, kept, path)
 
 
-def check_handovers(stages: Sequence[Stage]) -> None:
+def check_transfers(stages: Sequence[Stage]) -> None:
     """Build every stage's team and hand weights over, before days of training are spent on the first stage.
 
     Raises:
@@ -58,22 +58,24 @@ def check_handovers(stages: Sequence[Stage]) -> None:
         try:
             new = stage.plan_at(index).build_policy().state_dict()
             if index:
-                hand_over(old, new, stage.grown)
+                transfer_weights(old, new, stage.grown)
         except ValueError as error:
             raise ValueError(f"stage {stage.name}: {error}") from error
         old = new
 
 
-def _report(course: Course, handover: Handover, frozen: list[str], kept: list[str]) -> dict[str, Any]:
-    end = course.ended[-1]
+def _report(
+    curriculum: CurriculumState, transfer: WeightTransfer, frozen: list[str], kept: list[str]
+) -> dict[str, Any]:
+    end = curriculum.ended[-1]
     return {
         "from": {"stage": end.name, "passed": end.passed, "env_steps": end.left},
-        "to": {"stage": course.stage.name},
-        "loaded": handover.loaded,
-        "loaded_by_rows": _shapes(handover.by_rows),
-        "of_another_shape": _shapes(handover.other_shape),
-        "new": handover.new,
-        "left_behind": handover.skipped,
+        "to": {"stage": curriculum.stage.name},
+        "loaded": transfer.loaded,
+        "loaded_by_rows": _shapes(transfer.by_rows),
+        "of_another_shape": _shapes(transfer.other_shape),
+        "new": transfer.new,
+        "left_behind": transfer.skipped,
         "frozen": frozen,
         "optimiser_state_kept": kept,
     }
@@ -83,8 +85,11 @@ def _shapes(shapes: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
     return {name: {"there": there, "here": here} for name, (there, here) in shapes.items()}
 
 
-def _sentence(course: Course, handover: Handover, frozen: list[str], kept: list[str], path: Path) -> str:
+def _sentence(
+    curriculum: CurriculumState, transfer: WeightTransfer, frozen: list[str], kept: list[str], path: Path
+) -> str:
     held = f", {len(frozen)} frozen" if frozen else ""
     goes_on = f", the optimiser goes on with {len(kept)}" if kept else ""
-    where = f"stage {len(course.ended) + 1} of {len(course.stages)}, {course.stage.name}, after {course.ended[-1].name}"
-    return f"{where}: {handover.sentence()}{held}{goes_on} (every name is in {path})"
+    where = f"stage {len(curriculum.ended) + 1} of {len(curriculum.stages)}, {curriculum.stage.name}"
+    after = f"after {curriculum.ended[-1].name}"
+    return f"{where}, {after}: {transfer.sentence()}{held}{goes_on} (every name is in {path})"

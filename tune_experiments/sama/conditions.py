@@ -1,7 +1,8 @@
 """Under which conditions a trained team is tested in the ablations (SAMA, figures 13, 15 and 16, appendix H).
 
-All conditions share one training, so a difference is the planner's. Rules read no prompt: conditions that change
-prompts alone are tested with language models only.
+All conditions share one training, so a difference is the planner's. Planners that err do so by chance, so a new try
+helps whatever precedes it: `retries` are the control of `reflections`, as many tries with another seed and an empty
+memory. Rules read no prompt: conditions that change prompts alone are tested with language models only.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama import evaluation
 from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
-from tune_experiments.sama.tables import CONDITION
-from tune_experiments.sama.trials import UNPLANNED, parts_of
+from tune_experiments.sama.evaluation import CONDITION
+from tune_experiments.sama.trials import SAMA, UNPLANNED, parts_of
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 _MANY_SHOTS = 3
@@ -28,6 +29,8 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
     for noise in ("weak", "weaker"):
         noisy = _changed(config, planner="noisy", noise=noise)
         found |= {f"{noise} planner, {n} reflections": _changed(noisy, reflections=n) for n in range(most + 1)}
+        again = _changed(noisy, after_failure="retry")
+        found |= {f"{noise} planner, {n} retries": _changed(again, reflections=n) for n in range(1, most + 1)}
     # Without reflection, which would judge random commands and have them replaced.
     found |= {f"random commands {share}": _changed(config, random_share=share, reflections=0) for share in _SHARES}
     found |= {"DEPS": _changed(config, goals="deps"), "Plan4MC": _changed(config, goals="plan4mc")}
@@ -48,8 +51,9 @@ def evaluate(
     if row in UNPLANNED:
         return evaluation.evaluate(config, method, policy)
     tested = conditions(config)
-    names = list(tested) if row == "sama" else list(tested)[:2]
-    return {
+    names = list(tested) if row == SAMA else list(tested)[:2]
+    scripted = evaluation.scripted_episodes(config, layout) if row == SAMA else {}
+    return scripted | {
         f"{layout}{CONDITION}{name}": evaluation.planned_episodes(
             tested[name], method, policy, config.test_episodes, trial_folder
         )

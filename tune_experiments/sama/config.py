@@ -30,6 +30,8 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 
 MOST_REFLECTIONS = 3
+RULES = ("offline", "noisy")
+"""Planners that are no language model."""
 RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]
 
 
@@ -72,13 +74,17 @@ class SamaConfig:
     tasks: tuple[str, ...] = ("cramped_room",)
     """Names of the kitchens; each has policies of its own."""
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
-    """Who plans: offline, rules; noisy, rules that err on purpose; openai, an endpoint; replay, the record of one."""
+    """Who plans: offline, rules written by hand; noisy, these rules, erring on purpose; openai, a language model behind
+    an endpoint; replay, the record of one."""
     noise: Literal["weak", "weaker"] = "weak"
     """How often the noisy planner errs: weak, or weaker, which errs more often."""
     goals: Literal["sama", "deps", "plan4mc"] = "sama"
     """Method that names the goals: sama, deps or plan4mc."""
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
-    """Largest number of reflections after a round that failed, from 0 to 3."""
+    """Largest number of tries after a round that failed, from 0 to 3, each after a reflection."""
+    after_failure: Literal["reflect", "retry"] = field(default="reflect", metadata={"came_later": True})
+    """What precedes such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
+    planner with another seed and an empty memory plans anew."""
     random_share: UnitInterval = 0.0
     """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
     manual: str = ""

@@ -1,11 +1,13 @@
-"""What is tested: whole episodes under a planner, soups counted as everybody counts them.
+"""What is tested: whole episodes under a planner, soups counted within the env steps of an episode.
 
-`reward` is what papers report: 20 a soup, in an episode of 400 env steps. Rows that learn the game itself have no
-planner.
+`reward` is 20 a soup, in 400 env steps. Rounds that are undone take their share of these (`PlannedPlay`); the paper's
+count, without them, is `standing_soups`. Rows that learn the game itself have no planner. `RULES_SCRIPTED` has no
+policy: the planner by rule and chefs who walk by script show what is served without anything learned.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import closing
 from pathlib import Path
 
@@ -15,16 +17,23 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.config import RULES, SamaConfig
+from tune_experiments.sama.executors import Executor, ScriptedExecutor, learned_executor
 from tune_experiments.sama.kitchens import CommandedKitchen
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.play import PlannedPlay, Watch
-from tune_experiments.sama.trials import BLIND, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 
 EVALUATION_SEED = 400
 """Of every evaluation: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""
 TRANSCRIPT = "_transcript"
 """Of a test, one text; it is written beside the numbers."""
+RULES_SCRIPTED = "rules_scripted"
+CONDITION = ": "
+"""Between a kitchen and the condition of a test, in the name of its world."""
+QUESTIONS, BY_RULE = "questions", "answered_by_rule"
+"""Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
+rules answered and no language model."""
 
 
 def evaluate(
@@ -35,7 +44,16 @@ def evaluate(
     if row in UNPLANNED:
         settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
         return {layout: play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)}
-    return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
+    planned = {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
+    return planned | (scripted_episodes(config, layout) if row == SAMA else {})
+
+
+def scripted_episodes(config: SamaConfig, layout: str) -> dict[str, Episodes]:
+    """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
+    ruled = dataclasses.replace(config, planner="offline", manual="")
+    loop = loop_of(ruled, layout, EVALUATION_SEED)
+    found = _play(loop, ruled, layout, ScriptedExecutor(layout), config.test_episodes)
+    return {f"{layout}{CONDITION}{RULES_SCRIPTED}": found | told_of(loop, ruled, config.test_episodes)}
 
 
 def planned_episodes(
@@ -57,11 +75,11 @@ def planned_episodes(
         watch: looks on.
 
     Returns:
-        as `PlannedPlay.run`, with the transcript.
+        as `PlannedPlay.run`, with the transcript and what `told_of` counts.
     """
     loop = loop_of(config, parts_of(method)[1], EVALUATION_SEED, trial_folder)
     found = play_under(loop, config, method, team, episodes, watch)
-    return found | {TRANSCRIPT: np.array(transcript_of(loop))}
+    return found | told_of(loop, config, episodes)
 
 
 def play_under(
@@ -75,14 +93,39 @@ def play_under(
 ) -> Episodes:
     """Episodes under a loop of one's own, with a seed of one's own; other arguments as for `planned_episodes`."""
     row, layout = parts_of(method)
-    world = CommandedKitchen(episodes, layout=layout, is_told=row != BLIND, max_episode_steps=config.max_episode_steps)
+    executor = learned_executor(team, config.is_greedy)
+    return _play(loop, config, layout, executor, episodes, watch, seed, is_told=row != BLIND)
+
+
+def _play(
+    loop: PlanningLoop,
+    config: SamaConfig,
+    layout: str,
+    executor: Executor,
+    episodes: int,
+    watch: Watch | None = None,
+    seed: int = EVALUATION_SEED,
+    is_told: bool = True,
+) -> Episodes:
+    world = CommandedKitchen(episodes, layout=layout, is_told=is_told, max_episode_steps=config.max_episode_steps)
     with closing(world):
-        return PlannedPlay(world, team, loop, config.round_steps, config.is_greedy).run(seed, watch)
+        return PlannedPlay(world, executor, loop, config.round_steps).run(seed, watch)
+
+
+def told_of(loop: PlanningLoop, config: SamaConfig, episodes: int) -> Episodes:
+    """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
+    counts = loop.question_counts
+    by_rule = 1.0 if config.planner in RULES else counts["fallback"] / max(1, counts["asked"])
+    return {
+        TRANSCRIPT: np.array(transcript_of(loop)),
+        QUESTIONS: np.array([counts["asked"] / episodes]),
+        BY_RULE: np.array([by_rule]),
+    }
 
 
 def transcript_of(loop: PlanningLoop) -> str:
     """Every call, goal and reflection in Markdown, with the sums in front."""
     sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
-    calls = ", ".join(f"{how} {number}" for how, number in loop.planner.caller.counts.items())
+    calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
     title, _, rest = loop.planner.caller.transcript.text.partition("\n")
     return f"{title}\n\nRounds: {sums}.\n\nQuestions: {calls}.\n{rest}"

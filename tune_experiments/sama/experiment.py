@@ -14,9 +14,10 @@ from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.results.trial_figures import Trials
 from tune_experiments.sama import evaluation, figures
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.deviations import deviations
@@ -30,7 +31,13 @@ __all__ = ["SamaExperiment"]
 
 
 class SamaExperiment(Experiment):
-    """One table of SAMA's."""
+    """One table of SAMA's.
+
+    Attributes:
+        main_comparison: the one that the table is for; it is named before a run.
+    """
+
+    main_comparison: str
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
@@ -54,7 +61,14 @@ class SamaExperiment(Experiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        return tables(results, self.caption)
+        return tables(results, self.caption, self.main_comparison)
+
+    def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
+        """In every kitchen, SAMA against self-play."""
+        return [
+            MainComparison(f"sama-{task}", f"selfplay-{task}", "soups", task, table=f"{self.caption}: {task}")
+            for task in config.tasks
+        ]
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """How much of the rewards that a model wrote fell back on built-in ones."""

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
+from tune_experiments.experiment.files import read_arrays, write_atomically
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
-from tune_experiments.run.files import read_arrays, write_atomically
 from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes
 from tune_experiments.sama.kitchens import CommandedKitchen
 from tune_experiments.sama.trials import UNPLANNED, parts_of

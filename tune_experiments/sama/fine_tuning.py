@@ -28,13 +28,13 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.sama import trials
 from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.evaluation import evaluate, play_under
+from tune_experiments.sama.evaluation import planned_episodes, play_under
 from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.preparation import prepare_lessons
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""
-_MET, _PAIRS = "met", "pairs"
+_MET, _PAIRS, _STEPS = "met", "pairs", "steps"
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
@@ -60,7 +60,8 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 
 def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> dict[str, Episodes]:
-    return evaluate(config, method, policy, trial_folder)
+    layout = trials.parts_of(method)[1]
+    return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
 
 
 def settings_of(config: SamaConfig) -> SamaConfig:
@@ -77,8 +78,10 @@ def settings_of(config: SamaConfig) -> SamaConfig:
 
 def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
-) -> list[Pair]:
-    """States of play under the planner with what the chefs were told in them.
+) -> tuple[list[Pair], int]:
+    """States of play under the planner with what the chefs were told in them, and the env steps of that play.
+
+    Undone env steps are among them.
 
     Args:
         config: planner, limits and episodes.
@@ -89,8 +92,9 @@ def met_pairs(
     """
     met = SubgoalData()
     loop = loop_of(config, trials.parts_of(method)[1], seed, trial_folder, met)
-    play_under(loop, config, method, team, config.fine_tuning.episodes, seed=seed)
-    return met.take_out()
+    played = play_under(loop, config, method, team, config.fine_tuning.episodes, seed=seed)
+    steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
+    return met.take_out(), steps
 
 
 def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
@@ -114,11 +118,16 @@ class FineTuning:
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
         self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder
         self._met: list[Pair] = []
+        self._played = 0
         self._algorithm: Algorithm | None = None
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
-        self._met = _read(tensors[_MET][_PAIRS]) if _MET in tensors else self._meet(tensors["weights"])
+        if _MET in tensors:
+            # Checkpoints from before these env steps were counted do not have them.
+            self._met, self._played = _read(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
+        else:
+            self._met, self._played = self._meet(tensors["weights"])
         config, layout = self._config, self._layout
         # What a model was asked before, it is not asked again.
         planner = planner_of(config, layout, self._seed, self._trial_folder)
@@ -129,7 +138,8 @@ class FineTuning:
 
     def train(self) -> dict[str, float]:
         """As the algorithm's."""
-        return self._inner.train() | {"fine_tuning/met_states": float(len(self._met))}
+        told = {"met_states": len(self._met), "played_env_steps": self._played}
+        return self._inner.train() | {f"fine_tuning/{name}": float(number) for name, number in told.items()}
 
     def progress(self) -> Progress:
         """How far this stage has come."""
@@ -142,7 +152,7 @@ class FineTuning:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """The algorithm's, with the states that were met."""
         tensors, progress = self._inner.checkpoint()
-        return tensors | {_MET: {_PAIRS: _written(self._met)}}, progress
+        return tensors | {_MET: {_PAIRS: _written(self._met), _STEPS: np.array(self._played)}}, progress
 
     def close(self) -> None:
         """Stop the algorithm, if it was started."""
@@ -154,7 +164,7 @@ class FineTuning:
         assert self._algorithm is not None, "restore comes first"
         return self._algorithm
 
-    def _meet(self, weights: dict[str, Any]) -> list[Pair]:
+    def _meet(self, weights: dict[str, Any]) -> tuple[list[Pair], int]:
         team = self._plan.build_policy().eval()
         team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
         return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)

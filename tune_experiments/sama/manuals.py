@@ -13,7 +13,7 @@ from rl_models.planners.domain import Domain
 from rl_models.planners.latex import LatexError, read_paragraphs
 from rl_models.planners.manual import write_manual
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import write_atomically
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.config import SamaConfig
 

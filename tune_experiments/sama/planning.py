@@ -25,6 +25,7 @@ from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import Translator, extract_objects
+from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
 from tune_experiments.experiment.errors import UserError
@@ -92,7 +93,11 @@ def loop_of(
     """
     planner = planner_of(config, layout, seed, trial_folder)
     commander = RandomCommander(planner.domain, config.random_share, seed) if config.random_share else None
-    return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met)
+    retry = None
+    if config.after_failure == "retry":
+        tries = range(1, config.reflections + 1)
+        retry = Retry([planner_of(config, layout, seed + number, trial_folder) for number in tries])
+    return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
 
 
 def _goals(config: SamaConfig, planner: Planner) -> GoalGenerator:

@@ -1,27 +1,30 @@
 """Episodes under a planner: chefs act, sub-goals are judged, the planner plans anew or reflects (SAMA, section 3.4).
 
 A round that is tried again begins where it began, by snapshot: clock and chance, too, so that a replay from the start
-would come to the same state. Steps of trials that were given up are no steps of the episode; they are counted apart.
-This file must not know how a team learned.
+would come to the same state. Soups are counted twice. `soups` are those that stand when as many env steps as an episode
+has were played in all, undone ones included: nobody gets steps for nothing. `standing_soups` is the paper's count, at
+the end of the rounds that stand; undone steps are left out of it and counted apart. This file must not know how a team
+learned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
 from rl_envs.core.spec import Array, Arrays
+from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
-from rl_models.policy import TeamPolicy
-from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.sama.executors import Executor
 from tune_experiments.sama.kitchens import CommandedKitchen
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")
-"""Of an episode: rounds judged, those in which all sub-goals were reached, env steps that were taken back."""
+"""Of an episode: rounds judged, those in which all sub-goals were reached, env steps that were undone."""
 Watch = Callable[[CommandedKitchen], None]
 """Called with the world before the first step and after each."""
 
@@ -29,20 +32,16 @@ Watch = Callable[[CommandedKitchen], None]
 class PlannedPlay:
     """One episode in each of B kitchens."""
 
-    def __init__(
-        self, world: CommandedKitchen, policy: TeamPolicy, loop: PlanningLoop, round_steps: int, is_greedy: bool = False
-    ) -> None:
+    def __init__(self, world: CommandedKitchen, executor: Executor, loop: PlanningLoop, round_steps: int) -> None:
         """Prepare to play.
 
         Args:
             world: B kitchens.
-            policy: who acts; it has no memory.
+            executor: who carries sub-goals out.
             loop: plans and reflects.
             round_steps: env steps after which a round is over.
-            is_greedy: take the likeliest cells instead of sampling.
         """
-        self._world, self._policy, self._loop = world, policy, loop
-        self._round_steps, self._is_greedy = round_steps, is_greedy
+        self._world, self._executor, self._loop, self._round_steps = world, executor, loop, round_steps
         self._in_round = np.zeros(world.num_worlds, int)
         self._begins: Arrays = {}
         self._counts = {name: np.zeros(world.num_worlds) for name in COUNTS}
@@ -57,34 +56,27 @@ class PlannedPlay:
             watch: looks on.
 
         Returns:
-            `soups`, `reward` and `COUNTS`, [B] each.
+            `soups`, `reward`, `standing_soups` and `COUNTS`, [B] each.
         """
         world = self._world
         world.reset(seed)
         plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
         self._begins = world.snapshot()
         self._tell({index: plan.told for index, plan in plans.items()})
-        soups, is_playing = np.zeros(world.num_worlds), np.ones(world.num_worlds, bool)
+        soups, standing, played = (np.zeros(world.num_worlds) for _ in range(3))
+        is_playing = np.ones(world.num_worlds, bool)
         _ = watch and watch(world)
         while is_playing.any():
-            info = world.step(self._act(world.observe()))[-1]
+            info = world.step(self._executor(world))[-1]
             self._in_round += 1
-            ended = [place for place, index in enumerate(info["done_worlds"]) if is_playing[index]]
-            if ended:
-                rows = info["done_worlds"][ended]
-                soups[rows], is_playing[rows] = info["episode"]["soups"][ended], False
+            played += is_playing
+            served, ended = _served(world, info), np.isin(np.arange(world.num_worlds), info["done_worlds"])
+            np.copyto(soups, served, where=is_playing & (played == world.max_episode_steps))
+            np.copyto(standing, served, where=is_playing & ended)
+            is_playing &= ~ended
             self._end_rounds(is_playing)
             _ = watch and watch(world)
-        return {"soups": soups, "reward": 20.0 * soups, **self._counts}
-
-    def _act(self, obs: Arrays) -> Array:
-        worlds = self._world.num_worlds
-        tensors = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
-        output = self._policy(tensors, self._policy.initial_state(worlds), torch.zeros(worlds, 1, dtype=torch.bool))
-        if self._is_greedy:
-            return np.asarray(to_numpy(output.policy.mode()[0]))
-        uniforms = torch.from_numpy(self._world.chance.policy_uniforms(output.policy.num_uniforms))
-        return np.asarray(to_numpy(output.policy.sample(uniforms[:, None])[0]))
+        return {"soups": soups, "reward": SOUP_REWARD * soups, "standing_soups": standing, **self._counts}
 
     def _end_rounds(self, is_playing: Array) -> None:
         """Judge rounds that are over; one that an episode's end cut off is not judged."""
@@ -120,3 +112,11 @@ class PlannedPlay:
         worlds = list(told)
         self._world.tell(worlds, list(told.values()))
         self._in_round[worlds] = 0
+
+
+def _served(world: CommandedKitchen, info: Mapping[str, Any]) -> Array:
+    """[B] soups of the episodes, of those too that ended in this env step, whose kitchens have begun anew."""
+    served = world.state["soups"].astype(float)
+    if len(info["done_worlds"]):
+        served[info["done_worlds"]] = info["episode"]["soups"]
+    return served

@@ -30,7 +30,7 @@ from tune_experiments.sama.planning import check_planner, offline_planner, plann
 from tune_experiments.sama.preparation import prepare_lessons
 from tune_experiments.sama.teams import commanded_team
 
-SELF_PLAY, MAPPO, BLIND = "selfplay", "mappo", "blind"
+SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
 """Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500

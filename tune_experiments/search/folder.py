@@ -22,8 +22,8 @@ import numpy as np
 
 from tune_experiments.experiment.config_json import first_differences
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import read_json, write_atomically, write_json
-from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.experiment.files import read_json, write_atomically, write_json
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.search.search import Setting
 
 __all__ = [

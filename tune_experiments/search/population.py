@@ -30,7 +30,7 @@ from rl_models.training.checkpoint import (
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.config_path import replaced
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import read_json, write_json
+from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
 from tune_experiments.search.search import SearchSpace, Setting, sampled
 
@@ -109,7 +109,7 @@ def _copied(checkpoint: Path, folder: Path, config: Any) -> Path:
 
 
 class Population:
-    """The agenda of one method and one seed.
+    """The scheduler of one method and one seed.
 
     Args:
         method, settings, seed: the members to begin with.

@@ -17,8 +17,9 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_path import flags_between
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.tuning import Request, request_for
@@ -33,7 +34,7 @@ from tune_experiments.search.folder import (
     write_ranking,
 )
 from tune_experiments.search.population import Population
-from tune_experiments.search.scheduler import Agenda, Agendas
+from tune_experiments.search.scheduler import SearchScheduler, SearchSchedulers
 from tune_experiments.search.search import SearchSpace, Setting, all_settings, draw_settings
 from tune_experiments.search.successive_halving import Halving, rungs_of
 
@@ -97,7 +98,9 @@ def _settings(space: SearchSpace, config: Any, method: str, options: RunOptions)
     return draw_settings(space, config, method, options.search or 1, options.search_seed)
 
 
-def agenda_of(experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder) -> Agendas | None:
+def scheduler_of(
+    experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder
+) -> SearchSchedulers | None:
     """Who decides what is trained; None if all settings are trained to their end."""
     if search.by in ("random", "grid"):
         return None
@@ -106,16 +109,16 @@ def agenda_of(experiment: BaseExperiment, search: Search, options: RunOptions, f
         request = request_for(experiment.entry_point, config, method, seed, folder, _name(method, number, seed), False)
         return request | {"until": until, "setting": number}
 
-    agendas: list[Agenda] = []
+    schedulers: list[SearchScheduler] = []
     for method, settings in search.settings.items():
         plan = experiment.plan(settings[0].config, method, options.seeds[0], None)
         budget = plan.budget_env_steps
         if search.by == "asha":
             rungs, objective = rungs_of(budget), search.space.objective
             file = folder.path / RUNGS_FILE
-            agendas.append(Halving(method, settings, options.seeds, rungs, objective, request_of, file))
+            schedulers.append(Halving(method, settings, options.seeds, rungs, objective, request_of, file))
         else:
-            agendas += [
+            schedulers += [
                 Population(
                     method,
                     settings,
@@ -128,7 +131,7 @@ def agenda_of(experiment: BaseExperiment, search: Search, options: RunOptions, f
                 )
                 for seed in options.seeds
             ]
-    return Agendas(agendas)
+    return SearchSchedulers(schedulers)
 
 
 def search_requests(
@@ -152,14 +155,14 @@ def show_ranking(
     options: RunOptions,
     folder: RunFolder,
     console: Console,
-    agenda: Agendas | None = None,
+    scheduler: SearchSchedulers | None = None,
 ) -> None:
     """Rank what has finished, write it down and say for each method which setting won."""
     objective = search.space.objective
     script: str | None = _script(experiment)
-    trials, remarks = folder.path / "trials", agenda.remarks() if agenda is not None else ()
-    if search.by == "pbt" and agenda is not None:
-        populations = [one for one in agenda.agendas if isinstance(one, Population)]
+    trials, remarks = folder.path / "trials", scheduler.remarks() if scheduler is not None else ()
+    if search.by == "pbt" and scheduler is not None:
+        populations = [one for one in scheduler.schedulers if isinstance(one, Population)]
         ranking = {method: rank(_members(populations, method, trials, objective)) for method in search.settings}
         script = None  # what a winner has learned with changed on its way: no command trains it anew
     else:
@@ -194,6 +197,7 @@ def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked
             seed=seed,
             metric=metric,
             value=value,
+            interval=NONE,
         )
         for method, ranked in ranking.items()
         for one in sorted(ranked, key=lambda one: one.setting.number)
@@ -220,7 +224,7 @@ def _members(populations: Sequence[Population], method: str, trials: Path, objec
         Ranked(member, {one.seed: score(trials / _name(method, member.number, one.seed), objective)}, ())
         for one in populations
         for member in one.members
-        if one.method == method and outcome_of(trials / _name(method, member.number, one.seed)) is not None
+        if one.method == method and read_test_results(trials / _name(method, member.number, one.seed)) is not None
     ]
 
 
@@ -230,7 +234,7 @@ def _finished(
     found = []
     for setting in tried:
         folders = {seed: trials / _name(method, setting.number, seed) for seed in options.seeds}
-        if all(outcome_of(folder) is not None for folder in folders.values()):
+        if all(read_test_results(folder) is not None for folder in folders.values()):
             by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
             found.append(Ranked(setting, by_seed, _flags(experiment, setting.config, method, options)))
     return found

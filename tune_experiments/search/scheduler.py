@@ -1,9 +1,9 @@
 """Searches that decide as they go: what to train next, and for how long, follows from what trials have logged.
 
-An agenda hands out one request at a time; a request may end at a number of env steps, and its trial continues from its
-checkpoint when it is asked for again. All that an agenda decides is a function of the logs and of what it has written
-down, so a search that is killed anywhere takes the same turns when the same command continues it. This file is free of
-Ray but for the adapter at its end.
+A scheduler hands out one request at a time; a request may end at a number of env steps, and its trial continues from
+its checkpoint when it is asked for again. All that a scheduler decides is a function of the logs and of what it has
+written down, so a search that is killed anywhere takes the same turns when the same command continues it. This file is
+free of Ray but for the adapter at its end.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.final_evaluation import outcome_of
-from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
 
-__all__ = ["Agenda", "Agendas", "Reached", "Request", "RequestOf", "as_searcher", "value_between"]
+__all__ = ["Reached", "Request", "RequestOf", "SearchScheduler", "SearchSchedulers", "as_searcher", "value_between"]
 
 Request = dict[str, Any]
 RequestOf = Callable[[Any, str, int, int, int | None], Request]
 """`(config, method, setting, seed, until env steps) -> request`."""
 
 
-class Agenda(Protocol):
+class SearchScheduler(Protocol):
     """What is to be trained, in an order that may depend on what has been."""
 
     def next_request(self) -> Request | None:
@@ -40,12 +40,12 @@ class Agenda(Protocol):
         """What was decided, in Markdown."""
 
 
-class Agendas:
-    """Several agendas, those of methods and seeds, one after another as far as they have something to do."""
+class SearchSchedulers:
+    """Several schedulers, those of methods and seeds, one after another as far as they have something to do."""
 
-    def __init__(self, agendas: Sequence[Agenda]) -> None:
-        self.agendas = list(agendas)
-        self._owner: dict[int, Agenda] = {}
+    def __init__(self, schedulers: Sequence[SearchScheduler]) -> None:
+        self.schedulers = list(schedulers)
+        self._owner: dict[int, SearchScheduler] = {}
         self._looked_at: Request | None = None
 
     @property
@@ -56,24 +56,24 @@ class Agendas:
         return not self._owner
 
     def next_request(self) -> Request | None:
-        """Of the first agenda that has one."""
+        """Of the first scheduler that has one."""
         if self._looked_at is not None:
             looked_at, self._looked_at = self._looked_at, None
             return looked_at
-        for agenda in self.agendas:
-            request = agenda.next_request()
+        for scheduler in self.schedulers:
+            request = scheduler.next_request()
             if request is not None:
-                self._owner[id(request)] = agenda
+                self._owner[id(request)] = scheduler
                 return request
         return None
 
     def ended(self, request: Request, failed: bool) -> None:
-        """Tell the agenda that it came from."""
+        """Tell the scheduler that it came from."""
         self._owner.pop(id(request)).ended(request, failed)
 
     def remarks(self) -> list[str]:
         """Of all."""
-        return [line for agenda in self.agendas for line in agenda.remarks()]
+        return [line for scheduler in self.schedulers for line in scheduler.remarks()]
 
 
 class Reached:
@@ -94,7 +94,7 @@ class Reached:
 
 
 def _has_reached(trial: Path, until: int | None) -> bool:
-    if outcome_of(trial) is not None:
+    if read_test_results(trial) is not None:
         return True
     newest = newest_whole_checkpoint(trial / "checkpoints") if until is not None else None
     return newest is not None and int(newest.name.removeprefix("checkpoint_")) >= (until or 0)
@@ -123,8 +123,8 @@ def value_between(trial: Path, objective: str, since: float, until: float) -> fl
     return mean if math.isfinite(mean) else -math.inf
 
 
-def as_searcher(agenda: Agenda) -> Any:
-    """The agenda in the shape in which Ray Tune asks what to train next; `failure` is what it has raised."""
+def as_searcher(scheduler: SearchScheduler) -> Any:
+    """The scheduler in the shape in which Ray Tune asks what to train next; `failure` is what it has raised."""
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]
@@ -135,7 +135,7 @@ def as_searcher(agenda: Agenda) -> Any:
 
         def suggest(self, trial_id: str) -> Any:
             try:
-                request = agenda.next_request() if self.failure is None else None
+                request = scheduler.next_request() if self.failure is None else None
             except Exception as error:  # Tune would wait for another answer
                 self.failure, request = error, None
             if request is None:
@@ -144,10 +144,10 @@ def as_searcher(agenda: Agenda) -> Any:
             return {"request": request}
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            agenda.ended(self._running.pop(trial_id), error)
+            scheduler.ended(self._running.pop(trial_id), error)
 
         def save(self, checkpoint_path: str) -> None:
-            """Nothing: what an agenda must remember it has written down itself."""
+            """Nothing: what a scheduler must remember it has written down itself."""
 
         def restore(self, checkpoint_path: str) -> None:
             """Nothing either."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import read_json, write_json
+from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
 from tune_experiments.search.search import Setting
 
@@ -36,7 +36,7 @@ def rungs_of(budget: int) -> list[int]:
 
 
 class Halving:
-    """The agenda of one method.
+    """The scheduler of one method.
 
     Args:
         method, settings, seeds: what competes.

@@ -46,10 +46,14 @@ class LessonSettings:
 
 @dataclass(frozen=True)
 class CorpusSettings(LessonSettings):
-    """What the small model reads: the teacher's messages, and actions with or without sense."""
+    """What the small model reads: the teacher's messages, and actions with or without sense, in generated kitchens."""
 
-    worlds: PositiveInt = 32
-    """Number of kitchens that are played at once."""
+    kitchens: PositiveInt = 36
+    """Number of generated kitchens that are played in, none of which is tested."""
+    worlds: PositiveInt = 3
+    """Number of games that are played at once in each kitchen."""
+    env_steps: PositiveInt = 90
+    """Number of env steps of each game."""
     sense: UnitInterval = 0.75
     """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. A large model
     knows from its own reading what a salad takes; without sense it has to be found out by cooking."""
@@ -57,6 +61,18 @@ class CorpusSettings(LessonSettings):
     """Share of the actions behind a message, from 0 to 1, that a cook who hears it would take; the others are a deaf
     cook's. A large model knows what it means to be asked for something, and needs not find that out by cooking
     either."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImitationSettings:
+    """How a team that sees numbers learns from the corpus' decisions."""
+
+    num_epochs: PositiveInt = 30
+    """Number of passes over all decisions."""
+    batch_size: PositiveInt = 128
+    """Number of decisions in a minibatch."""
+    learning_rate: PositiveFloat = 3e-3
+    """Learning rate of Adam, above 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +104,17 @@ class VercoLearnerConfig(LearnerConfig):
 class VercoConfig:
     """One run in one kitchen."""
 
-    methods: tuple[str, ...] = ("verco", "twosome", "symbolic_ppo", "commnet", "untrained")
-    """Rows of the table: verco, twosome, shuffled, teacher_messages, symbolic_ppo, commnet, untrained, api."""
+    methods: tuple[str, ...] = (
+        "verco",
+        "twosome",
+        "symbolic_ppo",
+        "symbolic_imitation_ppo",
+        "commnet",
+        "lookup",
+        "base",
+    )
+    """Rows of the table: verco, twosome, shuffled, teacher_messages, symbolic_ppo, symbolic_imitation_ppo, commnet,
+    lookup, base, api."""
     task: str = "tomato_b"
     """Name of the kitchen with its order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or
     `secret_order`."""
@@ -100,7 +125,9 @@ class VercoConfig:
     symbolic: VectorConfig = field(default_factory=VectorConfig)
     """Widths of teams that see numbers."""
     corpus: CorpusSettings = CorpusSettings()
-    """The texts that the small model reads, the same for every task."""
+    """The texts that the small model reads, the same for every task; no tested kitchen is among them."""
+    imitation: ImitationSettings = ImitationSettings()
+    """How the row symbolic_imitation_ppo learns the decisions of the same play before its PPO begins."""
     lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
     """The play that each round of the teacher's messages is about."""
     lessons_by: Literal["cooks", "policy"] = "cooks"
@@ -143,6 +170,11 @@ class VercoConfig:
         if self.task not in TASKS:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
         check_ranges(self)
+        if "symbolic_imitation_ppo" in self.methods and self.corpus_env_steps >= self.budget_env_steps:
+            raise UserError(
+                f"--budget-env-steps must be above the {self.corpus_env_steps:,} of the corpus, which count in the "
+                f"budget of the row symbolic_imitation_ppo, not {self.budget_env_steps:,}; or leave out that row"
+            )
         if "shuffled" in self.methods:  # messages of another kitchen
             check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
         _check_team(self)
@@ -156,6 +188,11 @@ class VercoConfig:
         object.__setattr__(self, "model", _whole(self.model))
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
+
+    @property
+    def corpus_env_steps(self) -> int:
+        """Number of env steps behind the corpus."""
+        return self.corpus.kitchens * self.corpus.worlds * self.corpus.env_steps
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -205,9 +242,14 @@ def make_kitchens(task: str, num_worlds: int = 1, first_world: int = 0, **change
     Args:
         task: one of `tasks.TASKS`.
         num_worlds: B.
-        first_world: number of the first one.
+        first_world: number of the first world.
         changes: further arguments of the world.
     """
-    world = make("salad-v0", num_worlds, first_world=first_world, **TASKS[task] | changes)
+    return salad_world(TASKS[task] | changes, num_worlds, first_world)
+
+
+def salad_world(arguments: dict[str, Any], num_worlds: int, first_world: int) -> Salad:
+    """Kitchens with these arguments of `salad-v0`."""
+    world = make("salad-v0", num_worlds, first_world=first_world, **arguments)
     assert isinstance(world, Salad)
     return world

@@ -8,6 +8,10 @@ from tune_experiments.results.differences import differences
 from tune_experiments.verco.config import VercoConfig, make_world
 
 PUBLISHED_MAPS = ("A", "B")
+_READ = (
+    "the small model has read what scripted cooks say and do in generated kitchens, and the tested kitchens are held "
+    "out as wholes; the paper's model has read the internet, and nothing made for this game"
+)
 _COMPARED = {
     "team.normalisation": "normalisation of scores",
     "team.critic_base": "whose state the critic reads",
@@ -54,6 +58,8 @@ def deviations(config: VercoConfig, published: VercoConfig) -> list[str]:
         notes.append(f"episodes of training take up to {trained} env steps, those of tests {tested}")
     if config.model != published.model:
         notes.append(f"language model: {config.model or 'the small one'}, published is {published.model}")
+    if not config.model:
+        notes.append(_READ)
     ours, theirs = (_env_steps_of_update(each.workers) for each in (config, published))
     if ours != theirs:
         notes.append(f"env steps of an update: {ours:,}, published is {theirs:,}")
@@ -67,8 +73,9 @@ def _env_steps_of_update(workers: Workers) -> int:
 def _of_task(task: str) -> list[str]:
     arguments = TASKS[task]
     notes = []
-    if arguments["layout"] not in PUBLISHED_MAPS:
-        notes.append(f"map {arguments['layout']} is not one of the paper's, {' and '.join(PUBLISHED_MAPS)}")
+    layout = arguments.get("layout", "generated for tuning")
+    if layout not in PUBLISHED_MAPS:
+        notes.append(f"map {layout} is not one of the paper's, {' and '.join(PUBLISHED_MAPS)}")
     if "order_known_by" in arguments:
         notes.append(f"only {arguments['order_known_by']} knows the order, in the paper both do: here words are needed")
     return notes

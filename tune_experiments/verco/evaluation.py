@@ -24,6 +24,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
 from tune_experiments.verco.prompted import chat_of, refusals, usage
 from tune_experiments.verco.taught import taught_world, writer_of
 
@@ -50,11 +51,19 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
     played = {config.task: own} | ablations | dict(_baselines(config))
     found = {world: by_order(episodes) for world, episodes in played.items()}
+    if isinstance(policy.network, LookupNetwork):
+        found[config.task] |= distances_to_corpus(config)
     if trial_folder is not None:
         chat = chat_of(config, trial_folder)
         asked = usage(chat) | refusals(chat, config.concurrency)
         found[config.task] |= {name: np.array([number]) for name, number in asked.items()}
     return found
+
+
+def evaluate_stage(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The team's own numbers alone, before PPO."""
+    played = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
+    return {config.task: by_order(played)}
 
 
 def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:

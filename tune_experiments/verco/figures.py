@@ -9,7 +9,7 @@ import numpy as np
 
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.results.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.verco.replay import replay, write_replay
 
 CURVES = {

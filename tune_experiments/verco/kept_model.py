@@ -26,7 +26,7 @@ def keep_model(config: VercoConfig, method: str, folder: Path) -> None:
     if config.model or not ROWS[method].has_language_model:
         return
     try:
-        texts = functools.partial(corpus, config.corpus)
+        texts = functools.partial(corpus, config)
         keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(texts, config.team.language.small))
     except LanguageModelError as error:
         raise UserError(str(error)) from error

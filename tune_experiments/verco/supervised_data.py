@@ -1,29 +1,32 @@
-"""What language teams read before they act: the small model's corpus, and lessons of a teacher for the message adapter.
+"""What teams read before they act: the small model's corpus, and lessons of a teacher for the message adapter.
 
-The corpus comes from play of scripted cooks that often err; lessons from theirs, too, or from that of the team itself,
-which has not learned to act yet (Verco, section 4.2). All of it in worlds that training does not use.
+The corpus comes from play of scripted cooks that often err in generated kitchens, never in a tested one; lessons from
+play in the run's own kitchen by such cooks, or by the team itself, which has not learned to act yet (Verco, section
+4.2). Prompts that test the message adapter are left out of both. All of it in worlds that training does not use.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from typing import TypedDict
 
 import numpy as np
 
-from rl_envs.salad.corpus import Teacher, collect_corpus
+from rl_envs.salad.corpus import Corpus, Decisions, Teacher, collect_corpus, collect_decisions
 from rl_envs.salad.narrator import Narrator
-from rl_envs.salad.tasks import READ
+from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.teacher import messages
 from rl_envs.salad.world import Salad
-from rl_models.llm.distillation import Pair
+from rl_models.llm.distillation import Pair, is_held_out
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import Collector
 from tune_experiments.verco.config import (
     FIRST_WORLD_OF_LESSONS,
     CorpusSettings,
     VercoConfig,
-    make_kitchens,
     make_world,
+    salad_world,
 )
 
 _CORPUS_SEED = 0
@@ -31,20 +34,57 @@ _CORPUS_SEED = 0
 
 
 @functools.lru_cache(4)
-def corpus(settings: CorpusSettings) -> tuple[Pair, ...]:
-    """What is said and done in the tasks to be read about, the same in every process."""
-    pairs: list[Pair] = []
-    for task in READ:
-        world = make_kitchens(task, settings.worlds, FIRST_WORLD_OF_LESSONS)
-        pairs += collect_corpus(
-            world,
-            settings.env_steps,
-            seed=_CORPUS_SEED,
-            error=settings.error,
-            sense=settings.sense,
-            heed=settings.heed,
-        ).pairs()
-    return tuple(pairs)
+def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
+    """What is said and done in each generated kitchen, the same in every process.
+
+    Args:
+        settings: of the play.
+        held_out: share of the prompts of messages that are kept for the test of the message adapter; they are left out.
+    """
+    corpora = []
+    for world in _read_kitchens(settings):
+        found = collect_corpus(world, settings.env_steps, seed=_CORPUS_SEED, **_shares(settings))
+        spoken = tuple(pair for pair in found.messages if not is_held_out(pair[0], held_out))
+        corpora.append(Corpus(spoken, found.actions))
+    return tuple(corpora)
+
+
+def corpus(config: VercoConfig) -> tuple[Pair, ...]:
+    """All pairs that the small model of a run reads."""
+    return tuple(pair for one in _read(config.corpus, config.distillation.held_out) for pair in one.pairs())
+
+
+def corpus_of(config: VercoConfig) -> Corpus:
+    """The same, messages and actions apart."""
+    some = _read(config.corpus, config.distillation.held_out)
+    return Corpus(
+        tuple(pair for one in some for pair in one.messages), tuple(pair for one in some for pair in one.actions)
+    )
+
+
+def expert_decisions(settings: CorpusSettings) -> Decisions:
+    """The corpus' decisions without a message as numbers, for teams that see vectors."""
+    some = [
+        collect_decisions(world, settings.env_steps, seed=_CORPUS_SEED, **_shares(settings))
+        for world in _read_kitchens(settings)
+    ]
+    return Decisions(*(np.concatenate([getattr(one, name) for one in some]) for name in ("vectors", "legal", "chosen")))
+
+
+class _Shares(TypedDict):
+    error: float
+    sense: float
+    heed: float
+
+
+def _shares(settings: CorpusSettings) -> _Shares:
+    return {"error": settings.error, "sense": settings.sense, "heed": settings.heed}
+
+
+def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
+    for number in range(settings.kitchens):
+        first_world = FIRST_WORLD_OF_LESSONS + number * settings.worlds
+        yield salad_world(procedural_kitchen(number), settings.worlds, first_world)
 
 
 def lesson(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:

@@ -11,6 +11,16 @@ from tune_experiments.run.final_evaluation import after_stage
 from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, OF_ORDER
 
 COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
+DISTANCES = ("median_prompt_distance", "prompts_in_corpus", "prompts_met")
+_NOTES = {
+    "symbolic_imitation_ppo": "The env steps of symbolic_imitation_ppo include those of the small model's corpus, from "
+    "which it learned the same experts' decisions; rows with a language model have read that play besides their own "
+    "env steps.",
+    "base": "base is the language model without lessons and without PPO; it has read of generated kitchens alone.",
+    "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
+    "api": "api is whoever answered at the endpoint or in the record: of a replay the record's own note says who.",
+}
+"""What a table says below if it has the row."""
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
@@ -18,10 +28,13 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     found = []
     for task in dict.fromkeys(task_of(line) for line in results):
         mine = [line for line in results if task_of(line) == task]
-        found.append(_table(mine, f"{caption}: {task}", COLUMNS))
+        found.append(_with_notes(_table(mine, f"{caption}: {task}", COLUMNS)))
         served = tuple(dict.fromkeys(line.metric for line in mine if line.metric.startswith(f"success{OF_ORDER}")))
         if served:
             found.append(_table(mine, f"{caption}: {task}, by order", served))
+        if any(line.metric in DISTANCES for line in mine):
+            apart = [line for line in mine if line.metric in DISTANCES]
+            found.append(_table(apart, f"{caption}: {task}, prompts against the small model's corpus", DISTANCES))
         spent = [line for line in mine if line.metric.startswith("chat_")]
         if spent:
             columns = tuple(dict.fromkeys(line.metric for line in spent))
@@ -43,6 +56,13 @@ def as_row(line: Result) -> Result:
         return dataclasses.replace(line, method=said, world=task, env_steps=None)
     method = " ".join(filter(None, (line.method, said))) + after + stage
     return dataclasses.replace(line, method=method, world=task)
+
+
+def _with_notes(table: PaperTable) -> PaperTable:
+    """The table with what its rows need to be understood."""
+    labels = [label.split(" ")[0].rstrip(",") for label, _ in table.rows]
+    notes = [note for method, note in _NOTES.items() if method in labels]
+    return dataclasses.replace(table, caption=" ".join([table.caption, *notes]))
 
 
 def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:

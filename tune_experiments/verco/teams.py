@@ -42,7 +42,7 @@ def language_policy(
             Narrator(world),
             world.num_agents,
             len(world.macros),
-            functools.partial(corpus, config.corpus),
+            functools.partial(corpus, config),
             seed,
         )
     except LanguageModelError as error:

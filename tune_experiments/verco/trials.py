@@ -16,7 +16,9 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.evaluation import validate
+from tune_experiments.verco.evaluation import evaluate_stage, validate
+from tune_experiments.verco.imitation import Imitation
+from tune_experiments.verco.lookup import lookup_team
 from tune_experiments.verco.prompted import NoTraining, check_endpoint, prompted_team
 from tune_experiments.verco.stage import Lessons
 from tune_experiments.verco.taught import make_taught_world
@@ -35,6 +37,8 @@ class Row:
         has_lessons: its message adapter learns before its actions do.
         is_taught: in training it hears the scripted teacher.
         is_symbolic: it sees numbers and has their learning rate.
+        imitates: it learns the corpus' decisions before PPO, in env steps that count in its budget.
+        looks_up: the corpus' nearest prompt answers.
         learns: False plays as it is.
         asks_endpoint: a chat model plays.
     """
@@ -43,13 +47,15 @@ class Row:
     has_lessons: bool = False
     is_taught: bool = False
     is_symbolic: bool = False
+    imitates: bool = False
+    looks_up: bool = False
     learns: bool = True
     asks_endpoint: bool = False
 
     @property
     def has_language_model(self) -> bool:
         """Whether its team thinks with a model of its own."""
-        return not (self.is_symbolic or self.asks_endpoint)
+        return not (self.is_symbolic or self.looks_up or self.asks_endpoint)
 
 
 ROWS = {
@@ -58,8 +64,10 @@ ROWS = {
     "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_lessons=True),
     "teacher_messages": Row(build_policy=language_policy, is_taught=True),
     "symbolic_ppo": Row(build_policy=symbolic_policy, is_symbolic=True),
+    "symbolic_imitation_ppo": Row(build_policy=symbolic_policy, is_symbolic=True, imitates=True),
     "commnet": Row(build_policy=functools.partial(symbolic_policy, rounds=COMMNET_ROUNDS), is_symbolic=True),
-    "untrained": Row(build_policy=language_policy, learns=False),
+    "lookup": Row(build_policy=lookup_team, looks_up=True, learns=False),
+    "base": Row(build_policy=language_policy, learns=False),
     "api": Row(build_policy=prompted_team, learns=False, asks_endpoint=True),
 }
 
@@ -90,10 +98,18 @@ def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None 
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
     row = ROWS[method]
     cooking = _cooking(config, row, seed, trial_folder)
-    if not row.has_lessons:
+    if row.has_lessons:
+        first = _stage("lessons", _lessons(config, cooking, trial_folder), config)
+    elif row.imitates:
+        first = _stage("imitation", _imitation(config, cooking), config)
+    else:
         return cooking
-    lessons = _lessons(config, cooking, trial_folder)
-    return Curriculum((Stage(name="lessons", plan=lessons), Stage(name="cooking", plan=cooking)))
+    return Curriculum((first, Stage(name="cooking", plan=cooking)))
+
+
+def _stage(name: str, trial: TrialPlan, config: VercoConfig) -> Stage:
+    """A stage before PPO, after which the team is tested, too: the rest of the way is what PPO adds."""
+    return Stage(name=name, plan=trial, evaluate=functools.partial(evaluate_stage, config))
 
 
 def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None) -> TrialPlan:
@@ -108,7 +124,7 @@ def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None
         optimiser=_optimiser(config, row.is_symbolic),
         workers=config.workers,
         seed=seed,
-        budget_env_steps=config.budget_env_steps,
+        budget_env_steps=config.budget_env_steps - row.imitates * config.corpus_env_steps,
         validate_every_env_steps=config.validate_every_env_steps,
         checkpoint_every_env_steps=config.checkpoint_every_env_steps,
         validate=functools.partial(validate, config, row.is_taught),
@@ -124,6 +140,16 @@ def _lessons(config: VercoConfig, cooking: TrialPlan, trial_folder: Path | None)
         validate_every_env_steps=config.rounds * env_steps,
         checkpoint_every_env_steps=env_steps,
         make_algorithm=functools.partial(Lessons, config, trial_folder),
+    )
+
+
+def _imitation(config: VercoConfig, cooking: TrialPlan) -> TrialPlan:
+    return dataclasses.replace(
+        cooking,
+        budget_env_steps=config.corpus_env_steps,
+        validate_every_env_steps=config.corpus_env_steps,
+        checkpoint_every_env_steps=config.corpus_env_steps,
+        make_algorithm=functools.partial(Imitation, config),
     )
 
 

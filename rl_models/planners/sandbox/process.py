@@ -35,9 +35,7 @@ class SandboxLimits:
 
     memory_bytes: int = 256 * 2**20
     cpu_seconds_per_call: float = 0.2
-    """Of all pairs that are handed in at once."""
-    cpu_seconds: int = 600
-    """Of the process in all its life."""
+    """Of all pairs that are handed in at once. Their sum has no limit: a training may take weeks."""
     answer_seconds: float = 20.0
     """Wall-clock time; generous, because it is there for a process that hangs and not for one that computes."""
 
@@ -68,12 +66,7 @@ class SandboxedReward:
             start_new_session=True,
         )
         self._end = weakref.finalize(self, _end, self._process, self._folder)
-        setup = {
-            "source": source,
-            "memory_bytes": self._limits.memory_bytes,
-            "cpu_seconds": self._limits.cpu_seconds,
-        }
-        self._exchange(setup, most_bytes=100)
+        self._exchange({"source": source, "memory_bytes": self._limits.memory_bytes}, max_bytes=100)
 
     def __enter__(self) -> SandboxedReward:
         return self
@@ -94,7 +87,7 @@ class SandboxedReward:
             "checks_arguments": checks_arguments,
             "cpu_seconds": self._limits.cpu_seconds_per_call if cpu_seconds is None else cpu_seconds,
         }
-        answer = self._exchange(order, most_bytes=200 + 4 * len(pairs))
+        answer = self._exchange(order, max_bytes=200 + 4 * len(pairs))
         values = answer.get("values")
         if not isinstance(values, list) or len(values) != len(pairs) or any(value not in (0, 1) for value in values):
             self.close()
@@ -105,20 +98,20 @@ class SandboxedReward:
         """End the process and whatever it could have started."""
         self._end()
 
-    def _exchange(self, line: dict[str, Any], most_bytes: int) -> dict[str, Any]:
+    def _exchange(self, line: dict[str, Any], max_bytes: int) -> dict[str, Any]:
         if self._process.stdin is None or self._process.stdin.closed:
             raise RewardFailedError("it has failed before")
         try:
             self._process.stdin.write(json.dumps(line).encode() + b"\n")
             self._process.stdin.flush()
-            answer = json.loads(self._read_line(most_bytes))
+            answer = json.loads(self._read_line(max_bytes))
         except (OSError, ValueError, TimeoutError) as error:
             reason = self._why_it_ended(error)
             self.close()
             raise RewardFailedError(reason) from None
         return answer if isinstance(answer, dict) else {}
 
-    def _read_line(self, most_bytes: int) -> bytes:
+    def _read_line(self, max_bytes: int) -> bytes:
         assert self._process.stdout is not None
         deadline = time.monotonic() + self._limits.answer_seconds
         line = bytearray()
@@ -129,7 +122,7 @@ class SandboxedReward:
                     raise TimeoutError
                 piece = os.read(self._process.stdout.fileno(), 65_536)
                 line += piece
-                if not piece or len(line) > most_bytes:
+                if not piece or len(line) > max_bytes:
                     raise ValueError
         return bytes(line)
 
@@ -139,7 +132,7 @@ class SandboxedReward:
         with contextlib.suppress(subprocess.TimeoutExpired):
             # A broken pipe arrives before the process has been collected, on a busy machine long before.
             self._process.wait(self._limits.answer_seconds)
-        if self._process.returncode in (-signal.SIGPROF, -signal.SIGXCPU, -signal.SIGKILL):
+        if self._process.returncode in (-signal.SIGPROF, -signal.SIGKILL):
             return f"it used more than {self._limits.cpu_seconds_per_call:g} seconds of CPU time"
         return "its process ended"
 

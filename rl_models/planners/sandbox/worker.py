@@ -1,10 +1,10 @@
 """The process in which a reward function runs. Started as a script by `process.py`; imports the standard library alone.
 
-It first gives up what it could reach: no file or socket can be opened, no file grow, no process be forked, memory and
-CPU time are limited by the kernel and cannot be raised again. Started by root, it also shuts itself into its empty
+It first gives up what it could reach: no file or socket can be opened, no file grow, no process be forked, memory is
+limited by the kernel, and none of it can be raised again. Started by root, it also shuts itself into its empty
 folder as a user without rights, because root may do everything again. Then it reads one JSON object a line and answers
 each with one: first the source, then lists of state pairs. A call that uses too much CPU time is ended by a signal that
-kills this process, so the limit does not depend on how busy the machine is.
+kills this process, so the limit does not depend on how busy the machine is. Calls have no limit together.
 """
 
 import contextlib
@@ -34,11 +34,10 @@ def stop_being_root() -> None:
         os.setuid(NOBODY)
 
 
-def give_up_everything(memory_bytes: int, cpu_seconds: int) -> None:
+def give_up_everything(memory_bytes: int) -> None:
     """Lower every limit for good: soft and hard."""
     limits = {
         resource.RLIMIT_AS: memory_bytes,
-        resource.RLIMIT_CPU: cpu_seconds,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: 0,
@@ -108,7 +107,7 @@ def main() -> None:
     setup = json.loads(sys.stdin.readline())
     if os.getuid() == 0:
         stop_being_root()
-    give_up_everything(setup["memory_bytes"], setup["cpu_seconds"])
+    give_up_everything(setup["memory_bytes"])
     reward = load(setup["source"])
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:

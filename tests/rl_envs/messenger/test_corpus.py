@@ -102,7 +102,7 @@ def test_words_of_sentences_are_numbered_and_padded(documents):
 
 def test_a_corpus_can_be_thinned(documents):
     full = documents["train"]["dog"]["enemy"]["chaser"] = [f"number {number:03}" for number in range(200)]
-    corpora = [Corpus(documents, most_per_cell=5), Corpus(documents, most_per_cell=50)]
+    corpora = [Corpus(documents, max_per_cell=5), Corpus(documents, max_per_cell=50)]
     few, more = (
         [corpus.sentences[number] for number in corpus.cell("train", ENTITIES.index("dog"), ENEMY, 0)]
         for corpus in corpora

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from rl_envs.registry import make
-from rl_models.algorithms.accumulation import parts
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
 from rl_models.algorithms.ppo import Ppo
@@ -18,7 +17,7 @@ from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from rl_models.training.loop import Learner, parts
 from rl_models.training.weight_transfer import trainable_names
 from tests.rl_models.training.small import collector
 

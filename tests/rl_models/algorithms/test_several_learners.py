@@ -24,6 +24,7 @@ from rl_models.teams.vector_team import vector_team
 from rl_models.training.checkpoint_state import optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training import small
 
@@ -37,7 +38,9 @@ class Together:
     """Threads that wait for each other at every sum, which all form in the same order."""
 
     def __init__(self, size):
-        self._barrier = threading.Barrier(size, timeout=30)  # of a learner that sums less often than the others
+        self._barrier = threading.Barrier(
+            size, timeout=PATIENCE_SECONDS
+        )  # of a learner that sums less often than the others
         self._parts = [None] * size
 
     def learners(self):
@@ -229,6 +232,29 @@ def test_they_stop_at_the_same_minibatch_as_one_learner():
     assert_equal_replicas(made)
     assert float(made[0].divergence.mean) == float(made[1].divergence.mean)
     assert float(made[0].divergence.mean) == pytest.approx(float(alone.divergence.mean), rel=1e-3)
+
+
+@pytest.mark.parametrize("is_joint", [True, False])
+def test_the_divergence_of_agents_that_decide_at_different_times_is_one_mean_over_all_parts(is_joint):
+    """A mean of the parts' means weighs a decision of the part with few of them by more."""
+    one = cooks(7)
+    fragment = one.collect()
+    settings = OptimiserSettings(learning_rate=Schedule.constant(1e-2), optimiser_epsilon=1e-4, max_grad_norm=1e9)
+
+    def learner(parts=1, **arguments):
+        objective = Ppo(
+            is_joint=is_joint, num_epochs=2, num_minibatches=1, target_kl=100.0, gradient_accumulation_steps=parts
+        )
+        return Learner(copy.deepcopy(one.policy), objective, settings, **arguments)
+
+    whole = learner()
+    told = whole.update([fragment])
+    in_parts = learner(4)
+    in_parts.update([fragment])
+    for each in (in_parts, *run_together((2, 5), learner, [fragment])):
+        assert float(each.divergence.mean) == pytest.approx(float(whole.divergence.mean), rel=1e-4)
+    assert whole.divergence.mean > 1e-4
+    assert not [name for name in told if "entries" in name], "a count is nobody's curve"
 
 
 def test_one_learners_gradient_that_is_not_finite_skips_the_step_of_all():

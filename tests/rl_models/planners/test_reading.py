@@ -250,7 +250,7 @@ def test_a_transcript_lets_nothing_steer_the_terminal_that_shows_it():
 
 
 def test_a_transcript_ends_where_it_is_told_to():
-    transcript = Transcript(most_entries=2)
+    transcript = Transcript(max_entries=2)
     for number in range(5):
         transcript.add_note(f"note {number}", [])
     assert "note 1" in transcript.text

@@ -31,7 +31,7 @@ def test_a_round_that_succeeds_is_followed_by_one_from_the_state_it_left():
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
 def test_a_round_that_fails_is_tried_again_from_its_beginning_so_often_and_no_more(most):
-    one = loop(most_reflections=most)
+    one = loop(max_reflections=most)
     seen = [one.begin({5: STATES[0]})[5].told]
     for _ in range(most):
         following = one.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]
@@ -44,7 +44,7 @@ def test_a_round_that_fails_is_tried_again_from_its_beginning_so_often_and_no_mo
 
 
 def test_after_giving_up_there_are_new_trials_and_after_success_nothing_is_remembered():
-    one = loop(most_reflections=1)
+    one = loop(max_reflections=1)
     one.begin({5: STATES[0]})
     fails = [one.end_rounds({5: RoundEnd(STATES[n], (False, True))})[5].recovers for n in (1, 2, 3)]
     assert fails == [True, False, True]
@@ -79,7 +79,7 @@ def test_a_commander_replaces_the_share_it_is_told():
 
 
 def test_states_met_are_kept_for_fine_tuning_and_handed_out_once(tmp_path):
-    met = SubgoalData(most_pairs=4)
+    met = SubgoalData(max_pairs=4)
     one = loop(met=met)
     plans = one.begin(dict(enumerate(STATES)))
     assert met.pairs == [(plans[n].state, plans[n].told) for n in (2, 3, 4, 5)]

@@ -2,8 +2,10 @@
 
 import gc
 import os
+import resource
 import subprocess
 
+import psutil
 import pytest
 
 from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
@@ -239,6 +241,24 @@ def test_an_honest_function_gives_rewards():
     with SandboxedReward(POT_FILLED) as reward:
         assert reward.evaluate([*PAIRS.positive, *PAIRS.negative]) == [1, 1, 0, 0]
         assert reward.evaluate([PAIRS.negative[0]] * 1000) == [0] * 1000
+
+
+@pytest.mark.processes
+def test_calls_have_no_limit_of_cpu_time_together():
+    """600 seconds of the process's life once ended the rewards of long trainings without a word."""
+    source = body("n = 0", "for i in range(1000):", "    for j in range(200):", "        n = n + 1", "return 0")
+    with SandboxedReward(source, SandboxLimits(cpu_seconds_per_call=0.5)) as reward:
+        process = psutil.Process(reward._process.pid)
+        while sum(process.cpu_times()[:2]) < 1.5:
+            assert reward.evaluate([({}, {})]) == [0]
+
+
+@pytest.mark.processes
+def test_the_kernel_does_not_end_a_process_for_the_cpu_time_of_all_its_calls(monkeypatch):
+    own, _ = resource.getrlimit(resource.RLIMIT_CPU)
+    found = f"{MODULES}['resource'].getrlimit({MODULES}['resource'].RLIMIT_CPU)[0]"
+    with unchecked(monkeypatch, body(f"return {found} == {own}")) as reward:
+        assert reward.evaluate([({}, {})]) == [1]
 
 
 @pytest.mark.processes

@@ -186,6 +186,20 @@ def test_impalas_learners_stay_equal_and_each_gets_a_fragment_though_one_runner_
     assert all(not torch.equal(value, before[name]) for name, value in weights(two).items())
 
 
+def test_a_learner_that_is_behind_loses_no_shard_of_an_update(algorithm):
+    """RLlib's limit of requests that wait at a learner once dropped them without a word."""
+    two = algorithm(Impala, learners=2, worlds=3)
+    group, fragment = two._algorithm.learner_group, ray.put(two._algorithm.env_runner.sample())
+    updates, start = 12, time.monotonic()
+    for _ in range(updates):
+        group.update(episodes_refs=[fragment, fragment], async_update=True, timesteps={})
+    assert group.get_stats()["learner_group_ts_dropped_lifetime"] == 0
+    while two.progress().updates < updates:
+        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {two.progress()}"
+    assert two.progress().env_steps == updates * 60
+    assert_equal_replicas(two)
+
+
 def test_learners_listen_on_their_nodes_address_alone(algorithm):
     """torch's store, through which they meet, listens on all addresses of a machine by default."""
     one = algorithm(Ppo, learners=2, worlds=8)

@@ -103,6 +103,35 @@ def test_two_learners_keep_a_replay_each_and_the_same_weights(algorithm):
     first, second = (tensors for tensors, _ in one._each_learner(lambda learner: learner.training_state()))
     for name, value in first["weights"].items():
         assert torch.equal(value, second["weights"][name]), name
-    places = [state["replay"]["obs/position"] for state in (first, second)]
+    places = [first["replay"]["obs/position"], second["replay_1"]["obs/position"]]
     assert [len(part) for part in places] == [4, 4]
     assert not torch.equal(*places)
+
+
+def test_two_learners_killed_and_continued_equal_two_that_went_on(algorithm):
+    """The checkpoint once kept the first learner's replay for both."""
+    unbroken = algorithm(worlds=8, learners=2)
+    unbroken.train()
+    tensors, progress = copy.deepcopy(unbroken.checkpoint())
+    assert {"weights", "optimizer", "replay", "replay_1"} < set(tensors)
+    with pytest.raises(ValueError, match=r"replays of 2 learners and this trial has 1: continue with --workers\.learn"):
+        algorithm(worlds=8).restore(tensors, progress)
+    unbroken.train()
+    expected, replays = weights(unbroken), unbroken.checkpoint()[0]
+    unbroken.close()  # the session has four CPUs
+    continued = algorithm(worlds=8, learners=2)
+    continued.restore(tensors, progress)
+    continued.train()
+    for name, value in expected.items():
+        assert torch.equal(weights(continued)[name], value), name
+    for group in ("replay", "replay_1"):
+        for name, value in continued.checkpoint()[0][group].items():
+            assert torch.equal(value, replays[group][name]), (group, name)
+
+
+def test_a_replay_too_small_for_a_learners_share_is_refused_before_anything_starts(algorithm):
+    with pytest.raises(
+        ValueError, match="replay of 15 fragments cannot hold the 16 that a learner gets at once: raise"
+    ):
+        algorithm(worlds=31, learners=2)
+    Workers(worlds_per_runner=30, learners=2).check_learners(objective())

@@ -6,7 +6,13 @@ from torch import nn
 
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
-from rl_models.training.weight_transfer import FrozenBuild, hand_over, hand_over_optimiser, matching, trainable_names
+from rl_models.training.weight_transfer import (
+    FrozenBuild,
+    matching,
+    trainable_names,
+    transfer_optimiser,
+    transfer_weights,
+)
 
 
 class Team(nn.Module):
@@ -41,25 +47,25 @@ def test_weights_of_one_name_and_shape_are_taken_and_every_other_is_named():
     old, new = Team(actions=2, extra=True), Team(words=5, actions=3)
     there, here = old.state_dict(), new.state_dict()
     del there["layer.bias"]
-    handover = hand_over(there, here)
-    assert handover.loaded == ("layer.weight",)
-    assert handover.other_shape == {
+    transfer = transfer_weights(there, here)
+    assert transfer.loaded == ("layer.weight",)
+    assert transfer.other_shape == {
         "words.weight": ((3, 4), (5, 4)),
         "head.weight": ((2, 4), (3, 4)),
         "head.bias": ((2,), (3,)),
     }
-    assert handover.skipped == ("extra.weight", "extra.bias")
-    assert handover.new == ("layer.bias",)
-    assert handover.by_rows == {}
-    assert handover.sentence() == "1 of 5 weights loaded, 3 of another shape, 1 new, 2 left behind"
-    assert torch.equal(handover.weights["layer.weight"], old.layer.weight)
+    assert transfer.skipped == ("extra.weight", "extra.bias")
+    assert transfer.new == ("layer.bias",)
+    assert transfer.by_rows == {}
+    assert transfer.sentence() == "1 of 5 weights loaded, 3 of another shape, 1 new, 2 left behind"
+    assert torch.equal(transfer.weights["layer.weight"], old.layer.weight)
     for name in ("words.weight", "head.weight", "head.bias", "layer.bias"):
-        assert torch.equal(handover.weights[name], here[name]), name
+        assert torch.equal(transfer.weights[name], here[name]), name
 
 
 def test_what_was_handed_over_shares_no_memory_with_either_team():
     old, new = Team(), Team(words=5)
-    weights = hand_over(old.state_dict(), new.state_dict(), ["words.*"]).weights
+    weights = transfer_weights(old.state_dict(), new.state_dict(), ["words.*"]).weights
     copies = {name: value.clone() for name, value in weights.items()}
     for parameter in [*old.parameters(), *new.parameters()]:
         parameter.data.fill_(9)
@@ -68,10 +74,10 @@ def test_what_was_handed_over_shares_no_memory_with_either_team():
 
 def test_a_grown_table_keeps_its_rows_and_begins_the_new_ones_as_built():
     old, new = Team(words=3), Team(words=5)
-    handover = hand_over(old.state_dict(), new.state_dict(), ["words.*"])
-    assert handover.by_rows == {"words.weight": ((3, 4), (5, 4))}
-    assert "words.weight" not in handover.loaded
-    table = handover.weights["words.weight"]
+    transfer = transfer_weights(old.state_dict(), new.state_dict(), ["words.*"])
+    assert transfer.by_rows == {"words.weight": ((3, 4), (5, 4))}
+    assert "words.weight" not in transfer.loaded
+    table = transfer.weights["words.weight"]
     assert torch.equal(table[:3], old.words.weight)
     assert torch.equal(table[3:], new.words.weight[3:])
 
@@ -79,24 +85,24 @@ def test_a_grown_table_keeps_its_rows_and_begins_the_new_ones_as_built():
 @pytest.mark.parametrize("words", [1, 2])
 def test_a_table_that_shrinks_begins_as_built_even_if_it_might_grow(words):
     new = Team(words=words)
-    handover = hand_over(Team().state_dict(), new.state_dict(), ["words.*"])
-    assert list(handover.other_shape) == ["words.weight"]
-    assert torch.equal(handover.weights["words.weight"], new.words.weight)
+    transfer = transfer_weights(Team().state_dict(), new.state_dict(), ["words.*"])
+    assert list(transfer.other_shape) == ["words.weight"]
+    assert torch.equal(transfer.weights["words.weight"], new.words.weight)
 
 
 def test_a_table_of_another_width_does_not_grow():
     old = {"words.weight": torch.zeros(3, 5), "layer.weight": torch.zeros(4, 4)}
-    assert list(hand_over(old, Team(words=6).state_dict(), ["words.*"]).other_shape) == ["words.weight"]
+    assert list(transfer_weights(old, Team(words=6).state_dict(), ["words.*"]).other_shape) == ["words.weight"]
 
 
 def test_teams_that_share_nothing_are_refused():
     with pytest.raises(ValueError, match="no weight has the same name and shape"):
-        hand_over({"other": torch.zeros(2), "words.weight": torch.zeros(9, 9)}, Team().state_dict())
+        transfer_weights({"other": torch.zeros(2), "words.weight": torch.zeros(9, 9)}, Team().state_dict())
 
 
 def test_a_pattern_that_names_nothing_is_refused_with_the_nearest_names():
     with pytest.raises(ValueError, match=r"no weight is called 'word\.\*'; the nearest are .*words\.weight"):
-        hand_over(Team().state_dict(), Team().state_dict(), ["word.*"])
+        transfer_weights(Team().state_dict(), Team().state_dict(), ["word.*"])
     assert matching(["head.*", "words.*"], Team().state_dict()) == ["words.weight", "head.weight", "head.bias"]
 
 
@@ -108,11 +114,9 @@ def test_the_optimisers_state_follows_the_names_of_parameters_taken_whole(settin
     old.layer.requires_grad_(False)  # so that numbers of parameters differ between the teams
     new.words.requires_grad_(False)
     before = trained(old, settings)
-    handover = hand_over(old.state_dict(), new.state_dict(), ["words.*"])
-    tensors = hand_over_optimiser(
-        optimiser_tensors(before), trainable_names(old), trainable_names(new), handover.loaded
-    )
-    new.load_state_dict(handover.weights)
+    transfer = transfer_weights(old.state_dict(), new.state_dict(), ["words.*"])
+    tensors = transfer_optimiser(optimiser_tensors(before), trainable_names(old), trainable_names(new), transfer.loaded)
+    new.load_state_dict(transfer.weights)
     after = make_optimiser(settings, new.parameters())
     load_optimiser(after, tensors)
     ours, theirs = dict(new.named_parameters()), dict(old.named_parameters())

@@ -24,9 +24,9 @@ from tune_experiments.matrix_game import (
 )
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.rows import read, replace_rows
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 
 TOLERANCE = 0.004
 MARGINAL = OPTIMUM["marginal"]
@@ -43,7 +43,7 @@ def is_good_sync(value):
 def train(folder, config, method, seed=0):
     rows = []
     Trial(EXPERIMENT, config, method, seed, folder).run(rows.append)
-    return {result.metric: result for result in outcome_of(folder)}, rows
+    return {result.metric: result for result in read_test_results(folder)}, rows
 
 
 # ------------------------------------------------------------------------------------------ the yardstick
@@ -160,7 +160,7 @@ def test_a_stopped_trial_goes_on_as_if_never_stopped(tmp_path, method):
     whole, _ = train(tmp_path / "whole", config, method)
     with pytest.raises(Stopped):
         Trial(EXPERIMENT, config, method, 0, tmp_path / "cut").run(stop_late)
-    assert outcome_of(tmp_path / "cut") is None
+    assert read_test_results(tmp_path / "cut") is None
     kept = load_checkpoint(newest_whole_checkpoint(tmp_path / "cut/checkpoints")).state["progress"]["env_steps"]
     assert 0 < kept < 800
     continued, rows = train(tmp_path / "cut", config, method)

@@ -6,10 +6,10 @@ import pytest
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from tests.tune_experiments.endi.test_endi import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.endi import episode_video
+from tune_experiments.endi.episode_video import ringed
 from tune_experiments.endi.figures import CURVES, draw_all
-from tune_experiments.endi.rings import ringed
 from tune_experiments.play.recording import record_episode
-from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.results.trial_log import TrialLog
 
 WORLDS = pytest.mark.parametrize(
     ("experiment", "look"),

@@ -16,7 +16,7 @@ from tune_experiments.endi.rtfm_evaluation import columns
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 
 RTFM = find_experiment("endi_rtfm")
@@ -79,7 +79,7 @@ def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, 
     actions = played.act(obs)
     assert np.take_along_axis(obs["legal"], actions[..., None], -1).all()
     assert played.policy.policy_head.epsilon.item() == pytest.approx(0.05)
-    won = {result.world for result in outcome_of(tmp_path) if result.metric == "win_rate"}
+    won = {result.world for result in read_test_results(tmp_path) if result.metric == "win_rate"}
     assert won >= {f"stage_1_{column}" for column in columns(one)}
 
 

@@ -15,12 +15,13 @@ from tune_experiments.__main__ import Command
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.overcooked_crossplay import CrossPlay
+from tune_experiments.sama_retest import Retest
 
 FEWEST_WORDS = 5
 FRAGMENTS = ("Of ", "In ", "At ", "For ", "On ", "After ", "The same ", "Played ")
 MOST_NAMED_CHOICES = 5
-CROSSPLAY = "overcooked_crossplay"
-"""Its script trains nothing, so it has no configuration."""
+UNTRAINED = {"overcooked_crossplay", "sama_retest"}
+"""These scripts train nothing, so they have no configuration."""
 
 
 def _inner_types(hint: Any) -> Iterator[Any]:
@@ -48,12 +49,12 @@ def _faults(config_class: Any) -> Iterator[str]:
                 yield from _faults(inner)
 
 
-@pytest.mark.parametrize("name", sorted({*known_experiments()} - {CROSSPLAY}))
+@pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
 def test_every_flag_of_an_experiment_has_a_full_sentence(name: str) -> None:
     assert sorted(set(_faults(find_experiment(name).config_class))) == []
 
 
-@pytest.mark.parametrize("options", [RunOptions, CrossPlay, *typing.get_args(Command)])
+@pytest.mark.parametrize("options", [RunOptions, CrossPlay, Retest, *typing.get_args(Command)])
 def test_every_flag_of_a_command_has_a_full_sentence(options: type) -> None:
     assert list(_faults(options)) == []
 

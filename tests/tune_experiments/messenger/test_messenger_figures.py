@@ -12,8 +12,13 @@ from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.own_corpus import ENTITY_WORDS
 from rl_envs.messenger.symbols import ENTITIES
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.messenger.attention import draw_attention, entities_of_sentences, mean_attention
-from tune_experiments.messenger.episode_video import video, watch_reading
+from tune_experiments.messenger.figures import (
+    draw_attention,
+    entities_of_sentences,
+    mean_attention,
+    video,
+    watch_reading,
+)
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 

@@ -11,10 +11,9 @@ from PIL import Image
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.crossplay import Matrix, play_all, teams_of
+from tune_experiments.overcooked.crossplay import Matrix, MixedTeam, play_all, teams_of
 from tune_experiments.overcooked.crossplay_report import in_markdown
 from tune_experiments.overcooked.evaluation import episodes_of
-from tune_experiments.overcooked.mixed_team import MixedTeam
 from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_crossplay import main
 from tune_experiments.overcooked_selfplay import SMOKE

@@ -7,12 +7,11 @@ import pytest
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 from tune_experiments.experiment.config_path import replaced, value_at
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.overcooked.search_space import search_space
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.overcooked_crossplay import main as crossplay
-from tune_experiments.overcooked_selfplay import LAPTOP, PAPER
+from tune_experiments.overcooked_selfplay import EXPERIMENT, LAPTOP, PAPER
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.main import main
-from tune_experiments.run.trial_log import read_metrics
 
 
 def training(config):
@@ -20,9 +19,9 @@ def training(config):
     return repr((trial.objective, trial.optimiser))
 
 
-@pytest.mark.parametrize("path", search_space().domains)
+@pytest.mark.parametrize("path", EXPERIMENT.search_space().domains)
 def test_every_constant_that_is_varied_changes_training_and_reaches_the_presets(path):
-    domain = search_space().domains[path]
+    domain = EXPERIMENT.search_space().domains[path]
     for config in (LAPTOP, PAPER):
         assert domain.lower <= value_at(config, path) <= domain.upper
         for value in (domain.lower, domain.upper):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.results.comparison import compare, read_runs
-from tune_experiments.results.comparison_report import write_comparison
+from tune_experiments.results.comparison import compare, interquartile_mean, read_runs, share_above
+from tune_experiments.results.intervals import welch_interval
+from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.rows import Result, append
-from tune_experiments.results.statistics import interquartile_mean, probability_of_improvement
 
 
 def result(method, seed, value, metric="success", split="test"):
@@ -15,27 +15,15 @@ def result(method, seed, value, metric="success", split="test"):
 
 
 def test_the_interquartile_mean_leaves_a_quarter_out_at_either_end():
-    assert interquartile_mean([0, 1, 2, 3, 4, 5, 6, 100]).value == pytest.approx((2 + 3 + 4 + 5) / 4)
-    assert interquartile_mean([1.0, 5.0, 6.0]).value == pytest.approx(4.0), "of three seeds none is left out"
-    value, low, high = interquartile_mean([0, 1, 2, 3, 4, 5, 6, 100])
-    assert 0 <= low < value < high < 100
+    assert interquartile_mean([0, 1, 2, 3, 4, 5, 6, 100]) == pytest.approx((2 + 3 + 4 + 5) / 4)
+    assert interquartile_mean([1.0, 5.0, 6.0]) == pytest.approx(4.0), "of three seeds none is left out"
 
 
-def test_one_seed_has_no_interval_and_no_spread_has_a_point():
-    assert interquartile_mean([0.5]) == (0.5, None, None)
-    assert interquartile_mean([0.5, 0.5]) == (0.5, 0.5, 0.5)
-    assert probability_of_improvement([1.0], [0.0]) == (1.0, None, None)
-    assert probability_of_improvement([1.0, 1.0], [0.0, 0.0]) == (1.0, 1.0, 1.0)
-
-
-def test_the_probability_of_improvement_counts_pairs():
+def test_the_share_above_counts_pairs():
     first, second = [1.0, 3.0, 3.0], [2.0, 3.0]
     by_hand = np.mean([(a > b) + 0.5 * (a == b) for a in first for b in second])
-    assert probability_of_improvement(first, second).value == pytest.approx(by_hand)
-    assert probability_of_improvement(second, first).value == pytest.approx(1 - by_hand)
-    value, low, high = probability_of_improvement([1, 2, 3, 4, 5, 6.0], [2.5, 3.5, 0.0, 1.5, 2.0, 1.0])
-    assert 0 <= low < value < high <= 1
-    assert probability_of_improvement(first, second) == probability_of_improvement(first, second)
+    assert share_above(first, second) == pytest.approx(by_hand)
+    assert share_above(second, first) == pytest.approx(1 - by_hand)
 
 
 def test_methods_are_compared_where_two_were_measured(tmp_path):
@@ -47,10 +35,12 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert (comparison.title, comparison.metric) == ("furnmove_sync · furnmove-v0 · test", "success")
     sync, marginal = comparison.rows
     assert sync.values == (0.7, 0.72, 0.69)
-    assert sync.improvement is None
-    assert marginal.improvement.value == pytest.approx(2 / 9)
+    assert (sync.difference, sync.share_above) == (None, None)
+    assert marginal.share_above == pytest.approx(2 / 9)
+    assert marginal.difference == welch_interval(marginal.values, sync.values)
     text, picture = write_comparison(tmp_path, [comparison])
-    assert "| marginal | 3 | 0.507 [0.400, 0.710] | 0.507" in text.read_text()
+    assert "| marginal | 3 | 0.507 [0.069, 0.944] | -0.197 [-0.630, 0.236] | 0.507 | 0.222 |" in text.read_text()
+    assert "exploratory" in text.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -13,7 +13,7 @@ from tune_experiments.play.video import write_gif
 from tune_experiments.results.plots import joint_policy, learning_curves
 from tune_experiments.results.plots.curves import draw_learning_curves
 from tune_experiments.results.plots.joint_policy import draw_joint_policy
-from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.results.trial_log import TrialLog
 
 ACTIONS = ("MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup")
 

@@ -1,6 +1,5 @@
 """Rules of results: validated lines, no doubles, and intervals equal to hand numbers."""
 
-import itertools
 import json
 
 import numpy as np
@@ -8,9 +7,15 @@ import pytest
 
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.results.intervals import (
-    difference_over_seeds,
+    NONE,
+    NORMAL,
+    STUDENT,
+    WELCH,
+    WILSON,
+    Interval,
     interval_over_episodes,
     interval_over_seeds,
+    is_share,
     welch_interval,
 )
 from tune_experiments.results.rows import Result, append, read, replace_rows
@@ -22,11 +27,22 @@ def result(method="sync", seed=0, metric="success", value=0.5, **more) -> Result
 
 def test_lines_come_back_as_they_were_appended(tmp_path):
     path = tmp_path / "results.jsonl"
-    append(path, [result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5)])
+    append(path, [result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5, interval=WILSON)])
     append(path, [result(seed=None, value=np.float32(0.25))])
-    assert read(path) == [result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5), result(seed=None, value=0.25)]
-    keys = "experiment table method world split seed metric value ci_low ci_high n_episodes env_steps"
+    assert read(path) == [
+        result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5, interval=WILSON),
+        result(seed=None, value=0.25),
+    ]
+    keys = "experiment table method world split seed metric value ci_low ci_high n_episodes env_steps interval"
     assert list(json.loads(path.read_text().splitlines()[0])) == keys.split()
+
+
+def test_lines_from_before_intervals_had_names_still_load(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, [result(), result(metric="tvd")])
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "interval"}) + "\n" for row in old))
+    assert [(line.interval, line.is_share) for line in read(path)] == [(None, True), (None, False)]
 
 
 def test_a_repeated_evaluation_doubles_nothing(tmp_path):
@@ -67,44 +83,67 @@ def test_missing_results_and_infinite_ones_are_refused(tmp_path):
 
 def test_interval_over_episodes_is_the_papers_formula():
     # 1, 2, 3, 4: mean 2.5, sd sqrt(5/3), half width 1.96 * 1.29099 / 2
-    value, low, high = interval_over_episodes([1, 2, 3, 4])
-    assert value == 2.5
-    assert (low, high) == pytest.approx((2.5 - 1.265174, 2.5 + 1.265174), abs=1e-5)
-    assert interval_over_episodes([3]) == (3.0, None, None)
+    found = interval_over_episodes([1, 2, 3, 4])
+    assert (found.value, found.kind) == (2.5, NORMAL)
+    assert (found.low, found.high) == pytest.approx((2.5 - 1.265174, 2.5 + 1.265174), abs=1e-5)
+    assert interval_over_episodes([3]) == Interval(3.0, None, None, NONE)
     with pytest.raises(ValueError, match="at least one"):
         interval_over_episodes([])
 
 
 def test_interval_of_a_share_of_episodes_is_wilsons_and_never_leaves_zero_and_one():
     # 8 of 10 at z = 1.96: (.8 + z^2/20 -+ z sqrt(.8*.2/10 + z^2/400)) / (1 + z^2/10)
-    value, low, high = interval_over_episodes([1] * 8 + [0] * 2)
-    assert value == 0.8
-    assert (low, high) == pytest.approx((0.49016, 0.94332), abs=1e-4)
-    assert interval_over_episodes([True] * 100).high == pytest.approx(1.0)
-    assert interval_over_episodes([True] * 100).low == pytest.approx(0.96301, abs=1e-4)
+    found = interval_over_episodes([1] * 8 + [0] * 2, is_share=True)
+    assert (found.value, found.kind) == (0.8, WILSON)
+    assert (found.low, found.high) == pytest.approx((0.49016, 0.94332), abs=1e-4)
+    assert interval_over_episodes([True] * 100, is_share=True).high == pytest.approx(1.0)
+    assert interval_over_episodes([True] * 100, is_share=True).low == pytest.approx(0.96301, abs=1e-4)
 
 
-def test_interval_over_seeds_is_the_bootstrap_of_the_mean():
-    seeds = [0.60, 0.70, 0.85]
-    value, low, high = interval_over_seeds(seeds)
-    means = sorted(np.mean(draw) for draw in itertools.product(seeds, repeat=3))
-    # All 27 resamples by hand: 1/27 > 2.5 % of them are the minimum and the maximum.
-    assert (value, low, high) == pytest.approx((np.mean(seeds), means[0], means[-1]))
-    assert interval_over_seeds(seeds) == (value, low, high), "the same on every call"
-    assert interval_over_seeds([0.7]) == (0.7, None, None)
-    assert interval_over_seeds([0.5, 0.5]) == (0.5, 0.5, 0.5)
+def test_a_share_is_declared_and_never_guessed_from_its_values():
+    zeros_and_ones = [1.0] * 8 + [0.0] * 2
+    assert interval_over_episodes(zeros_and_ones).kind == NORMAL
+    assert interval_over_episodes([0.8, 0.7], is_share=True).kind == NORMAL, "computed probabilities are a mean"
+    assert [is_share(metric) for metric in ("success", "win_rate", "success_of_onion")] == [True] * 3
+    assert not any(map(is_share, ("tvd", "return_of_onion", "episode_length", "successes")))
 
 
-def test_difference_over_seeds_against_the_exact_extremes():
-    value, low, high = difference_over_seeds([0.7, 0.8], [0.1, 0.2])
-    assert value == pytest.approx(0.6)
-    assert (low, high) == pytest.approx((0.5, 0.7))
-    assert difference_over_seeds([0.7], [0.1, 0.2])[1:] == (None, None)
+def test_interval_over_seeds_is_students_t():
+    # 0.60, 0.70, 0.85: mean 0.71667, sd 0.12583, t(2) = 4.30265
+    found = interval_over_seeds([0.60, 0.70, 0.85])
+    half = 4.302653 * 0.1258306 / 3**0.5
+    assert found.kind == STUDENT and found.value == pytest.approx(0.7166667)
+    assert (found.low, found.high) == pytest.approx((0.7166667 - half, 0.7166667 + half), abs=1e-5)
+    assert interval_over_seeds([0.7]) == Interval(0.7, None, None, NONE)
+
+
+def test_one_seed_keeps_the_interval_over_its_episodes():
+    own = Interval(0.8, 0.7, 0.9, WILSON)
+    assert interval_over_seeds([own], is_share=True) == own
+
+
+@pytest.mark.parametrize("shares", [(1.0, 1.0, 1.0), (0.0, 0.1, 0.9)])
+def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_own_interval(shares):
+    seeds = tuple(
+        interval_over_episodes([1] * round(10 * share) + [0] * (10 - round(10 * share)), True) for share in shares
+    )
+    found = interval_over_seeds(seeds, is_share=True)
+    assert (found.low, found.high, found.kind) == (None, None, NONE)
+    assert found.seeds == seeds
+    assert found.text().count("[") == 3
+    assert interval_over_seeds([0.0, 0.1, 0.9]).kind == STUDENT, "what is no share may be below 0"
 
 
 def test_welch_interval_against_hand_numbers():
     # means 2 and 5, variances 1 and 4, n = 3 each: standard error sqrt(5/3), degrees of freedom 50/17, t = 3.2184
-    value, low, high = welch_interval([1, 2, 3], [3, 5, 7])
-    assert value == -3.0
-    assert (high - low) / 2 == pytest.approx(3.2184 * (5 / 3) ** 0.5, rel=2e-3)
-    assert welch_interval([1], [2, 3]) == (-1.5, None, None)
+    found = welch_interval([1, 2, 3], [3, 5, 7])
+    assert (found.value, found.kind) == (-3.0, WELCH)
+    assert (found.high - found.low) / 2 == pytest.approx(3.2184 * (5 / 3) ** 0.5, rel=2e-3)
+    assert welch_interval([1], [2, 3]) == Interval(-1.5)
+    assert welch_interval([1, 1], [0, 0]) == Interval(1.0), "no spread gives no interval"
+
+
+def test_the_interval_over_three_seeds_covers_the_mean_95_times_of_100():
+    chance = np.random.default_rng(0)
+    found = [interval_over_seeds(list(seeds)) for seeds in chance.normal(size=(2000, 3))]
+    assert 0.93 < np.mean([one.low <= 0 <= one.high for one in found]) < 0.97

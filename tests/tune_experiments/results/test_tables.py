@@ -6,13 +6,26 @@ import pytest
 from rich.console import Console
 
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, make_table, write_tables
 
 
 def line(method, metric, value, seed=0, low=None, high=None, split="test"):
     return Result(
-        "furnmove_sync", "unseen rooms", method, "furnmove-v0", split, seed, metric, value, low, high, 100, 5000
+        "furnmove_sync",
+        "unseen rooms",
+        method,
+        "furnmove-v0",
+        split,
+        seed,
+        metric,
+        value,
+        low,
+        high,
+        100,
+        5000,
+        WILSON if metric == "success" else NORMAL,
     )
 
 
@@ -34,18 +47,28 @@ def test_one_seed_shows_the_interval_over_episodes_and_the_paper_below():
         "| sync, paper | 0.762 |  |",
         "| marginal | 0.500 [0.400, 0.600] |  |",
         "",
-        "Intervals of 95 %: over 100 episodes of one seed (1.96 sd / sqrt n, shares by Wilson)."
+        "Intervals of 95 %: over 100 episodes of one seed (shares by Wilson, means by 1.96 sd / sqrt n)."
         " Trained for 5,000 env steps.",
     ]
 
 
-def test_several_seeds_show_the_bootstrap_over_seeds_and_the_caption_tells_rows_apart():
-    seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.6, 0.7, 0.8))]
+def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
+    seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.69, 0.7, 0.71))]
     table = make_table([*seeds, ONE_SEED[2]], "unseen rooms", ("success",))
-    assert "| sync | 0.700 [0.600, 0.800] |" in table.markdown()
+    assert "| sync | 0.700 [0.675, 0.725] |" in table.markdown()
     assert (
-        "sync: over 3 seeds (bootstrap), 100 episodes a seed; marginal: over 100 episodes of one seed" in table.caption
+        "sync: Student's t over 3 seeds, 100 episodes a seed; marginal: over 100 episodes of one seed" in table.caption
     )
+    assert "lists each seed" not in table.caption
+
+
+def test_equal_seeds_and_intervals_beyond_one_are_printed_seed_by_seed_and_the_caption_says_so():
+    seeds = [line("sync", "success", value, seed, value - 0.1, value) for seed, value in enumerate((1.0, 0.2, 0.9))]
+    table = make_table(seeds, "unseen rooms", ("success",))
+    assert "| 0.700: 1.000 [0.900, 1.000], 0.200 [0.100, 0.200], 0.900 [0.800, 0.900] |" in table.markdown()
+    assert "lists each seed" in table.caption
+    same = [line("sync", "episode_length", 5.0, seed) for seed in range(2)]
+    assert "| 5.000: 5.000, 5.000 |" in make_table(same, "unseen rooms", ("episode_length",)).markdown()
 
 
 def test_a_number_without_an_interval_says_so():

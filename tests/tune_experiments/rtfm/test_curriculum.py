@@ -26,12 +26,12 @@ from tune_experiments.experiment.plan import Promotion, Stage, make_rllib_algori
 from tune_experiments.play import loading as policies
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.tables import make_table
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import stage_training, trial
-from tune_experiments.run.curriculum_state import Course
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
-from tune_experiments.run.weight_transfer import check_handovers, hand_over_stage
+from tune_experiments.run.weight_transfer import check_transfers, transfer_stage
 
 ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)
 """Of the three stages: the first is passed at its first validation, the others take their budgets."""
@@ -144,7 +144,7 @@ def _in_order(names):
 
 
 def test_results_tell_stages_apart_by_the_names_of_their_worlds(whole):
-    results = {result.world: result for result in outcome_of(whole[0])}
+    results = {result.world: result for result in read_test_results(whole[0])}
     assert {world: result.env_steps for world, result in results.items()} == {
         "calm after calm": ENDS[0],
         "windy after windy": ENDS[1],
@@ -189,7 +189,7 @@ def run_with(fuse, folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stage_training, "save_checkpoint", fuse.around(stage_training.save_checkpoint))
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
-        patch.setattr(trial, "hand_over_stage", fuse.around(trial.hand_over_stage))
+        patch.setattr(trial, "transfer_stage", fuse.around(trial.transfer_stage))
         patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
         patch.setattr(trial.Trial, "_results_of", fuse.around(trial.Trial._results_of))
         run(folder, report=fuse.burn)
@@ -198,7 +198,7 @@ def run_with(fuse, folder):
 def assert_equal_trials(one, other):
     assert log_of(one) == log_of(other)
     assert points_of(one) == points_of(other)
-    assert outcome_of(one) == outcome_of(other)
+    assert read_test_results(one) == read_test_results(other)
     for env_steps in ENDS:
         ours, theirs = checkpoint(one, env_steps), checkpoint(other, env_steps)
         assert ours.state == theirs.state
@@ -221,7 +221,7 @@ def test_a_trial_that_dies_at_any_moment_ends_as_if_it_had_not(whole, tmp_path):
         folder = tmp_path / str(moment)
         with pytest.raises(Died):
             run_with(Fuse(moment), folder)
-        assert outcome_of(folder) is None
+        assert read_test_results(folder) is None
         run(folder)
         assert_equal_trials(whole[0], folder)
 
@@ -293,7 +293,7 @@ def test_a_budget_smaller_than_a_fragment_is_one_update(tmp_path):
     run(tmp_path, declared, game="calm")
     assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH]
     assert all("valid/sum" in row for row in log_of(tmp_path))
-    assert [result.env_steps for result in outcome_of(tmp_path)] == [2 * BATCH]
+    assert [result.env_steps for result in read_test_results(tmp_path)] == [2 * BATCH]
 
 
 def test_two_stages_of_one_game_play_other_episodes(tmp_path):
@@ -326,7 +326,7 @@ def test_training_that_stops_says_so_and_is_no_result_of_the_whole_curriculum(tm
     rows = run(tmp_path, declared, game="windy")
     assert rows[-1]["said"].endswith("wanted 1e+09): training stops")
     assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH, 3 * BATCH]
-    assert {result.world for result in outcome_of(tmp_path)} == worlds
+    assert {result.world for result in read_test_results(tmp_path)} == worlds
 
 
 def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):
@@ -354,9 +354,9 @@ def test_a_checkpoint_of_other_stages_is_refused_in_one_sentence(whole):
 )
 def test_a_handover_that_cannot_be_is_told_before_the_first_stage(changes, sentence):
     first, second, third = three_stages().stages
-    check_handovers(three_stages().stages)
+    check_transfers(three_stages().stages)
     with pytest.raises(ValueError, match=sentence):
-        check_handovers((first, dataclasses.replace(second, **changes), third))
+        check_transfers((first, dataclasses.replace(second, **changes), third))
 
 
 # ------------------------------------------------------------------------------------------ after training
@@ -391,7 +391,7 @@ def test_the_team_of_any_stage_is_loaded_and_plays_in_worlds_that_fit_it(whole, 
 def test_evaluate_finds_the_numbers_that_the_trial_found_in_each_stage(whole, known, number, capsys):
     assert commands.main(["evaluate", str(path_of(whole[0] / "checkpoints", ENDS[number]))]) == 0
     said = capsys.readouterr().out
-    value = outcome_of(whole[0])[number].value
+    value = read_test_results(whole[0])[number].value
     assert f"stage {('1_calm', '2_windy', '3_crowd')[number]}" in said
     assert f"{value:.1f}" in said if abs(value) >= 10 else f"{value:.3f}" in said
 
@@ -408,10 +408,10 @@ def test_rllibs_learner_goes_on_with_what_was_handed_over_and_moves_no_frozen_we
         for stage in three_stages().stages[:2]
     ]
     run(tmp_path, Curriculum(tuple(changed)), game="windy")
-    course = Course(Curriculum(tuple(changed)))
+    course = CurriculumState(Curriculum(tuple(changed)))
     course.restore(checkpoint(tmp_path, ENDS[0]).state)
     course.next_stage()
-    tensors, _ = hand_over_stage(course, checkpoint(tmp_path, ENDS[0]).tensors, tmp_path)
+    tensors, _ = transfer_stage(course, checkpoint(tmp_path, ENDS[0]).tensors, tmp_path)
     one = course.plan
     settings = {name: getattr(one, name) for name in ("make_world", "build_policy", "objective", "optimiser")}
     learner = rllib_config(**settings, workers=one.workers, seed=one.seed).build_learner(env=None, spaces=None)
@@ -482,7 +482,7 @@ def test_ppo_that_dies_between_its_stages_and_in_the_second_ends_as_if_it_had_no
             run(other, declared, functools.partial(die_at, is_moment), "windy")
     run(other, declared, game="windy")
     assert log_of(one) == log_of(other)
-    assert outcome_of(one) == outcome_of(other)
+    assert read_test_results(one) == read_test_results(other)
     for env_steps in ENDS[:2]:
         ours, theirs = (checkpoint(folder, env_steps).tensors for folder in (one, other))
         for group, named in ours.items():

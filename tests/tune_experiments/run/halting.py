@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from tune_experiments.run.trial_log import TrialLog
+from tune_experiments.results.trial_log import TrialLog
 
 HALTS_AT, HALTED = "CONCORD_TEST_HALTS_AT", "CONCORD_TEST_HALTED"
 """Environment variables: the env steps of the row, and the file."""

@@ -14,9 +14,9 @@ from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_lo
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.play.loading import chosen_checkpoint
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 
 STEPS = 6
 """Updates of a stage; each is followed by a validation."""
@@ -87,7 +87,7 @@ def test_the_best_validated_weights_are_tested_and_loaded(whole):
     assert chosen_checkpoint(whole) == path_of(whole / "checkpoints", best)
     policy = chosen_plan().build_policy()
     policy.load_state_dict(weights_at(whole, best))
-    (line,) = outcome_of(whole)
+    (line,) = read_test_results(whole)
     assert (line.env_steps, line.value) == (best, pytest.approx(play(policy, "calm")["success"].mean()))
 
 
@@ -103,7 +103,7 @@ def test_a_death_anywhere_leaves_the_same_choice(whole, tmp_path):
             run(tmp_path, declared, dies)
     run(tmp_path, declared)
     assert fits(tmp_path) == fits(whole)
-    assert outcome_of(tmp_path) == outcome_of(whole)
+    assert read_test_results(tmp_path) == read_test_results(whole)
 
 
 class LearnsOn(LocalAlgorithm):

@@ -11,7 +11,7 @@ from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import SEEDS_BETWEEN_STAGES, Promotion, Stage, TrialPlan
-from tune_experiments.run.curriculum_state import Course, course_behind
+from tune_experiments.run.curriculum_state import CurriculumState, curriculum_behind
 
 RULE = Promotion("valid/win_rate", 0.8, over=2)
 
@@ -36,8 +36,10 @@ def plan(budget=100, **changes):
     return dataclasses.replace(made, **changes)
 
 
-def course(rule=RULE):
-    return Course(Curriculum((Stage(name="easy", plan=plan(), promotion=rule), Stage(name="hard", plan=plan(50)))))
+def curriculum(rule=RULE):
+    return CurriculumState(
+        Curriculum((Stage(name="easy", plan=plan(), promotion=rule), Stage(name="hard", plan=plan(50))))
+    )
 
 
 def train(one, env_steps, **metrics):
@@ -95,7 +97,7 @@ def test_two_stages_of_one_game_do_not_replay_its_episodes():
 
 
 def test_a_stage_is_passed_by_the_mean_of_its_latest_values():
-    one = course()
+    one = curriculum()
     for env_steps, value, is_over in ((10, 0.9, False), (20, 0.6, False), (30, 0.9, False), (40, 0.75, True)):
         train(one, env_steps, win_rate=value)
         assert one.stage_is_over is is_over, value
@@ -104,7 +106,7 @@ def test_a_stage_is_passed_by_the_mean_of_its_latest_values():
 
 
 def test_the_first_validation_can_pass_a_stage_and_rows_without_one_count_nothing():
-    one = course(Promotion("valid/win_rate", 0.8))
+    one = curriculum(Promotion("valid/win_rate", 0.8))
     train(one, 10)
     assert one.passed is False
     train(one, 20, win_rate=0.8)
@@ -112,7 +114,7 @@ def test_the_first_validation_can_pass_a_stage_and_rows_without_one_count_nothin
 
 
 def test_a_stage_takes_its_least_env_steps_however_well_it_goes():
-    one = course(dataclasses.replace(RULE, over=1, at_least_env_steps=30))
+    one = curriculum(dataclasses.replace(RULE, over=1, at_least_env_steps=30))
     train(one, 20, win_rate=1.0)
     assert not one.stage_is_over
     train(one, 30)
@@ -120,14 +122,14 @@ def test_a_stage_takes_its_least_env_steps_however_well_it_goes():
 
 
 def test_a_number_that_is_none_passes_no_stage():
-    one = course(dataclasses.replace(RULE, over=1))
+    one = curriculum(dataclasses.replace(RULE, over=1))
     train(one, 20, win_rate=float("nan"))
     assert not one.stage_is_over
 
 
 @pytest.mark.parametrize(("otherwise", "stops"), [("go_on", False), ("stop", True)])
 def test_a_stage_that_was_not_passed_in_its_budget_goes_on_or_stops(otherwise, stops):
-    one = course(dataclasses.replace(RULE, otherwise=otherwise))
+    one = curriculum(dataclasses.replace(RULE, otherwise=otherwise))
     train(one, 99, win_rate=0.2)
     assert not one.is_over
     train(one, 100, win_rate=0.3)
@@ -136,17 +138,19 @@ def test_a_stage_that_was_not_passed_in_its_budget_goes_on_or_stops(otherwise, s
 
 
 def test_a_last_stage_that_was_not_passed_is_the_end_but_no_stop():
-    one = Course(Curriculum((Stage(name="a", plan=plan(), promotion=dataclasses.replace(RULE, otherwise="stop")),)))
+    one = CurriculumState(
+        Curriculum((Stage(name="a", plan=plan(), promotion=dataclasses.replace(RULE, otherwise="stop")),))
+    )
     train(one, 100, win_rate=0.3)
     assert one.is_over
     assert not one.is_stopped
 
 
 def test_a_metric_that_is_not_measured_is_told_with_those_that_are():
-    one = course()
+    one = curriculum()
     with pytest.raises(ValueError, match="stage easy waits for 'valid/win_rate'; what is logged is valid/success"):
         train(one, 10, success=1.0)
-    one = course(Promotion("episode/return", 1))
+    one = curriculum(Promotion("episode/return", 1))
     train(one, 10, success=1.0)  # no episode has ended yet
 
 
@@ -154,7 +158,7 @@ def test_a_metric_that_is_not_measured_is_told_with_those_that_are():
 
 
 def test_budgets_count_the_stages_own_env_steps_and_the_total_all_of_them():
-    one = course()
+    one = curriculum()
     train(one, 110, win_rate=0.1)
     one.next_stage()
     assert (one.label, one.progress, one.values, one.passed) == ("2_hard", Progress(), [], None)
@@ -168,7 +172,7 @@ def test_budgets_count_the_stages_own_env_steps_and_the_total_all_of_them():
 
 
 def test_a_plain_plan_is_one_stage_that_shows_nothing_of_it():
-    one = Course(plan())
+    one = CurriculumState(plan())
     train(one, 100)
     assert one.is_over
     assert (one.curves(), one.live()) == ({}, {})
@@ -176,7 +180,7 @@ def test_a_plain_plan_is_one_stage_that_shows_nothing_of_it():
 
 
 def test_the_live_line_shows_what_training_can_take_at_most():
-    one = course()
+    one = curriculum()
     assert one.live() == {"stage": "1/2 easy", "budget_env_steps": 150}
     train(one, 40, win_rate=0.9)
     train(one, 60, win_rate=0.9)
@@ -191,7 +195,7 @@ def test_the_live_line_shows_what_training_can_take_at_most():
 
 
 def test_a_course_is_found_again_from_what_a_checkpoint_says():
-    one = course()
+    one = curriculum()
     train(one, 40, win_rate=0.9)
     one.validated_at = 40
     ways = [one.state(one.progress)]
@@ -202,7 +206,7 @@ def test_a_course_is_found_again_from_what_a_checkpoint_says():
     ways.append(one.state(one.progress))
     stood = [(0, 40, [0.9], 40, 40), (0, 60, [0.9, 0.9], 40, 60), (1, 20, [], 0, 80)]
     for state, (stage, env_steps, values, validated_at, total) in zip(ways, stood, strict=True):
-        again = course_behind(one.declared, json.loads(json.dumps(state)))
+        again = curriculum_behind(one.declared, json.loads(json.dumps(state)))
         assert (len(again.ended), again.progress.env_steps, again.values) == (stage, env_steps, values)
         assert (again.validated_at, again.total().env_steps, again.is_staged) == (validated_at, total, True)
         assert again.state(again.progress) == state
@@ -219,7 +223,7 @@ def test_a_course_is_found_again_from_what_a_checkpoint_says():
 )
 def test_a_checkpoint_of_other_stages_is_refused(written, declared, sentence):
     def of(names):
-        return Course(Curriculum(tuple(Stage(name=name, plan=plan()) for name in names)) if names else plan())
+        return CurriculumState(Curriculum(tuple(Stage(name=name, plan=plan()) for name in names)) if names else plan())
 
     old, new = of(written), of(declared)
     while not old.is_over:

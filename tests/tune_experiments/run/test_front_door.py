@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from tune_experiments.experiment.config_path import with_overrides
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import launch as launching
 from tune_experiments.run.callbacks import Callback, TrialWatch
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
 
@@ -88,6 +89,23 @@ def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call
         EXPERIMENT.run(callbacks=[Fails()], **arguments)
     run = EXPERIMENT.run(**arguments)
     assert {row.method for row in run.results} == {"sync"}
+
+
+def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_session(ray_session, tmp_path, monkeypatch):
+    class Fails(Callback):
+        def on_validation(self, trial, row):
+            raise ZeroDivisionError("mine")
+
+    def ends_badly(requests, *arguments):
+        watch = arguments[-1]
+        Trial(EXPERIMENT, dataclasses.replace(SMOKE, **SMALL), "sync", 0, Path(requests[0]["folder"])).run(
+            lambda row: watch.look(is_due=True), 640
+        )
+        raise RuntimeError("an actor died while it was stopped")
+
+    monkeypatch.setattr(launching, "run_trials", ends_badly)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], methods=["sync"], callbacks=[Fails()], **SMALL)
 
 
 def test_mistakes_are_one_sentence_and_claim_nothing(tmp_path):

@@ -15,10 +15,10 @@ from tune_experiments import matrix_game
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.results import rows as results
 from tune_experiments.results.rows import Result
+from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.search.domains import space_over
 from tune_experiments.search.folder import claim_for_search
 from tune_experiments.search.population import Population
@@ -55,7 +55,7 @@ def test_a_row_of_a_log_holds_numbers(tmp_path, row):
 def test_an_outcome_holds_results(tmp_path, found):
     path = tmp_path / "outcome.json"
     path.write_text(json.dumps({"results": found}))
-    refuse(path, lambda: outcome_of(tmp_path))
+    refuse(path, lambda: read_test_results(tmp_path))
 
 
 def test_a_manifest_lists_sessions(tmp_path):

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tune_experiments.run.paced_report import PacedReport
+from tune_experiments.run.tuning import PacedReport
 
 
 class Clock:

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
+from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run import progress
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import SPEED
 
 
 @pytest.fixture

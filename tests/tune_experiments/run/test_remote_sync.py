@@ -2,8 +2,11 @@
 
 import copy
 import io
+import os
 import shutil
+import socket
 import tempfile
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +20,11 @@ from tune_experiments.__main__ import main
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.results.trial_log import TrialLog
 from tune_experiments.run import remote_sync as mirror
 from tune_experiments.run import run_folder
 from tune_experiments.run.launch import show_results
 from tune_experiments.run.remote_sync import Mirror, mirrored_folder, open_run, uri_of
-from tune_experiments.run.trial_log import TrialLog
 
 CONFIG, TRIAL = {"a": 1}, "trials/sync-seed0"
 HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
@@ -56,7 +59,15 @@ def run_in(store, begin, end=lambda: None, config=CONFIG):
 
 
 def fail():
-    raise ZeroDivisionError
+    raise ZeroDivisionError("mine")
+
+
+def refuse():
+    raise UserError(f"table.md of {next(Path(tempfile.gettempdir()).iterdir())} is wrong")
+
+
+def interrupt():
+    raise KeyboardInterrupt
 
 
 def copy_at(store):
@@ -160,6 +171,94 @@ def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_
     with mirrored_folder(copy_at(store)) as (folder, _):
         (folder / "table.md").write_text("done")
     assert contents(store)["table.md"] == b"done"
+
+
+UNWRITABLE = "file:///proc/run1"
+"""No user may make a folder there, root neither."""
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_anything_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with (
+        pytest.raises(UserError, match=f"^{UNWRITABLE} cannot be written .*; give --out a store that you may write to"),
+        open_run(Path(UNWRITABLE), CONFIG, "matrix_game", (0,)),
+    ):
+        pytest.fail("it trains")
+    assert contents(tmp_path) == {}
+
+
+def stays_away(self, name):
+    raise OSError("away")
+
+
+@pytest.mark.parametrize(
+    ("ends", "error", "said"),
+    [
+        (lambda: None, UserError, "{uri} could not be written for 0 minutes{kept}"),
+        (fail, ZeroDivisionError, "ZeroDivisionError: mine{kept}"),
+        (refuse, UserError, "table.md of {uri} is wrong{kept}"),
+        (interrupt, KeyboardInterrupt, "KeyboardInterrupt: {kept}"),
+    ],
+)
+@pytest.mark.parametrize("opens", [mirrored_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
+def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(mirror, "_RETRIES_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(mirror, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "machine"))
+    (tmp_path / "machine").mkdir()
+    uri = copy_at(tmp_path / "store")
+    with pytest.raises(error) as told, opens(uri) as pair:
+        (found,) = [one for one in pair if isinstance(one, Mirror)]
+        (found.folder / "table.md").write_text("done")
+        monkeypatch.setattr(Mirror, "_send", stays_away)
+        ends()
+    (folder,) = (tmp_path / "machine").iterdir()
+    assert (folder / "table.md").read_text() == "done"
+    kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
+    last_line = "".join(traceback.format_exception(told.value)).strip().splitlines()[-1]
+    assert last_line.endswith(said.format(uri=uri, kept=kept))
+
+
+def test_a_wait_for_the_store_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Mirror, "_send", stays_away)
+    monkeypatch.setattr(mirror.time, "sleep", lambda seconds: interrupt())
+    with pytest.raises(KeyboardInterrupt), mirrored_folder(copy_at(tmp_path / "store")) as (folder, _):
+        (folder / "table.md").write_text("done")
+    assert (folder / "table.md").read_text() == "done"
+
+
+def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):
+    stamp = mirror._stamp
+
+    def vanishes(path):
+        if path.name == "passing.txt":
+            path.unlink()
+        return stamp(path)
+
+    with mirrored_folder(copy_at(tmp_path)) as (folder, copy):
+        monkeypatch.setattr(mirror, "_stamp", vanishes)
+        (folder / "table.md").write_text("done")
+        (folder / "passing.txt").write_text("gone")
+        assert copy.push()
+    assert contents(tmp_path) == {"table.md": b"done"}
+
+
+def test_a_folder_that_cannot_be_listed_deletes_nothing_in_the_store(tmp_path, monkeypatch):
+    with mirrored_folder(copy_at(tmp_path)) as (folder, copy):
+        save_checkpoint(folder / "checkpoints", 5, {"weights": {"a": np.arange(3)}}, {})
+        assert copy.push()
+        before, scan = contents(tmp_path), os.scandir
+
+        def fails(path):
+            if Path(path).name == "checkpoints":
+                raise OSError("unreadable")
+            return scan(path)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "scandir", fails)
+            assert not copy.push()
+        assert contents(tmp_path) == before
 
 
 def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path):

@@ -98,7 +98,7 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
         endpoint=EndpointSettings(max_attempts=2, first_pause_seconds=0.0),
         budget=Budget(calls_per_minute=1e9),
     )
-    settings = PlannerSettings(backend="openai", model="m", concurrency=1, most_attempts=2, chat=chat)
+    settings = PlannerSettings(backend="openai", model="m", concurrency=1, max_attempts=2, chat=chat)
     with Loopback(Script()) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
@@ -117,7 +117,7 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
     assert "a-secret-key" not in told + (tmp_path / "planner.jsonl").read_text()
 
     monkeypatch.delenv("OPENAI_API_KEY")
-    replay = PlannerSettings(backend="replay", model="m", concurrency=1, most_attempts=2, transcript="again.md")
+    replay = PlannerSettings(backend="replay", model="m", concurrency=1, max_attempts=2, transcript="again.md")
     again, again_caller = run(replay, tmp_path)
     assert again == result
     assert again_caller.counts == caller.counts

@@ -270,7 +270,7 @@ def test_methods_are_rows_in_kitchens():
 
 def test_conditions_change_the_planner_and_nothing_that_was_learned():
     found = conditions(LAPTOP)
-    assert len(found) == 16
+    assert len(found) == 22
     learned = ("network", "learner", "states", "reward_source", "tasks", "methods", "round_steps")
     for config in found.values():
         assert all(getattr(config, name) == getattr(LAPTOP, name) for name in learned)

@@ -15,9 +15,9 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.sama.commands import told_sentences
 from tune_experiments.sama.config import FineTuningSettings
 from tune_experiments.sama.fine_tuning import _read, _written, met_pairs, mixed, plan
@@ -63,7 +63,7 @@ def test_rows_that_learn_the_game_itself_are_not_fine_tuned():
 
 def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
     config, team = fine_tuned(SMOKE, episodes=3), plan(SMOKE, METHOD, 0).build_policy()
-    met = met_pairs(config, METHOD, team, 7)
+    met, steps = met_pairs(config, METHOD, team, 7)
     assert len(met) >= 3 and len(set(met)) == len(met)
     states = read_states(SymbolKitchen().kitchen, [state for state, _ in met])
     assert len(states["held"]) == len(met)
@@ -71,7 +71,9 @@ def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
     assert all(len(told) == 2 and set(told) <= known for _, told in met)
     made = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 20, "builtin", 0).pairs
     assert {state for state, _ in met} - {state for state, _ in made}
-    assert met == met_pairs(config, METHOD, team, 7) != met_pairs(config, METHOD, team, 8)
+    assert (met, steps) == met_pairs(config, METHOD, team, 7) != met_pairs(config, METHOD, team, 8)
+    # 3 episodes; an untrained team fails, and the env steps of undone rounds are env steps.
+    assert steps > 3 * SMOKE.max_episode_steps
 
 
 def test_met_and_made_up_states_come_about_equally_often():
@@ -121,12 +123,15 @@ def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ra
         return load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints")).tensors
 
     broken = run(until=960)
-    assert outcome_of(tmp_path) is None
+    assert read_test_results(tmp_path) is None
     whole = run()
     rows = read_metrics(tmp_path / "metrics.jsonl")
     assert [row["curriculum/stage"] for row in rows] == [1.0] * 5 + [2.0] * 2
     assert "fine_tuning/met_states" not in rows[0] and rows[-1]["fine_tuning/met_states"] >= 2
     np.testing.assert_array_equal(broken["met"]["pairs"], whole["met"]["pairs"])
     assert len(json.loads(bytes(np.asarray(whole["met"]["pairs"])))) == rows[-1]["fine_tuning/met_states"]
-    assert {line.world for line in outcome_of(tmp_path)} == {"cramped_room after made_up", "cramped_room"}
+    assert rows[-1]["fine_tuning/played_env_steps"] >= 2 * config.max_episode_steps
+    assert int(broken["met"]["steps"]) == int(whole["met"]["steps"])
+    worlds = {line.world for line in read_test_results(tmp_path)}
+    assert worlds == {"cramped_room after made_up", "cramped_room", "cramped_room: rules_scripted"}
     assert load_policy(tmp_path).method == METHOD

@@ -19,9 +19,9 @@ from tests.rl_models.planners.processes import sandboxes
 from tests.rl_models.rllib.small import config_of
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.sama import trials
 from tune_experiments.sama.commands import builtin_rewards, domain_of
 from tune_experiments.sama.planning import offline_planner
@@ -175,7 +175,7 @@ def test_a_trial_leaves_no_process_and_its_results_say_what_fell_back(ray_sessio
     assert all(row["episode/rewards_fallen_back"] == 2 for row in rows)
     assert all(0 < row["episode/queries_fallen_back"] < 1 for row in rows)
     assert not any("fallen" in name for row in rows for name in row if name.startswith("valid/"))
-    results = outcome_of(tmp_path)
+    results = read_test_results(tmp_path)
     found = {line.metric: line for line in results if line.split == "train"}
     assert set(found) == {"rewards_fallen_back", "queries_fallen_back"}
     assert {(line.method, line.world, line.seed) for line in found.values()} == {(METHOD, LAYOUT, 0)}

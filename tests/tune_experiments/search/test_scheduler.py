@@ -14,12 +14,12 @@ from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoi
 from tune_experiments import matrix_game
 from tune_experiments.experiment.config_json import config_from_json, config_to_json
 from tune_experiments.play.loading import chosen_checkpoint
-from tune_experiments.run.final_evaluation import outcome_of, write_outcome
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results, write_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.search import population as search_population
 from tune_experiments.search.population import Population, decide, inherit
-from tune_experiments.search.scheduler import Agendas
+from tune_experiments.search.scheduler import SearchSchedulers
 from tune_experiments.search.search import SearchSpace, all_settings, draw_settings
 from tune_experiments.search.successive_halving import Halving, rungs_of
 
@@ -67,18 +67,18 @@ def pretend(request, quality):
     rows = [{"env_steps": step, "valid/success": value} for step in range(50, end + 1, 50)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if request["until"] is None:
-        write_outcome(folder, [])
+        write_test_results(folder, [])
     else:
         save_checkpoint(folder / "checkpoints", end, {"weights": {"a": np.zeros(1)}}, {})
 
 
-def run(agenda, do, most=1000):
-    """Do what the agenda asks for, one request at a time; (setting, seed, until) of each."""
+def run(scheduler, do, most=1000):
+    """Do what the scheduler asks for, one request at a time; (setting, seed, until) of each."""
     done = []
-    while len(done) < most and (request := agenda.next_request()) is not None:
+    while len(done) < most and (request := scheduler.next_request()) is not None:
         done.append((request["setting"], request["seed"], request["until"]))
         do(request)
-        agenda.ended(request, False)
+        scheduler.ended(request, False)
     return done
 
 
@@ -102,8 +102,8 @@ def test_rungs_are_a_ninth_a_third_and_all_of_the_budget():
 
 
 def test_the_best_third_goes_on_judged_by_the_mean_over_its_seeds(request_of, tmp_path):
-    agenda = halving(request_of, tmp_path)
-    done = run(agenda, lambda request: pretend(request, by_number))
+    scheduler = halving(request_of, tmp_path)
+    done = run(scheduler, lambda request: pretend(request, by_number))
     assert len(done) == len(set(done)), "nothing is trained twice"
     assert {number for number, _, until in done if until == 100} == set(range(9))
     finished = {number for number, _, until in done if until is None}
@@ -112,26 +112,26 @@ def test_the_best_third_goes_on_judged_by_the_mean_over_its_seeds(request_of, tm
     assert len({number for number, _, until in done if until == 300}) < 9
     for number, until in {(number, until) for number, _, until in done}:
         assert {seed for one, seed, end in done if (one, end) == (number, until)} == {0, 1}
-    assert "| 900 | 8 (0.5800), " in "\n".join(agenda.remarks())
+    assert "| 900 | 8 (0.5800), " in "\n".join(scheduler.remarks())
 
 
 def test_nobody_waits_for_a_whole_rung(request_of, tmp_path):
-    agenda = halving(request_of, tmp_path, seeds=(0,))
-    done = run(agenda, lambda request: pretend(request, by_number))
+    scheduler = halving(request_of, tmp_path, seeds=(0,))
+    done = run(scheduler, lambda request: pretend(request, by_number))
     first_on = next(index for index, (number, _, until) in enumerate(done) if until == 300 and number)
     assert any(until == 100 for _, _, until in done[first_on:]), "new settings begin after the first promotion"
 
 
 def test_what_runs_is_not_handed_out_twice_and_what_failed_goes_no_further(request_of, tmp_path):
-    agenda = halving(request_of, tmp_path, count=3, seeds=(0,))
-    first, second, third = (agenda.next_request() for _ in range(3))
+    scheduler = halving(request_of, tmp_path, count=3, seeds=(0,))
+    first, second, third = (scheduler.next_request() for _ in range(3))
     assert [one["setting"] for one in (first, second, third)] == [0, 1, 2]
-    assert agenda.next_request() is None
-    agenda.ended(third, failed=True)
+    assert scheduler.next_request() is None
+    scheduler.ended(third, failed=True)
     for request in (first, second):
         pretend(request, by_number)
-        agenda.ended(request, failed=False)
-    done = run(agenda, lambda request: pretend(request, by_number))
+        scheduler.ended(request, failed=False)
+    done = run(scheduler, lambda request: pretend(request, by_number))
     assert {number for number, _, until in done if until is None} == {0, 1}
 
 
@@ -151,12 +151,12 @@ def test_a_broken_asha_trains_what_an_unbroken_one_does(request_of, tmp_path, ki
 
 
 def test_to_ask_whether_it_is_over_takes_nothing_away(request_of, tmp_path):
-    agenda = Agendas([halving(request_of, tmp_path, count=3, seeds=(0,))])
-    assert not agenda.is_over
-    assert not agenda.is_over
-    done = run(agenda, lambda request: pretend(request, by_number))
+    scheduler = SearchSchedulers([halving(request_of, tmp_path, count=3, seeds=(0,))])
+    assert not scheduler.is_over
+    assert not scheduler.is_over
+    done = run(scheduler, lambda request: pretend(request, by_number))
     assert {number for number, _, until in done if until == 100} == {0, 1, 2}
-    assert agenda.is_over
+    assert scheduler.is_over
 
 
 # ----------------------------------------------------------------------------------------------------------------- PBT
@@ -220,11 +220,11 @@ def logs(tmp_path):
 
 @pytest.mark.learns
 def test_losers_go_on_from_winners_with_their_new_values(request_of, tmp_path):
-    agenda = Agendas([population(request_of, tmp_path)])
-    done = run(agenda, train)
-    assert agenda.is_over
+    scheduler = SearchSchedulers([population(request_of, tmp_path)])
+    done = run(scheduler, train)
+    assert scheduler.is_over
     assert sorted(done, key=str) == sorted(itertools.product(range(4), (0,), [171, 342, None]), key=str)
-    assert all(outcome_of(path) is not None for path in (tmp_path / "trials").iterdir())
+    assert all(read_test_results(path) is not None for path in (tmp_path / "trials").iterdir())
     (first, second) = json.loads((tmp_path / "population.json").read_text())["sync-seed0"]
     (copy,) = first["copies"]
     log = logs(tmp_path)[f"sync-setting{copy['heir']:02}-seed0"]
@@ -236,28 +236,28 @@ def test_losers_go_on_from_winners_with_their_new_values(request_of, tmp_path):
     (copy,) = second["copies"]
     last = newest_whole_checkpoint(tmp_path / "trials" / f"sync-setting{copy['heir']:02}-seed0" / "checkpoints")
     config = config_from_json(matrix_game.Config, load_checkpoint(last).state["config"])
-    assert config == agenda.agendas[0].members[copy["heir"]].config, "it says what it learned with"
+    assert config == scheduler.schedulers[0].members[copy["heir"]].config, "it says what it learned with"
     assert config.learning_rate == copy["values"]["learning_rate"]
 
 
 def test_every_seed_is_a_population_of_its_own(request_of, tmp_path):
-    agenda = Agendas([population(request_of, tmp_path, seed) for seed in (0, 1)])
-    begun = [agenda.next_request() for _ in range(8)]
-    assert agenda.next_request() is None
+    scheduler = SearchSchedulers([population(request_of, tmp_path, seed) for seed in (0, 1)])
+    begun = [scheduler.next_request() for _ in range(8)]
+    assert scheduler.next_request() is None
     assert {(one["setting"], one["seed"]) for one in begun} == set(itertools.product(range(4), (0, 1)))
     for request in begun:
         if request["seed"] == 1:
             train(request)
-            agenda.ended(request, False)
-    assert {agenda.next_request()["seed"] for _ in range(4)} == {1}, "seed 1 goes on while seed 0 trains"
+            scheduler.ended(request, False)
+    assert {scheduler.next_request()["seed"] for _ in range(4)} == {1}, "seed 1 goes on while seed 0 trains"
     assert list(json.loads((tmp_path / "population.json").read_text())) == ["sync-seed1"]
 
 
 def test_an_heir_has_the_donors_weights_and_nothing_of_its_own(request_of, tmp_path):
-    agenda = population(request_of, tmp_path)
-    run(agenda, train, most=4)
+    scheduler = population(request_of, tmp_path)
+    run(scheduler, train, most=4)
     before = {path.name: path for path in (tmp_path / "trials").iterdir()}
-    agenda.next_request()  # the generation has ended
+    scheduler.next_request()  # the generation has ended
     (generation,) = json.loads((tmp_path / "population.json").read_text())["sync-seed0"]
     assert generation["is_done"]
     (copy,) = generation["copies"]
@@ -315,9 +315,9 @@ def _dies(*arguments):
 
 
 def test_a_population_that_lost_a_member_for_good_stops(request_of, tmp_path):
-    agenda = population(request_of, tmp_path)
-    agenda.ended(agenda.next_request(), failed=True)
-    assert agenda.next_request() is None
+    scheduler = population(request_of, tmp_path)
+    scheduler.ended(scheduler.next_request(), failed=True)
+    assert scheduler.next_request() is None
 
 
 # ---------------------------------------------------------------------------------------------------------------- grid

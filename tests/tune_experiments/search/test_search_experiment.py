@@ -16,10 +16,10 @@ from tune_experiments.experiment.config_json import config_from_json, config_to_
 from tune_experiments.experiment.config_path import replaced, value_at
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.rows import read
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.main import main
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_log import read_metrics
 from tune_experiments.search import run_search as search_run
 from tune_experiments.search.search import SearchSpace, draw_settings
 
@@ -76,7 +76,7 @@ def test_a_method_is_tried_with_what_changes_its_training_and_with_nothing_else(
     config = PRESETS[preset]
     for path, domain in SPACE.domains.items():
         if path == "learner.is_joint" and method_of(method).family == "central":
-            continue  # changes the loss's form, but a central mind has one probability in either
+            continue  # changes the loss's form, but a central policy has one probability in either
         changed = replaced(config, path, next(value for value in ends(domain) if value != value_at(config, path)))
         does_change = training(changed, method) != training(config, method)
         assert SPACE.uses(config, method, path) == does_change, path
@@ -106,7 +106,7 @@ def without_test(experiment, **changes):
 def test_a_trial_that_is_not_to_be_tested_finishes_without_a_test(tmp_path):
     config = dataclasses.replace(matrix_game.SMOKE, games=32, budget_env_steps=640)
     Trial(without_test(matrix_game.EXPERIMENT), config, "sync", 0, tmp_path, is_tested=False).run(lambda row: None)
-    assert outcome_of(tmp_path) == []
+    assert read_test_results(tmp_path) == []
     with pytest.raises(AssertionError, match="a test world"):
         Trial(without_test(matrix_game.EXPERIMENT), config, "sync", 0, tmp_path).run(lambda row: None)
 
@@ -123,7 +123,7 @@ def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray
     assert rows[0]["value"] >= rows[1]["value"]
     for row in rows:
         trial = out / "trials" / f"marginal-setting{row['setting']:02}-seed0"
-        assert outcome_of(trial) == []
+        assert read_test_results(trial) == []
         assert not list(trial.glob("*_pictures.npz"))
         assert row["value"] == read_metrics(trial / "metrics.jsonl")[-1]["valid/success"]
         config, options = parse(PRESETS, row["flags"], "")

@@ -11,7 +11,7 @@ from rl_models.chat.usage import Prices, usage_of
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import prompted
 from tune_experiments.verco.replay import replay
@@ -98,7 +98,7 @@ def results(config, folder):
     folder = folder / "trials" / trial_name("api", 0)
     Trial(EXPERIMENT, config, "api", 0, folder).run(lambda row: None)
     prompted.client.cache_clear()
-    return outcome_of(folder)
+    return read_test_results(folder)
 
 
 def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(endpoint, tmp_path, monkeypatch):

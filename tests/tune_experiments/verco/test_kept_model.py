@@ -20,14 +20,14 @@ from tune_experiments.verco.evaluation import episodes_of, make_world
 from tune_experiments.verco.kept_model import keep_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
-CONFIG = dataclasses.replace(SMOKE, methods=("untrained",), test_episodes=2, valid_episodes=2)
+CONFIG = dataclasses.replace(SMOKE, methods=("base",), test_episodes=2, valid_episodes=2)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """The folder of a trial that is over."""
-    folder = tmp_path_factory.mktemp("run") / "trials" / trial_name("untrained", 0)
-    Trial(EXPERIMENT, CONFIG, "untrained", 0, folder).run(lambda row: None)
+    folder = tmp_path_factory.mktemp("run") / "trials" / trial_name("base", 0)
+    Trial(EXPERIMENT, CONFIG, "base", 0, folder).run(lambda row: None)
     return folder
 
 
@@ -42,7 +42,7 @@ def test_a_team_is_opened_with_the_model_beside_it_where_the_cache_holds_none(tr
 def test_a_team_without_the_model_beside_it_falls_back_on_the_cache(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(language_teams, "small_model", _none)
     with pytest.raises(UserError, match="asked for"):
-        EXPERIMENT.plan(CONFIG, "untrained", 0, tmp_path).build_policy()
+        EXPERIMENT.plan(CONFIG, "base", 0, tmp_path).build_policy()
 
 
 def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained):
@@ -95,7 +95,7 @@ def test_folders_of_models_and_adapters_are_whole_and_names_of_the_hub_stay(tmp_
 
 
 def _untrained(config):
-    return EXPERIMENT.plan(config, "untrained", 0).build_policy()
+    return EXPERIMENT.plan(config, "base", 0).build_policy()
 
 
 def _none(*_):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, LineStyle, default_styles, new_figure, save
-from tune_experiments.run.trial_log import read_metrics
+from tune_experiments.results.trial_log import read_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.trial_log import TrialLog, read_metrics
+from tune_experiments.results.trial_log import TrialLog, read_metrics
 
 
 def row(env_steps: int) -> dict:

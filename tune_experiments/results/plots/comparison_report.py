@@ -1,6 +1,6 @@
 """The report of a comparison: its tables, and point and interval plots.
 
-One panel a metric, one line a method, the mean filled and the interquartile mean hollow.
+One panel a metric, one line a method: seeds as strokes, the mean filled, the interquartile mean hollow.
 
 Matplotlib is imported where it draws. This file must not know an experiment.
 """
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.experiment.files import write_atomically
 from tune_experiments.results.comparison import Comparison
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
-from tune_experiments.run.files import write_atomically
 
 _MOST_COLUMNS = 3
 
@@ -22,7 +22,10 @@ _MOST_COLUMNS = 3
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
     """Write comparison.md and plots/comparison.png; their paths."""
     text = folder / "comparison.md"
-    note = "Intervals of 95 %: bootstrap over seeds. IQM: mean of the middle half of the seeds. P: Mann-Whitney.\n"
+    note = (
+        "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t. IQM: mean of the middle half of "
+        "the seeds. These comparisons are exploratory: nobody named them before the runs.\n"
+    )
     write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
     (folder / "plots").mkdir(exist_ok=True)
     return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
@@ -53,18 +56,18 @@ def _draw(panel: Any, comparison: Comparison) -> None:
     for height, row in enumerate(comparison.rows):
         colour = styles[row.method].colour
         panel.plot(row.values, [height] * len(row.values), "|", color=colour, alpha=0.5, markersize=7)
-        _interval(panel, row.mean, height - 0.14, colour, colour)
-        _interval(panel, row.iqm, height + 0.14, colour, "white")
+        _interval(panel, row.mean, height - 0.14, colour)
+        panel.plot(row.iqm, height + 0.14, "o", color=colour, markerfacecolor="white", markersize=5)
     panel.set_yticks(range(len(methods)), methods, fontsize=8)
     panel.set_ylim(len(methods) - 0.5, -0.5)
     panel.set_title(f"{comparison.title}\n{comparison.metric}", fontsize=8, color=INK, loc="left")
-    panel.set_xlabel("mean (filled), IQM (hollow), 95 % over seeds", fontsize=7, color=REMARK)
+    panel.set_xlabel("mean (filled) with t over seeds, IQM (hollow)", fontsize=7, color=REMARK)
     panel.grid(axis="x", color=FAINT)
     panel.tick_params(labelsize=8, length=0)
     panel.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _interval(panel: Any, interval: Interval, height: float, colour: str, face: str) -> None:
+def _interval(panel: Any, interval: Interval, height: float, colour: str) -> None:
     if interval.low is not None and interval.high is not None:
         panel.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.6)
-    panel.plot(interval.value, height, "o", color=colour, markerfacecolor=face, markersize=5)
+    panel.plot(interval.value, height, "o", color=colour, markersize=5)

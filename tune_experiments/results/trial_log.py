@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.run.files import write_atomically
-from tune_experiments.run.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
+from tune_experiments.experiment.files import write_atomically
+from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
 
 __all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 

@@ -1,4 +1,4 @@
-"""What the figures of all experiments begin with: curves of the trials' logs, and the trained team of each row.
+"""Learning curves of a run, and the trained team of each method: what the figures of all experiments begin with.
 
 This file must not know about any experiment.
 """
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.results import plots
-from tune_experiments.run.trial_log import logs_of
+from tune_experiments.results.trial_log import logs_of
 
 Trials: TypeAlias = Mapping[str, Mapping[int, Path]]
 """Method -> seed -> folder."""

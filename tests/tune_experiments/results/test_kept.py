@@ -1,0 +1,115 @@
+"""Results that are kept in the repository: small, complete, and the only source of the tables in documents."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tune_experiments.__main__ import main
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.matrix_game import EXPERIMENT, SMOKE
+from tune_experiments.results import kept, rows
+from tune_experiments.results.rows import Result
+from tune_experiments.run.run_folder import RunFolder
+
+DOCS = Path(__file__).parents[3] / "docs"
+METRIC = "value_against_adversary"
+
+
+def line(method, seed, value):
+    return Result("matrix_game", EXPERIMENT.caption, method, "game", "exact", seed, METRIC, value, interval="none")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of two methods and three seeds, as its command leaves it, but for trials."""
+    monkeypatch.setattr("sys.orig_argv", ["/bin/python3.12", "tune_experiments/matrix_game.py", "--out", "/a/b"])
+    with RunFolder.open(tmp_path / "run", config_to_json(SMOKE), "matrix_game", seeds=(0, 1, 2)) as folder:
+        found = [line("sync", seed, -0.01 * seed) for seed in range(3)]
+        rows.append(folder.results, [*found, *(line("marginal", seed, -0.65 - 0.01 * seed) for seed in range(3))])
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def file(run, tmp_path):
+    path = tmp_path / "results" / "game.jsonl.gz"
+    assert main(["table", str(run), "--save", str(path)]) == 0
+    return path
+
+
+def test_a_kept_file_carries_commit_command_seeds_and_all_rows(run, file):
+    held = kept.read_kept(file)
+    assert held.results == tuple(rows.read(run / "results.jsonl"))
+    assert (held.experiment, held.seeds) == ("matrix_game", (0, 1, 2))
+    assert held.commands == ("python tune_experiments/matrix_game.py",), "no path of this machine"
+    assert len(held.commits) == 1
+    assert [one.metric for one in held.comparisons] == [METRIC]
+
+
+def test_the_same_run_gives_the_same_bytes(run, file, tmp_path):
+    again = tmp_path / "again.jsonl.gz"
+    assert main(["table", str(run), "--save", str(again)]) == 0
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_a_kept_file_prints_its_table_with_intervals_and_verdict(file, capsys):
+    assert main(["table", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "| sync | -0.010 [-0.035, 0.015] |" in shown
+    assert "**sync above marginal**, difference +0.650, Welch [0.627, 0.673]" in shown
+    assert "Seeds 0 1 2, commit " in shown and "    python tune_experiments/matrix_game.py" in shown
+
+
+def test_a_document_gets_the_tables_of_its_files_and_a_stale_number_is_refused(file, tmp_path, capsys):
+    document = tmp_path / "page.md"
+    document.write_text("Before.\n\n<!-- table: game -->\nold\n<!-- end -->\n\nAfter.\n")
+    assert main(["table", "--document", str(document), "--check"]) != 0
+    assert "is not what its results give" in capsys.readouterr().err
+    assert main(["table", "--document", str(document)]) == 0
+    text = document.read_text()
+    assert text.startswith("Before.\n") and text.endswith("After.\n") and "| sync | -0.010" in text
+    assert main(["table", "--document", str(document), "--check"]) == 0
+    document.write_text(text.replace("-0.010", "-0.009"))
+    assert main(["table", "--document", str(document), "--check"]) != 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<!-- table: game -->\n", "without `<!-- end -->`"),
+        ("<!-- table: other -->\n<!-- end -->\n", "other.jsonl.gz does not exist"),
+    ],
+)
+def test_a_marker_without_end_or_file_is_one_sentence(file, tmp_path, capsys, text, said):
+    document = tmp_path / "page.md"
+    document.write_text(text)
+    assert main(["table", "--document", str(document)]) != 0
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_of_more_than_50_kB_is_refused(run, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(kept, "MOST_BYTES", 100)
+    assert main(["table", str(run), "--save", str(tmp_path / "big.jsonl.gz")]) != 0
+    assert "at most 100" in capsys.readouterr().err
+    assert not (tmp_path / "big.jsonl.gz").exists()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [b"no gzip", gzip.compress(b"{"), gzip.compress(b'{"experiment": 1}')],
+    ids=["no gzip", "half a line", "other fields"],
+)
+def test_a_damaged_file_is_one_sentence(tmp_path, capsys, held):
+    path = tmp_path / "bad.jsonl.gz"
+    path.write_bytes(held)
+    assert main(["table", str(path)]) != 0
+    assert str(path) in capsys.readouterr().err
+
+
+def test_every_kept_file_is_small_and_gives_a_table_of_the_results_page():
+    page, files = DOCS / "results.md", sorted((DOCS / kept.FOLDER).glob(f"*{kept.SUFFIX}"))
+    text = page.read_text()
+    assert kept.with_tables(page) == text, "write python -m tune_experiments table --document docs/results.md"
+    assert [path.name for path in files if path.stat().st_size > kept.MOST_BYTES] == []
+    shown = [name for _, name, _, _ in kept._BLOCK.findall(text)]
+    assert sorted(shown) == [path.name.removesuffix(kept.SUFFIX) for path in files]

@@ -1,0 +1,71 @@
+"""Each table names one comparison before its run, and prints what came of it."""
+
+import pytest
+
+from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.results.main_comparison import MainComparison, with_verdicts
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import make_table
+
+MAIN = MainComparison("sync", "marginal", "success", "rooms")
+
+
+def lines(method, values, world="rooms", low=None, high=None):
+    return [
+        Result("furnmove_sync", "A table", method, world, "test", seed, "success", value, low, high, 100)
+        for seed, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ((0.70, 0.72, 0.71), (0.40, 0.41, 0.42), "**sync above marginal**, difference +0.300, Welch [0.277, 0.323]"),
+        ((0.40, 0.41, 0.42), (0.70, 0.72, 0.71), "**marginal above sync**"),
+        ((0.40, 0.41, 0.80), (0.30, 0.32, 0.71), "**not separated**"),
+        ((0.9,), (0.1,), "**not separated**, difference +0.800, no interval, for there are 1 and 1 seeds"),
+        ((0.5, 0.5), (0.5, 0.5), "**not separated**, difference +0.000, Welch gives no interval"),
+        ((1.0, 1.0), (0.0, 0.0), "**sync above marginal**"),
+    ],
+)
+def test_the_verdict_is_above_below_or_not_separated(first, second, said):
+    verdict = MAIN.verdict([*lines("sync", first), *lines("marginal", second), *lines("sync", (9.0,), "elsewhere")])
+    assert said in verdict
+    assert verdict.startswith("Named before the run, main comparison: sync against marginal on success in rooms: ")
+    assert "exploratory" in verdict
+
+
+def test_equal_seeds_are_apart_only_if_their_own_intervals_are():
+    wide, other = lines("sync", (1.0, 1.0), low=0.5, high=1.0), lines("marginal", (0.0, 0.0), low=0.0, high=0.6)
+    assert "not separated" in MAIN.verdict([*wide, *other])
+
+
+def test_a_method_that_was_not_run_leaves_everything_exploratory():
+    assert "do not hold both, so every ordering here is exploratory" in MAIN.verdict(lines("sync", (0.5, 0.6)))
+
+
+def test_two_worlds_of_one_method_can_be_compared():
+    main = MainComparison("sama", "sama", "success", "told", "untold")
+    assert main.announcement() == "main comparison: sama in told against sama in untold on success"
+    rows = [*lines("sama", (0.7, 0.72, 0.71), "told"), *lines("sama", (0.1, 0.12, 0.11), "untold")]
+    assert "**sama in told above sama in untold**" in main.verdict(rows)
+
+
+def test_the_verdict_stands_under_the_table_that_it_names():
+    rows = lines("sync", (0.70, 0.72, 0.71))
+    tables = [make_table(rows, "A table", ("success",)) for _ in range(2)]
+    first, second = with_verdicts(tables, [MAIN], rows)
+    assert "main comparison" in first.markdown() and "main comparison" not in second.markdown()
+    named = MainComparison("sync", "marginal", "success", table="Another table")
+    assert with_verdicts(tables, [named], rows) == tables
+
+
+@pytest.mark.parametrize("name", sorted({*known_experiments()} - {"overcooked_crossplay", "sama_retest"}))
+def test_every_experiment_names_a_main_comparison_of_rows_that_it_can_train(name):
+    experiment = find_experiment(name)
+    config = experiment.presets[experiment.default_preset]
+    methods = experiment.methods(config)
+    comparisons = experiment.main_comparisons(config)
+    assert bool(comparisons) == (len(methods) > 1 or name == "sama_ablations")
+    for one in comparisons:
+        assert {one.method, one.against} <= set(methods)

@@ -1,0 +1,198 @@
+"""What SAMA's tables say: env steps that are counted, who planned, the rules with scripted chefs, retries."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.rows import Result
+from tune_experiments.sama import conditions
+from tune_experiments.sama.commands import DONE, domain_of, told_sentences
+from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.deviations import deviations
+from tune_experiments.sama.evaluation import BY_RULE, QUESTIONS, RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.executors import ScriptedExecutor
+from tune_experiments.sama.kitchen.scene import FAR, Scene, Ways
+from tune_experiments.sama.kitchen.subgoals import cost
+from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.play import PlannedPlay
+from tune_experiments.sama.tables import COUNTING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.trials import plan
+from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE
+
+HERE = "sama-cramped_room"
+
+
+def played(config, seed=2):
+    """Scripted chefs under the planner of the settings; the soups that stood after each env step, undone or not."""
+    world, served = CommandedKitchen(1, max_episode_steps=config.max_episode_steps), []
+    advance = world.step
+
+    def step(cells):
+        result = advance(cells)
+        served.append(int(world.state["soups"][0]))
+        return result
+
+    world.step = step
+    loop = loop_of(config, "cramped_room", seed)
+    return PlannedPlay(world, ScriptedExecutor("cramped_room"), loop, config.round_steps).run(400), served
+
+
+def test_soups_are_those_within_an_episodes_env_steps_undone_ones_included():
+    config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker")
+    found, served = played(config)
+    assert found["wasted_steps"][0] > 100
+    assert len(served) == 400 + found["wasted_steps"][0]
+    assert found["soups"][0] == served[399]
+    assert found["standing_soups"][0] == max(served) > found["soups"][0]
+    assert found["reward"][0] == 20 * found["soups"][0]
+
+
+def test_where_nothing_is_undone_both_counts_are_the_same():
+    found, served = played(dataclasses.replace(LAPTOP, reflections=0))
+    assert (found["wasted_steps"][0], len(served)) == (0, 400)
+    assert found["soups"][0] == found["standing_soups"][0] > 0
+
+
+# ---------------------------------------------------------------------------------------------- scripted chefs
+
+
+@pytest.mark.parametrize("layout", ["asymmetric_advantages", "forced_coordination"])
+def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout):
+    """In kitchens of two rooms, where nobody is in the way; turning to an object may take one env step each."""
+    domain, told = domain_of(layout), told_sentences(layout)
+    execute, world = ScriptedExecutor(layout), CommandedKitchen(1, layout=layout)
+    ways, tried = Ways(world.kitchen), set()
+    world.reset(0)
+    for text in domain.diverse_states(40, 3):
+        scene = Scene(ways, text)
+        for chef, (number, one) in [(n, each) for n in range(2) for each in enumerate(domain.kinds)]:
+            if (price := cost(scene, chef, one)) >= FAR:
+                continue
+            world.restore({name: value[None] for name, value in scene.state.items()})
+            world.tell([0], [(one.text, one.text)])
+            world.state["reached"][0, 1 - chef], steps = True, 0
+            while not world.state["reached"][0, chef] and steps < 60:
+                world.step(execute(world))
+                steps += 1
+            assert price <= max(steps, 1) <= max(price, 1) + 2, (one.text, text)
+            tried.add(number)
+    assert len(tried) == len(domain.kinds) == len(told) - 1
+    assert told[-1] == DONE
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rules_with_scripted_chefs_serve_soups_in_every_kitchen_and_repeat(layout):
+    config = dataclasses.replace(LAPTOP, test_episodes=2)
+    (found,) = scripted_episodes(config, layout).values()
+    assert (found["soups"] >= 6).all()
+    assert (found["reached_rounds"] >= 0.8 * found["rounds"]).all()
+    (again,) = scripted_episodes(config, layout).values()
+    np.testing.assert_array_equal(found["soups"], again["soups"])
+
+
+def test_the_row_is_tested_beside_sama_alone_and_has_its_rules_whoever_plans():
+    noisy = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
+    found = evaluate(noisy, HERE, plan(SMOKE, HERE, 0).build_policy().eval())
+    name = f"cramped_room: {RULES_SCRIPTED}"
+    assert list(found) == ["cramped_room", name]
+    (alone,) = scripted_episodes(SMOKE, "cramped_room").values()
+    np.testing.assert_array_equal(found[name]["soups"], alone["soups"])
+    blind = "blind-cramped_room"
+    config = dataclasses.replace(SMOKE, methods=("blind",))
+    assert list(evaluate(config, blind, plan(config, blind, 0).build_policy().eval())) == ["cramped_room"]
+
+
+# ---------------------------------------------------------------------------------------------- what tables say
+
+
+def lines_of(method, world, seed, **values):
+    return [
+        Result("e", "t", method, world, "test", seed, metric, value, None, None, 10, 100)
+        for metric, value in values.items()
+    ]
+
+
+def test_a_table_says_that_rules_planned_and_how_soups_are_counted():
+    lines = lines_of(HERE, "cramped_room", 0, soups=3.0, **{QUESTIONS: 98.0, BY_RULE: 1.0})
+    (table,) = tables(lines, "C")
+    assert PLANNED_BY_RULES in table.caption and COUNTING in table.caption
+    assert "98 questions an episode" in table.caption
+    assert [label for label, _ in table.rows] == ["sama"]
+
+
+def test_a_table_names_its_main_comparison():
+    lines = lines_of(HERE, "cramped_room", 0, soups=3.0)
+    for name, said in (("sama_overcooked", "sama against those of selfplay"), ("sama_ablations", "against 3 retries")):
+        (table,) = find_experiment(name).tables(lines)
+        assert f"{said}; other orderings are exploratory" in table.caption
+
+
+def test_a_table_with_a_language_model_says_how_much_rules_answered():
+    lines = lines_of(HERE, "cramped_room", 0, soups=3.0, **{QUESTIONS: 98.0, BY_RULE: 0.125})
+    lines += lines_of(HERE, f"cramped_room: {RULES_SCRIPTED}", 0, soups=9.0, **{QUESTIONS: 77.0, BY_RULE: 1.0})
+    (table,) = tables(lines, "C")
+    assert PLANNED_BY_RULES not in table.caption
+    assert "12.5 to 12.5 % of the questions" in table.caption
+
+
+def test_a_row_that_learns_nothing_stands_once_whatever_the_number_of_seeds():
+    lines = [
+        line
+        for seed in range(3)
+        for world, soups in (("cramped_room", 3.0 + seed), (f"cramped_room: {RULES_SCRIPTED}", 9.0))
+        for line in lines_of(HERE, world, seed, soups=soups)
+    ]
+    (table,) = tables(lines, "C")
+    assert [(label, cells[0].value) for label, cells in table.rows] == [("sama", 4.0), (RULES_SCRIPTED, 9.0)]
+    assert f"{RULES_SCRIPTED}: one seed" in table.caption
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "planner: rules, written by hand"),
+        ({"planner": "noisy"}, "which err on purpose (weak)"),
+        ({"planner": "openai"}, "planner: the language model gpt-4o-mini"),
+        ({"planner": "replay"}, "planner: recorded answers of the language model"),
+    ],
+)
+def test_a_runs_header_says_who_plans(changes, said):
+    assert said in deviations(dataclasses.replace(LAPTOP, **changes), PAPER)[0]
+
+
+def test_a_run_without_a_planner_says_nothing_of_one():
+    config = dataclasses.replace(LAPTOP, methods=("mappo", "selfplay"))
+    assert not any("planner" in said for said in deviations(config, PAPER))
+
+
+def test_one_preset_has_all_five_kitchens():
+    assert KITCHENS.tasks == tuple(LAYOUTS) and KITCHENS.methods == ("sama", "selfplay")
+
+
+# ---------------------------------------------------------------------------------------------- retries
+
+
+def test_retries_are_tested_beside_as_many_reflections_of_the_same_planner():
+    found = conditions.conditions(LAPTOP)
+    for noise in ("weak", "weaker"):
+        for tries in (1, 2, 3):
+            reflecting, retrying = (found[f"{noise} planner, {tries} {how}"] for how in ("reflections", "retries"))
+            assert dataclasses.replace(reflecting, after_failure="retry") == retrying
+
+
+def test_retries_are_by_planners_of_other_seeds_and_no_more_than_the_tries():
+    config = dataclasses.replace(LAPTOP, planner="noisy", after_failure="retry", reflections=2)
+    retry = loop_of(config, "cramped_room", 400)._revision
+    assert len({planner.caller._model for planner in retry.planners}) == 2
+    assert loop_of(LAPTOP, "cramped_room", 400)._revision.planners == ()
+
+
+def test_a_run_from_before_retries_continues_with_reflection():
+    data = config_to_json(LAPTOP)
+    assert "after_failure" not in data
+    assert config_from_json(SamaConfig, data).after_failure == "reflect"

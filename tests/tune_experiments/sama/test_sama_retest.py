@@ -1,0 +1,72 @@
+"""Teams of a finished run are tested again, under another planner and under conditions, and nothing is trained."""
+
+import dataclasses
+
+import pytest
+
+from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.experiment.errors import EXIT_CODE
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.rows import read
+from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.trial import Trial
+from tune_experiments.sama.evaluation import BY_RULE
+from tune_experiments.sama_overcooked import SMOKE
+from tune_experiments.sama_retest import main
+
+CONFIG = dataclasses.replace(
+    SMOKE, methods=("sama", "selfplay"), budget_env_steps=160, validate_every_env_steps=160, test_episodes=1
+)
+
+
+@pytest.fixture(scope="module")
+def run(ray_session, tmp_path_factory):
+    """A run whose first row is trained and whose second one is not."""
+    out = tmp_path_factory.mktemp("runs") / "trained"
+    experiment, method = find_experiment("sama_overcooked"), "sama-cramped_room"
+    with RunFolder.open(out, config_to_json(CONFIG), "sama_overcooked") as folder:
+        Trial(experiment, CONFIG, method, 0, folder.trial(f"{method}-seed0")).run(lambda said: None)
+        folder.trial("selfplay-cramped_room-seed0")
+    return out
+
+
+def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits(run, tmp_path, capsys):
+    main([str(run), "--out", str(tmp_path / "again")])
+    rows = read(tmp_path / "again/results.jsonl")
+    assert {row.world for row in rows} == {"cramped_room", "cramped_room: rules_scripted"}
+    assert {row.method for row in rows} == {"sama-cramped_room"}
+    assert "planner: rules" in (tmp_path / "again/table.md").read_text().lower()
+    assert (tmp_path / "again/transcripts/sama-cramped_room-seed0/cramped_room.md").is_file()
+    main([str(run), "--out", str(tmp_path / "again")])
+    assert read(tmp_path / "again/results.jsonl") == rows
+
+
+def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_path, capsys):
+    main([str(run), "--ablations", "--episodes", "2", "--planner", "noisy", "--out", str(tmp_path / "noisy")])
+    rows = read(tmp_path / "noisy/results.jsonl")
+    assert {row.experiment for row in rows} == {"sama_ablations"}
+    assert any("weak planner, 3 retries" in row.world for row in rows)
+    assert {row.n_episodes for row in rows if row.metric == "soups"} == {2}
+    assert {row.value for row in rows if row.metric == BY_RULE} == {1.0}
+    assert not (run / "results.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--methods", "blind"], "has no finished trial of these rows"),
+        (["--tasks", "coordination_ring"], "has no finished trial of these rows"),
+        (["--episodes", "-1"], "--episodes must be at least 0"),
+        (["--planners", "noisy"], "cannot read"),
+        (["--planner", "openai"], "OPENAI_API_KEY"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused_in_a_sentence(run, tmp_path, words, reason, monkeypatch, capsys):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert main([str(run), *words, "--out", str(tmp_path / "none")]) == EXIT_CODE
+    assert reason in capsys.readouterr().err
+
+
+def test_a_folder_with_other_things_is_left_alone(run, capsys):
+    assert main([str(run), "--out", str(run)]) == EXIT_CODE
+    assert "holds other files" in capsys.readouterr().err

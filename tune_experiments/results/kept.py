@@ -1,0 +1,163 @@
+"""Results that are kept in the repository, and the tables of a document that are made of them alone.
+
+    python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
+    python -m tune_experiments table docs/results/NAME.jsonl.gz
+    python -m tune_experiments table --document docs/results.md [--check]
+
+The first line of a kept file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
+that were named before the run. All other lines are those of results.jsonl. In a document such a table stands between
+`<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift. This file must not know an experiment.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.config_json import config_from_json
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.files import write_atomically
+from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.results.main_comparison import MainComparison, with_verdicts
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+
+__all__ = ["MOST_BYTES", "SUFFIX", "KeptRun", "keep", "read_kept", "with_tables"]
+
+SUFFIX = ".jsonl.gz"
+MOST_BYTES = 50_000
+"""Of one kept file."""
+FOLDER = "results"
+"""Of the kept files, beside the document that shows their tables."""
+_BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BEGIN = "<!-- table:"
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What a kept file holds.
+
+    Attributes:
+        experiment: name of a script of this package.
+        commits: of the sessions of the run; one that ends with `+` had local changes.
+        commands: of the sessions.
+        seeds: of all sessions.
+        comparisons: that were named before the run.
+        results: the rows of results.jsonl.
+    """
+
+    experiment: str
+    commits: tuple[str, ...]
+    commands: tuple[str, ...]
+    seeds: tuple[int, ...]
+    comparisons: tuple[MainComparison, ...]
+    results: tuple[Result, ...] = field(default=(), metadata={"came_later": True})
+
+    def tables(self) -> list[PaperTable]:
+        """The tables of the experiment, with their verdicts."""
+        return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
+
+    def markdown(self) -> str:
+        """The tables, and where they come from."""
+        source = [f"Seeds {' '.join(map(str, self.seeds))}, commit {', '.join(self.commits)}:", ""]
+        source += [f"    {command}" for command in self.commands]
+        return "\n".join([*(table.markdown() for table in self.tables()), *source, ""])
+
+
+def keep(
+    experiment: BaseExperiment,
+    config: Any,
+    results: Sequence[Result],
+    sessions: Sequence[Mapping[str, Any]],
+    path: Path,
+) -> None:
+    """Write the kept file of a run.
+
+    Args:
+        experiment: whose run.
+        config: of the run.
+        results: the rows of its results.jsonl.
+        sessions: of its manifest.json.
+        path: the new file.
+
+    Raises:
+        UserError: an experiment from outside, a wrong name, or too many bytes.
+    """
+    if not path.name.endswith(SUFFIX):
+        raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
+    if experiment.entry_point not in known_experiments():
+        raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are kept")
+    head = {
+        "experiment": experiment.entry_point,
+        "commits": list(dict.fromkeys(map(_commit, sessions))),
+        "commands": list(dict.fromkeys(_command(session["command"]) for session in sessions)),
+        "seeds": sorted({line.seed for line in results if line.seed is not None}),
+        "comparisons": [asdict(one) for one in experiment.main_comparisons(config)],
+    }
+    text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
+    packed = gzip.compress(text.encode(), mtime=0)
+    if len(packed) > MOST_BYTES:
+        raise UserError(
+            f"the results of this run take {len(packed):,} bytes and a kept file at most {MOST_BYTES:,}: "
+            f"keep the table of fewer methods or seeds"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, packed)
+
+
+def read_kept(path: Path) -> KeptRun:
+    """What `keep` has written.
+
+    Raises:
+        UserError: no such file, or a damaged one.
+    """
+    try:
+        head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        first, rest = json.loads(head), [json.loads(line) for line in lines]
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; write it with python -m tune_experiments table RUN --save") from None
+    except (OSError, EOFError, ValueError) as error:
+        raise UserError(f"{path} is no kept file ({error}); write it again with table RUN --save") from error
+    kept = config_from_json(KeptRun, first, f"{path} line 1")
+    if kept.experiment not in known_experiments():
+        raise UserError(f"{path} is of the experiment {kept.experiment!r}, which Concord has not; correct its name")
+    results = tuple(config_from_json(Result, row, f"{path} line {n}") for n, row in enumerate(rest, start=2))
+    return KeptRun(**vars(kept) | {"results": results})
+
+
+def with_tables(document: Path) -> str:
+    """The text of a document with every marked table made again.
+
+    Raises:
+        UserError: a marker without its end, or without its kept file.
+    """
+    text = document.read_text(encoding="utf-8")
+    if text.count(_BEGIN) != len(_BLOCK.findall(text)):
+        raise UserError(f"{document} has a marker `{_BEGIN} NAME -->` without `<!-- end -->`; add it")
+
+    def made(block: re.Match[str]) -> str:
+        kept = read_kept(document.parent / FOLDER / f"{block[2]}{SUFFIX}")
+        return f"{block[1]}\n{kept.markdown()}\n{block[4]}"
+
+    return _BLOCK.sub(made, text)
+
+
+def _commit(session: Mapping[str, Any]) -> str:
+    git = session["git"] or {"commit": None, "dirty": False}
+    return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"
+
+
+def _command(command: str) -> str:
+    """The command without what belongs to one machine: the interpreter's name and the folder of the run."""
+    _, *words = shlex.split(command)
+    kept = [
+        word for before, word in zip(["", *words], words, strict=False) if "--out" not in (before, word.split("=")[0])
+    ]
+    return shlex.join(["python", *kept])

@@ -1,0 +1,114 @@
+"""The one comparison that a table is about, named before its run, and what came of it.
+
+A table with many rows and columns holds many differences, and some of them look large by chance. So each table names
+one comparison, in its experiment's file; the run prints it before it trains, and its verdict stands under the table.
+All other orderings are exploratory. This file must not know an experiment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tune_experiments.results.intervals import Interval, welch_interval
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+
+__all__ = ["MainComparison", "with_verdicts"]
+
+NOT_SEPARATED = "not separated"
+_REST = "Every other ordering here is exploratory."
+
+
+@dataclass(frozen=True)
+class MainComparison:
+    """Two methods in one metric, over seeds.
+
+    Attributes:
+        method: whose mean is expected above.
+        against: whose below.
+        metric: as in results.jsonl.
+        world: in which both were tested, as in results.jsonl; empty where the results have one world.
+        against_world: in which `against` was tested, if that is another one.
+        table: title of the table that the verdict stands under; empty for the first.
+    """
+
+    method: str
+    against: str
+    metric: str
+    world: str = ""
+    against_world: str = ""
+    table: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What both sides are called; by worlds, too, where these tell them apart."""
+        if not self.against_world:
+            return self.method, self.against
+        return f"{self.method} in {self.world}", f"{self.against} in {self.against_world}"
+
+    def announcement(self) -> str:
+        """What is said before the run."""
+        where = f" in {self.world}" if self.world and not self.against_world else ""
+        return f"main comparison: {self.names[0]} against {self.names[1]} on {self.metric}{where}"
+
+    def verdict(self, results: Sequence[Result]) -> str:
+        """What came of it, with Welch's interval: A above B, not separated, or B above A."""
+        first = self._lines(results, self.method, self.world)
+        second = self._lines(results, self.against, self.against_world or self.world)
+        said = f"Named before the run, {self.announcement()}"
+        if not first or not second:
+            return f"{said}: these results do not hold both, so every ordering here is exploratory."
+        difference = welch_interval([line.value for line in first], [line.value for line in second])
+        numbers = f"difference {difference.value:+.3f}, {_in_words(difference, len(first), len(second))}"
+        return f"{said}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
+
+    def _lines(self, results: Sequence[Result], method: str, world: str) -> list[Result]:
+        mine = [line for line in results if (line.method, line.metric) == (method, self.metric)]
+        return [line for line in mine if line.seed is not None and world in ("", line.world)]
+
+    def _ordering(self, difference: Interval, first: Sequence[Result], second: Sequence[Result]) -> str:
+        a, b = self.names
+        if difference.low is not None and difference.high is not None:
+            sign = (difference.low > 0) - (difference.high < 0)
+        else:
+            sign = _all_apart(first, second) - _all_apart(second, first)
+        return {1: f"{a} above {b}", 0: NOT_SEPARATED, -1: f"{b} above {a}"}[sign]
+
+
+def with_verdicts(
+    tables: Sequence[PaperTable], comparisons: Sequence[MainComparison], results: Sequence[Result]
+) -> list[PaperTable]:
+    """The tables, each with the verdict of its main comparison under its caption.
+
+    Args:
+        tables: what the experiment made of the results.
+        comparisons: of the run; one of a table that is not there is passed over.
+        results: the rows of results.jsonl.
+    """
+    found = []
+    for number, table in enumerate(tables):
+        mine = [one for one in comparisons if one.table == table.title or (not one.table and number == 0)]
+        caption = "\n\n".join([table.caption, *(one.verdict(results) for one in mine)])
+        found.append(dataclasses.replace(table, caption=caption))
+    return found
+
+
+def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:
+    """Whether each of several seeds lies above each of the others, intervals over episodes included.
+
+    It decides where the seeds of each method are equal, so that Welch's t has nothing to go by.
+    """
+    lowest = min(line.value if line.ci_low is None else line.ci_low for line in upper)
+    highest = max(line.value if line.ci_high is None else line.ci_high for line in lower)
+    return min(len(upper), len(lower)) > 1 and lowest > highest
+
+
+def _in_words(difference: Interval, first: int, second: int) -> str:
+    seeds = f"{first} and {second} seeds"
+    if difference.low is not None and difference.high is not None:
+        return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"
+    if min(first, second) < 2:
+        return f"no interval, for there are {seeds}"
+    return f"Welch gives no interval, for the seeds of each are equal ({seeds})"

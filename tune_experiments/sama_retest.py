@@ -1,0 +1,106 @@
+"""Test the trained teams of a run of SAMA again: another planner, more conditions, nothing trained anew.
+
+    python tune_experiments/sama_retest.py runs/sama                         # the table of sama_overcooked.py
+    python tune_experiments/sama_retest.py runs/sama --ablations --methods sama --tasks forced_coordination
+    python tune_experiments/sama_retest.py runs/sama --planner openai --model.name NAME --episodes 2
+
+Teams are those of a run folder of `sama_overcooked.py` or `sama_ablations.py`, with the weights that their validation
+has chosen. It leaves `results.jsonl`, `table.md` and the planner's transcripts, by default in the folder
+`RUN_retest`. A language model is asked about 70 to 230 questions an episode (docs/papers/sama.md); what it was asked
+before, it is not asked again. It trains nothing and starts no Ray.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import tyro
+from rich.console import Console
+
+from tune_experiments import sama_ablations, sama_overcooked
+from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.results.rows import Result, read
+from tune_experiments.results.tables import write_tables
+from tune_experiments.sama.config import ModelSettings
+from tune_experiments.sama.experiment import SamaExperiment
+from tune_experiments.sama.retest import RESULTS, check_out, teams_of, tested_again
+
+
+@dataclass(frozen=True)
+class Retest:
+    """Which teams are tested, under whom, and where the results go."""
+
+    run: tyro.conf.Positional[Path]
+    """Run folder of sama_overcooked.py or sama_ablations.py."""
+    methods: tuple[str, ...] = ()
+    """Rows whose teams are tested; all of them by default."""
+    tasks: tuple[str, ...] = ()
+    """Kitchens whose teams are tested; all of them by default."""
+    ablations: bool = False
+    """Whether teams are tested under every condition of sama_ablations.py."""
+    planner: Literal["as_trained", "offline", "noisy", "openai", "replay"] = "as_trained"
+    """Who plans in the test: as_trained, the planner of the run; offline, rules; noisy, rules that err on purpose;
+    openai, an endpoint; replay, the record of one."""
+    model: ModelSettings = field(default_factory=ModelSettings)
+    """The language model of the planners openai and replay."""
+    episodes: int = 0
+    """Number of episodes of each test; 0: as many as in the run."""
+    out: Path | None = None
+    """Folder of the results; by default the run's name with `_retest` behind it."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Fields of the run's configuration that the test has instead."""
+        changed: dict[str, Any] = {} if self.planner == "as_trained" else {"planner": self.planner, "model": self.model}
+        return changed | ({"test_episodes": self.episodes} if self.episodes else {})
+
+
+@exits_with_one_sentence
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Test all teams, one after another, and write the tables."""
+    command = _read(sys.argv[1:] if arguments is None else list(arguments))
+    torch.set_num_threads(1)
+    console = Console(soft_wrap=True)
+    experiment: SamaExperiment = (sama_ablations if command.ablations else sama_overcooked).EXPERIMENT
+    out = command.out or command.run.with_name(f"{command.run.name}_retest")
+    check_out(out)
+    out.mkdir(parents=True, exist_ok=True)
+    for team in teams_of(command.run, command.methods, command.tasks):
+        rows = tested_again(experiment, team, command.changes, out)
+        console.print(_in_words(team.method, team.seed, rows), highlight=False)
+    tables = experiment.tables([row for row in read(out / RESULTS) if row.experiment == experiment.name])
+    for table in tables:
+        console.print(table.for_terminal(console.width), crop=False)
+    write_tables(out / "table.md", tables)
+    console.print(f"wrote {out / RESULTS}, {out / 'table.md'}", highlight=False)
+
+
+def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:
+    soups = ", ".join(f"{row.world} {row.value:.1f}" for row in rows if row.metric == "soups")
+    return f"{method}, seed {seed}: soups in {soups}"
+
+
+def _read(words: Sequence[str]) -> Retest:
+    """The command; whatever tyro refuses is one sentence."""
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            command = tyro.cli(Retest, args=words, description=__doc__)
+    except SystemExit as exit_request:
+        if exit_request.code == 0:  # --help
+            raise
+        raise UserError(f"cannot read {shlex.join(words)!r}; write RUN [flags] (--help lists the flags)") from None
+    if command.episodes < 0:
+        raise UserError("--episodes must be at least 0, and 0 stands for as many as in the run")
+    return command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

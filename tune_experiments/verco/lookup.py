@@ -1,0 +1,160 @@
+"""The row `lookup`: no network, each cook answers as the nearest prompt of the small model's corpus was answered.
+
+It writes the message of the nearest prompt of a message. Then it does what was done most often behind the nearest
+prompt of an action, among the actions that are legal now. It shows what a memory of the corpus is worth; how far the
+tested prompts are from the corpus is measured here, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rl_envs.core.spec import Array
+from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.corpus import Corpus
+from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.teacher import messages, parse_message
+from rl_envs.salad.world import Salad
+from rl_models.heads.legal_policy import LayeredValueHead
+from rl_models.llm.heads import CandidateHead
+from rl_models.llm.network import ACTION_SCORES
+from rl_models.policy import Features, State, TeamPolicy
+from rl_models.text.edit_distance import TextIndex
+from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.supervised_data import corpus_of
+
+_NOT_CHOSEN = -50.0
+"""Score of an action that is not the answer, which has 0."""
+_WAIT = "wait"
+_PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
+"""Tested prompts whose distance is measured, the worlds in which they are met, and the seed of both."""
+_HEARS = {"scripted cooks": 0.0, "half random": 0.5, "random": 1.0}
+"""Who plays when tested prompts are met, with the share of random decisions."""
+
+
+class Answers:
+    """Texts of a corpus and what followed each, by the nearest prompt."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Count the answers of each distinct prompt."""
+        counted: dict[str, Counter[str]] = {}
+        for prompt, answer in pairs:
+            counted.setdefault(prompt, Counter())[answer] += 1
+        self.index = TextIndex(list(counted))
+        self._answers = list(counted.values())
+        self._prompts_of: dict[str, list[int]] = {}
+        for place, answers in enumerate(self._answers):
+            for answer in answers:
+                self._prompts_of.setdefault(answer, []).append(place)
+
+    @functools.cache  # noqa: B019 (lives as long as its network)
+    def of(self, prompt: str) -> str:
+        """The answer that the nearest prompt had most often."""
+        return self._answers[self.index.nearest(prompt)[0]].most_common(1)[0][0]
+
+    @functools.cache  # noqa: B019
+    def one_of(self, prompt: str, choices: tuple[str, ...]) -> str:
+        """The same among some answers and the prompts that had any of them; to wait if no prompt had one."""
+        among = sorted({place for choice in choices for place in self._prompts_of.get(choice, ())})
+        if not among:
+            return _WAIT
+        found = self._answers[self.index.nearest(prompt, np.array(among))[0]]
+        return max((choice for choice in choices if choice in found), key=lambda choice: found[choice])
+
+
+class LookupNetwork(nn.Module):
+    """Every cook's situation in words; the answer of the nearest prompt is its action."""
+
+    def __init__(self, narrator: Narrator, num_agents: int, read: Corpus) -> None:
+        super().__init__()
+        self.num_agents, self.features = num_agents, 1
+        self._narrator = narrator
+        self.messages, self.actions = Answers(read.messages), Answers(read.actions)
+
+    def initial_state(self, batch: int) -> State:
+        """Nothing is remembered."""
+        return {}
+
+    @torch.no_grad()
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Scores [B, T, N, A] that are 0 for the answer; only for cooks who decide."""
+        legal, codes = obs["legal"].bool(), obs["situation"].cpu().numpy()
+        deciding = obs["decides"].bool() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
+        scores = torch.full(legal.shape, _NOT_CHOSEN)
+        for world, step, agent in deciding.nonzero().tolist():
+            team, may = codes[world, step], legal[world, step, agent].numpy()
+            scores[world, step, agent, self._chosen(team, agent, may)] = 0.0
+        return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
+
+    def _chosen(self, team: Array, agent: int, legal: Array) -> int:
+        said = self.messages.of(self._narrator.message_prompt(team[1 - agent]))
+        phrases, numbers = self._narrator.actions(team[agent]), np.flatnonzero(legal).tolist()
+        choices = tuple(phrases[number] for number in numbers)
+        answer = self.actions.one_of(self._narrator.action_prompt(team[agent], [said]), choices)
+        return int(numbers[choices.index(answer)])
+
+
+def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
+    """Two cooks who look up what to say and do."""
+    world = make_world(config)
+    network = LookupNetwork(Narrator(world), world.num_agents, corpus_of(config))
+    return TeamPolicy(network, CandidateHead(len(world.macros)), LayeredValueHead(1))
+
+
+def met_prompts(world: Salad, env_steps: int, error: float, seed: int = _PROBE_SEED) -> set[str]:
+    """Every prompt that comes up while scripted cooks play and hear the teacher.
+
+    Those of messages, and those of actions in silence and behind the teacher's messages.
+
+    Args:
+        world: kitchens with text; they are reset.
+        env_steps: number of env steps of each.
+        error: share of decisions that are random.
+        seed: of games and errors.
+    """
+    narrator, cooks, chance = Narrator(world), ScriptedCooks(world), np.random.default_rng(seed)
+    seen, met = world.reset(seed), set[str]()
+    for _ in range(env_steps):
+        said = messages(world)
+        for row, agent in np.ndindex(seen["decides"].shape):
+            code = seen["situation"][row, agent]
+            met.add(narrator.message_prompt(code))
+            if seen["decides"][row, agent]:
+                met |= {narrator.action_prompt(code, heard) for heard in ([], [said[row][1 - agent]])}
+        scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
+        any_legal = (chance.random(seen["legal"].shape) * seen["legal"]).argmax(-1)
+        seen = world.step(np.where(chance.random(scripted.shape) < error, any_legal, scripted))[0]
+    return met
+
+
+def distances_to_corpus(config: VercoConfig) -> dict[str, Array]:
+    """How far tested prompts are from what the small model reads.
+
+    Returns:
+        `median_prompt_distance` [1]: token edit distance to the nearest prompt of the corpus over the longer one's
+        tokens, median over a sample of 400; `prompts_in_corpus` [1]: share of all met prompts that stand there word for
+        word; `prompts_met` [1]: their number.
+    """
+    met: set[str] = set()
+    for error in _HEARS.values():
+        met |= met_prompts(make_world(config, _PROBE_WORLDS), 2 * make_world(config).max_episode_steps, error)
+    read = list(dict.fromkeys(prompt for prompt, _ in corpus_of(config).pairs()))
+    some = np.random.default_rng(_PROBE_SEED).permutation(sorted(met))[:_PROBES].tolist()
+    found = {
+        "median_prompt_distance": float(np.median(_shares(TextIndex(read), some))),
+        "prompts_in_corpus": len(met & set(read)) / len(met),
+        "prompts_met": len(met),
+    }
+    return {name: np.array([number]) for name, number in found.items()}
+
+
+def _shares(index: TextIndex, prompts: Sequence[str]) -> list[float]:
+    found = ((prompt, *index.nearest(prompt)) for prompt in prompts)
+    return [index.share_of(prompt, distance, place) for prompt, place, distance in found]
