@@ -204,7 +204,7 @@ def test_static_monsters_never_move():
         ({"size": 4}, "size counts the walls and must be 5 to 15 cells, got 4"),
         ({"size": 5, "num_agents": 3}, "do not fit into the 9 cells"),
         ({"num_agents": 4}, "num_agents must be 1 to 3, got 4"),
-        ({"split": "test"}, "split must be one of train, eval, got 'test'"),
+        ({"split": "fourth"}, "split must be one of train, eval, valid, test, got 'fourth'"),
         ({"names": "old"}, "names must be one of paper, new, got 'old'"),
         ({"resample_text": "never"}, "resample_text must be one of episode, step, got 'never'"),
         ({"drop": "keep"}, "drop must be one of destroy, floor, got 'keep'"),
