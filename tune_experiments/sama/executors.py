@@ -27,7 +27,7 @@ Executor: TypeAlias = Callable[[CommandedKitchen], Array]
 
 
 def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
-    """The chefs of a policy without memory; `is_greedy` takes the likeliest cells instead of sampling."""
+    """The chefs of a policy without memory; `is_greedy` takes the most likely cells instead of sampling."""
 
     def choose(world: CommandedKitchen) -> Array:
         worlds = world.num_worlds

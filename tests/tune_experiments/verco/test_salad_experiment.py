@@ -304,7 +304,7 @@ def test_a_transcript_tells_who_saw_said_and_did_what():
 class Cooks:
     """Scripted cooks where a loaded policy is expected; they say nothing."""
 
-    policy, thought = SimpleNamespace(network=None), None
+    policy, last_output = SimpleNamespace(network=None), None
 
     def make_world(self, num_worlds):
         self.world = make_world(dataclasses.replace(SMOKE, max_episode_steps=40), num_worlds)
