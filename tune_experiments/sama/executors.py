@@ -66,7 +66,7 @@ class ScriptedExecutor:
         state, nothing = world.state, np.zeros(world.kitchen.size, bool)
         if state["reached"][index, chef]:
             return nothing
-        one = self._kinds[state["told"][index, chef]]
+        one = self._kinds[state["commands"][index, chef]]
         held, contents = THINGS[state["held"][index, chef]], state["contents"][index]
         if one.kind == "wait":
             return nothing if _faces(world, index, chef, one) else world.kitchen.cells_of(one.target)

@@ -51,14 +51,14 @@ def test_a_run_repeats_from_its_record_and_its_transcript_tells_it(tmp_path):
     noisy = PlannerSettings(backend="noisy", noise="weaker", seed=3)
     soups, counts, _, caller = cook(noisy, tmp_path)
     model = caller._model
-    told = (tmp_path / "planner.md").read_text()
-    assert told == caller.transcript.text
+    text = (tmp_path / "planner.md").read_text()
+    assert text == caller.transcript.text
     replay = PlannerSettings(backend="replay", model=model, seed=3, transcript="again.md")
     again, again_counts, _, again_caller = cook(replay, tmp_path)
     assert (again, again_counts, again_caller.counts) == (soups, counts, caller.counts)
-    assert (tmp_path / "again.md").read_text() == told
+    assert (tmp_path / "again.md").read_text() == text
     for heading in ("# Transcript", "### Call: decomposition", "### Call: allocation", "### Call: fault"):
-        assert heading in told
-    assert told.count("planned again") == counts.reflections == told.count("## Reflection")
-    assert told.count(" ended\n") == counts.rounds
-    assert told.count("    Two chefs share a kitchen") == 3  # instructions are told once each
+        assert heading in text
+    assert text.count("planned again") == counts.reflections == text.count("## Reflection")
+    assert text.count(" ended\n") == counts.rounds
+    assert text.count("    Two chefs share a kitchen") == 3  # instructions are told once each
