@@ -245,7 +245,7 @@ class Planner:
 
     def _note_reflection(self, plan: Plan, fault: Fault, memory: Memory) -> None:
         failure = memory.failures[-1]
-        lines = [f"failed: {'; '.join(plan.told)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
+        lines = [f"failed: {'; '.join(plan.commands)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
         self._caller.transcript.add_note("Reflection", lines)
 
 

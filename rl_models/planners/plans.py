@@ -64,7 +64,7 @@ class Memory:
     def describe(self) -> str:
         """For a prompt."""
         lines = [
-            f"- goal: {failure.plan.goal}; told: {'; '.join(failure.plan.told)}; at fault: {failure.phase}"
+            f"- goal: {failure.plan.goal}; told: {'; '.join(failure.plan.commands)}; at fault: {failure.phase}"
             for failure in self.failures
         ]
         return "\n".join(lines) or "- none"

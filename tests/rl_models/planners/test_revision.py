@@ -19,7 +19,7 @@ def planner(seed):
 
 def commands_after_failures(revision_seeds, most=3):
     retry = Retry([planner(seed) for seed in revision_seeds]) if revision_seeds else None
-    loop = PlanningLoop(planner(0), most_reflections=most, revision=retry)
+    loop = PlanningLoop(planner(0), max_reflections=most, revision=retry)
     commands = [loop.begin({5: STATES[0]})[5].commands]
     for _ in range(most):
         following = loop.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]

@@ -81,7 +81,7 @@ def run(settings, folder):
     kitchen, _, transitions = roll(LAYOUT)
     designer = RewardDesigner(caller, domain, features_of(kitchen), transitions, manual)
     designed = designer.design("code", [valid.text for valid in domain.subgoals])
-    loop = PlanningLoop(planner, most_reflections=1)
+    loop = PlanningLoop(planner, max_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
     return (manual, objects, plans, subgoals, designed, soups, loop.counts), caller
 

@@ -24,9 +24,9 @@ def cook(settings, folder, goals=None, layout="cramped_room", steps=399, replays
 
 def test_reflection_mends_what_a_weaker_planner_gets_wrong(tmp_path):
     noisy = PlannerSettings(backend="noisy", noise="weaker")
-    without, counts, wasted, _ = cook(noisy, tmp_path / "0", most_reflections=0)
+    without, counts, wasted, _ = cook(noisy, tmp_path / "0", max_reflections=0)
     assert (counts.reflections, wasted) == (0, 0)
-    with_it, counts, wasted, _ = cook(noisy, tmp_path / "3", most_reflections=3)
+    with_it, counts, wasted, _ = cook(noisy, tmp_path / "3", max_reflections=3)
     assert counts.reflections > 0
     assert wasted > 0
     assert with_it > without
