@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def expert_decisions(settings: CorpusSettings) -> Decisions:
     return Decisions(*(np.concatenate([getattr(one, name) for one in some]) for name in ("vectors", "legal", "chosen")))
 
 
-def _shares(settings: CorpusSettings) -> dict[str, float]:
+def _shares(settings: CorpusSettings) -> dict[str, Any]:
     return {"error": settings.error, "sense": settings.sense, "heed": settings.heed}
 
 
