@@ -9,7 +9,8 @@ Each of two agents has a target and an item that beats it; the team wins when al
 and everything present matters; S2: with a distractor of each kind; S3: monsters move; S4: several names a team and
 element; S5: natural language. Rows: `txt2pi` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's
 regularisers, `endi_sup` without agent modelling, `endi_reg` without a regulariser; `qmix` reads nothing and is meant
-for S1 (`--methods qmix`). A second table says how entities were divided.
+for S1 (`--methods qmix`); `matching` is ours, the mention-matching reader with a learner of its own, a backbone that
+reads. A second table says how entities were divided.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tune_experiments.endi.qmix_config import PAPER_QMIX
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, NetworkSettings
+from tune_experiments.rtfm.matching_config import SMOKE_MATCHING
 from tune_experiments.run.main import main
 
 LAPTOP = EndiRtfmConfig()
@@ -33,6 +35,7 @@ SMOKE = dataclasses.replace(
     network=NetworkSettings("code", 6, 4, 4, 3, (4, 4), 8),
     goal_channels=(4, 3),
     divided_features=8,
+    matching=SMOKE_MATCHING,
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=128,
     first_stage_env_steps=128,

@@ -22,9 +22,10 @@ from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.experiment.checks import check_some
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, learner_config, make_world
+from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
 RowName: TypeAlias = Literal[
-    "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance", "qmix"
+    "matching", "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance", "qmix"
 ]
 PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
 
@@ -64,11 +65,20 @@ class EndiRtfmConfig(RunConfig):
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """How all rows but `qmix` learn."""
+    """How all rows but `matching` and `qmix` learn."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
     """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How rows that divide differ from their backbones."""
+    matching: MatchingSettings = field(
+        default_factory=lambda: MatchingSettings(
+            word_features=64,
+            learner=matching_learner(is_joint=False),
+            workers=Workers(worlds_per_runner=128, fragment_length=16),
+            budget_env_steps=250_000,
+        )
+    )
+    """How the row `matching` learns, and its widths; its budget is that of the first stage."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""
     first_stage_env_steps: PositiveInt = 250_000

@@ -27,6 +27,7 @@ from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
 
 TESTED = (
@@ -115,4 +116,6 @@ def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
         notes.append(f"rows that divide have an output layer of {config.divided_features}; the paper's have none")
     if (shared := config.task.team_loss) is not None:
         notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
+    if MATCHING in config.methods:
+        notes.append(MATCHING_NOTE)
     return [*notes, *division_deviations(config.division)]

@@ -28,6 +28,7 @@ from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import NetworkSettings, make_world
+from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.methods import team_config
 from tune_experiments.rtfm.trials import plan as plan_one
 from tune_experiments.rtfm.trials import sizes
@@ -40,12 +41,18 @@ def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:
 
 def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
     is_last = stage == config.last_stage
-    plan = independent_stage(config, method, seed, stage)
     return Stage(
         name=f"s{stage}",
-        plan=qmix_stage(config, seed, plan) if method == QMIX else plan,
+        plan=_plan(config, method, seed, stage),
         evaluate=None if is_last else functools.partial(evaluate, config, stage),
     )
+
+
+def _plan(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
+    if method == MATCHING:
+        return matching_stage(config, seed, stage)
+    plan = independent_stage(config, method, seed, stage)
+    return qmix_stage(config, seed, plan) if method == QMIX else plan
 
 
 def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
@@ -59,6 +66,17 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
         make_world=functools.partial(make_stage, config, stage),
         build_policy=functools.partial(build_policy, config, method, seed),
         validate=functools.partial(validate, config, stage),
+    )
+
+
+def matching_stage(config: EndiRtfmConfig, seed: int, stage: int) -> TrialPlan:
+    """One stage of the mention-matching reader, which has a learner and a first budget of its own."""
+    settings = config.matching
+    if stage != config.stages[0]:
+        settings = dataclasses.replace(settings, budget_env_steps=config.budget_env_steps)
+    own = dataclasses.replace(config, task=task_of(config, stage), matching=settings)
+    return dataclasses.replace(
+        matching_plan(own, "matching", seed), validate=functools.partial(validate, config, stage)
     )
 
 

@@ -48,11 +48,11 @@ def matching_plan(config: Any, row: MatchingRow, seed: int) -> TrialPlan:
     return dataclasses.replace(plan_one(own, "txt2pi", seed, losses), build_policy=build)
 
 
-def build_matching(task: Task, settings: MatchingSettings, seed: int, shares_network: bool = True) -> TeamPolicy:
+def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:
     """The team with its initial weights."""
     actions = make_world(task).action_spec
     assert isinstance(actions, int)
-    config = MatchingTeamConfig(settings.network(), True, shares_network)
+    config = MatchingTeamConfig(settings.network(), shares_network=settings.shares_network)
     return matching_team(config, matching_sizes(task), actions, seed)
 
 

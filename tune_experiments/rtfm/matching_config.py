@@ -33,7 +33,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
 """Row -> settings that it changes: the network, one for new names, and the network without one of its comparisons."""
 
 
-def matching_learner(**changes: float) -> LearnerConfig:
+def matching_learner(**changes: Any) -> LearnerConfig:
     """PPO of the mention-matching reader: three passes over minibatches of 512 env steps."""
     learner = LearnerConfig(
         learning_rate=1.5e-3,
@@ -43,7 +43,7 @@ def matching_learner(**changes: float) -> LearnerConfig:
         entropy_coef=0.01,
         final_entropy_coef=0.005,
     )
-    return dataclasses.replace(learner, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(learner, **changes)
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class MatchingSettings:
     around their own mention, which takes the comparison of these words out."""
     contrastive_weight: NonNegativeFloat = 0.0
     """Weight, at least 0, of a contrastive loss without labels that finds each frame's document among others."""
+    shares_network: bool = True
+    """Whether all agents of a team share one network; if not, each has its own."""
     learner: LearnerConfig = field(default_factory=matching_learner)
     """How the mention-matching reader learns."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=256, fragment_length=16))
