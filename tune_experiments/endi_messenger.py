@@ -12,7 +12,7 @@ without agent modelling, `endi_reg` without a regulariser; `..._grounding` with 
 that ties sprites to the sentences about them. Further rows: `endi_dis_balance` (the release's form of `dis`),
 `endi_kl`. Columns are training games, unseen ones in unseen sentences (zero-shot), the same with permuted roles, where
 the manual tells of another game. A second table says how entities were divided: masks are drawn as in the paper, or
-the likelier side is taken with `--division.masks likeliest`.
+the likelier side is taken with `--division.masks argmax`.
 """
 
 from __future__ import annotations

@@ -166,14 +166,14 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
 
 def joint_of(policy: TeamPolicy) -> np.ndarray:
     """What the team plays, [3, 3] float64 by the first and the second agent's action; sums to 1."""
-    joint = _think(policy).joint()[0, 0].double().numpy()
+    joint = _act_forward(policy).joint()[0, 0].double().numpy()
     return np.asarray(joint / joint.sum())
 
 
 def exact_values(policy: TeamPolicy) -> Episodes:
     """The metrics of a team, [1] each: computed from its joint policy, no game is played."""
     joint = joint_of(policy)
-    numbers = (value_against_adversary(joint), 1 - np.trace(joint), float(_think(policy).tvd()))
+    numbers = (value_against_adversary(joint), 1 - np.trace(joint), float(_act_forward(policy).tvd()))
     metrics = {name: np.array([number]) for name, number in zip(METRICS, numbers, strict=True)}
     return metrics | {"_joint_policy": joint}
 
@@ -216,7 +216,7 @@ def _annealed(config: Config, start: float, end: float) -> Schedule:
 
 
 @torch.no_grad()
-def _think(policy: TeamPolicy) -> MixtureOfMarginals:
+def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     """The policy of a team that looks at nothing, [1, 1]."""
     return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool)).policy
 

@@ -1,20 +1,27 @@
 """Verco in the salad kitchen: two cooks on one language model, who write to each other before they act.
 
-    make verco                                                              # three tasks, minutes each on 2 cores
+    make verco                                                              # three tasks, four seeds: hours on 2 cores
     python tune_experiments/verco_salad.py --task secret_order              # the order that only Alice knows
     python tune_experiments/verco_salad.py --task lettuce_onion_c           # any salad on any map
     python tune_experiments/verco_salad.py --methods verco teacher_messages shuffled
     python tune_experiments/verco_salad.py --model FOLDER                   # any causal language model of Hugging Face
     OPENAI_API_KEY=... python tune_experiments/verco_salad.py --methods api --test-episodes 4 --out FOLDER
     python tune_experiments/verco_salad.py --methods api --test-episodes 4 --replay FOLDER  # again, offline
+    python tune_experiments/verco_salad.py --methods api --task tomato_a --seeds 0 --test-episodes 4 \
+        --chat.model scripted_cooks_no_model --replay docs/results/verco_api_record  # answered by scripts, no model
     python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
     python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
 
 Rows: `verco` first learns to write what a teacher would, then to act by PPO, while it writes as it did; `twosome` is
 the same without messages; `shuffled` hears in training what is written in another kitchen, `teacher_messages` what the
-scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `untrained` is the
-language model as it is, before lessons and PPO. `api` asks a chat model. Beside them: the trained verco in silence,
-with shuffled and with the teacher's messages; random legal actions; scripted cooks, deaf and hearing.
+scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `base` is the
+language model as it is, before lessons and PPO. `lookup` answers as the nearest prompt of its corpus was answered,
+without a network. `symbolic_imitation_ppo` learns the corpus' decisions in numbers, then by PPO. `api` asks a chat
+model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; verco after its lessons
+alone; random legal actions; scripted cooks, deaf and hearing.
+
+What the default language model has read: what scripted cooks, three quarters of the time, say and do in generated
+kitchens (`rl_envs/salad/procedural.py`). No map, salad and order that is tested stands there, and no prompt.
 """
 
 from __future__ import annotations

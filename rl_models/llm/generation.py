@@ -27,7 +27,7 @@ def generate(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, uni
         prompts: at least one token each.
         most_tokens: L, where a text is cut off.
         end: the token that ends a text; it is not part of it.
-        uniforms: [R, L] in [0, 1) to draw with; None: always the likeliest token.
+        uniforms: [R, L] in [0, 1) to draw with; None: always the most likely token.
 
     Returns:
         R texts of at most L tokens.

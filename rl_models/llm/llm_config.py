@@ -84,7 +84,7 @@ class MessageSettings:
     most_tokens: PositiveInt = 24
     """Largest number of tokens in a message."""
     sampled: bool = False
-    """Whether each token is drawn instead of taking the likeliest."""
+    """Whether each token is drawn instead of taking the most likely."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ class Writer:
         self.memory: Memory[Ids, Ids] = Memory(_MESSAGES_KEPT)
 
     def write(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
-        """A message behind each prompt: the likeliest tokens one by one, or drawn with uniforms [R, L]."""
+        """A message behind each prompt: the most likely tokens one by one, or drawn with uniforms [R, L]."""
         if uniforms is not None:
             return self._generate(prompts, uniforms)
         return self.memory.of(prompts, self._language.weights("message"), self._generate)

@@ -6,8 +6,8 @@ depend on symbol and command alone, so they are computed as a table: once a batc
 all steps with the same weights. The value also reads the commands of the other agents (the shared critic of MAPPO); the
 policy does not.
 
-Input keys: `symbols` [B, T, N, layers, H, W] uint8, 0 for nothing; `told` [B, T, N, N] uint8, commands by number, the
-agent's own first; optionally `legal` [B, T, N, A] bool. There is no memory, because the grid shows the whole state.
+Input keys: `symbols` [B, T, N, layers, H, W] uint8, 0 for nothing; `commands` [B, T, N, N] uint8, commands by number,
+the agent's own first; optionally `legal` [B, T, N, A] bool. There is no memory, because the grid shows the whole state.
 """
 
 from __future__ import annotations
@@ -100,15 +100,15 @@ class Sama(nn.Module):
             state: empty.
             is_first: [B, T] bool, not used.
         """
-        commands = obs["told"].flatten(0, 2).long()
+        commands = obs["commands"].flatten(0, 2).long()
         table, command_vectors = self._tables.get(self.parameters(), self._compute_tables)
         grid = self._encode_grid(table, obs["symbols"].flatten(0, 2).long(), commands[:, 0])
-        told = nn.functional.embedding(commands, command_vectors)
+        commanded = nn.functional.embedding(commands, command_vectors)
         towers = (
-            self.policy(torch.cat([grid, told[:, 0]], -1)),
-            self.value(torch.cat([grid, told.flatten(1)], -1)),
+            self.policy(torch.cat([grid, commanded[:, 0]], -1)),
+            self.value(torch.cat([grid, commanded.flatten(1)], -1)),
         )
-        return Features(torch.cat(towers, -1).unflatten(0, obs["told"].shape[:3]), {}, legal=obs.get("legal"))
+        return Features(torch.cat(towers, -1).unflatten(0, obs["commands"].shape[:3]), {}, legal=obs.get("legal"))
 
     def _compute_tables(self) -> tuple[Tensor, Tensor]:
         """Vectors of every symbol under every command [C, V, d], and vectors of the commands [C, d]."""

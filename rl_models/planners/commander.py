@@ -35,6 +35,6 @@ class RandomCommander:
     def _replaced(self, world: int, number: int, plan: Plan) -> Plan:
         numbers = random.Random(f"{self._seed} {world} {number}")
         # Both draws are made for every agent, so that a larger share keeps the replacements of a smaller one.
-        draws = [(numbers.random(), numbers.choice(self._texts)) for _ in plan.told]
-        told = [draw if luck < self._share else text for (luck, draw), text in zip(draws, plan.told, strict=True)]
-        return with_commands(plan, tuple(told))
+        draws = [(numbers.random(), numbers.choice(self._texts)) for _ in plan.commands]
+        pairs = zip(draws, plan.commands, strict=True)
+        return with_commands(plan, tuple(draw if luck < self._share else text for (luck, draw), text in pairs))

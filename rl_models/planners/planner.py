@@ -179,9 +179,9 @@ class Planner:
         plans = []
         for state, (part, is_rule), answer in zip(states, parts, answers, strict=True):
             order = answer.value.order
-            told = tuple(part.subgoals[place] for place in order)
+            commands = tuple(part.subgoals[place] for place in order)
             by_rule = int(is_rule) + (answer.source == "fallback")
-            plans.append(Plan(state, part.goal, part.subgoals, order, told, by_rule))
+            plans.append(Plan(state, part.goal, part.subgoals, order, commands, by_rule))
         return plans
 
     def _allocation_call(self, state: str, part: Decomposition, memory: Memory) -> Call[AllocationReply, Allocation]:
@@ -221,7 +221,7 @@ class Planner:
     def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[FaultReply, Fault]:
         results = [
             f"{agent}: {text} - {'reached' if done else 'not reached'}"
-            for agent, text, done in zip(self.domain.agents, plan.told, reached, strict=True)
+            for agent, text, done in zip(self.domain.agents, plan.commands, reached, strict=True)
         ]
         return Call(
             values={
@@ -245,10 +245,10 @@ class Planner:
 
     def _note_reflection(self, plan: Plan, fault: Fault, memory: Memory) -> None:
         failure = memory.failures[-1]
-        lines = [f"failed: {'; '.join(plan.told)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
+        lines = [f"failed: {'; '.join(plan.commands)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
         self._caller.transcript.add_note("Reflection", lines)
 
 
-def with_commands(plan: Plan, told: SubgoalTexts) -> Plan:
+def with_commands(plan: Plan, commands: SubgoalTexts) -> Plan:
     """The plan with other commands in the place of its own."""
-    return replace(plan, told=told)
+    return replace(plan, commands=commands)

@@ -1,4 +1,4 @@
-"""What the planner hands out and is told: plans, how rounds ended, what failed.
+"""What the planner hands out and gets back: plans, how rounds ended, what failed.
 
 This file must not know how plans are made.
 """
@@ -20,7 +20,7 @@ class Plan:
         goal: of the team.
         subgoals: one per agent, in the order of the decomposition.
         order: for each agent the place of its sub-goal among them.
-        told: for each agent what it is told; the sub-goals in the agents' order, unless a commander interferes.
+        commands: one per agent; the sub-goals in the agents' order, unless a commander changes them.
         by_rule: how many of its parts no model could give.
     """
 
@@ -28,12 +28,12 @@ class Plan:
     goal: str
     subgoals: SubgoalTexts
     order: tuple[int, ...]
-    told: SubgoalTexts
+    commands: SubgoalTexts
     by_rule: int = 0
 
     @property
     def allocated(self) -> SubgoalTexts:
-        """The sub-goals in the agents' order, whatever a commander told them."""
+        """The sub-goals in the agents' order, whatever a commander made of them."""
         return tuple(self.subgoals[place] for place in self.order)
 
 
@@ -64,7 +64,7 @@ class Memory:
     def describe(self) -> str:
         """For a prompt."""
         lines = [
-            f"- goal: {failure.plan.goal}; told: {'; '.join(failure.plan.told)}; at fault: {failure.phase}"
+            f"- goal: {failure.plan.goal}; told: {'; '.join(failure.plan.commands)}; at fault: {failure.phase}"
             for failure in self.failures
         ]
         return "\n".join(lines) or "- none"

@@ -32,7 +32,7 @@ class NextRound:
     """What a world does next.
 
     Attributes:
-        plan: to follow; `plan.told` are the commands.
+        plan: to follow; `plan.commands` are the commands.
         recovers: whether the world must first be put back to the state in which the round that failed began.
     """
 
@@ -138,9 +138,9 @@ class PlanningLoop:
             progress.memory = Memory()
         self.counts.given_up += not is_reached and 0 < self._most <= progress.reflections
         self._goals.after_round(world, is_reached)
-        told = progress.plan.told if progress.plan is not None else ()
+        commands = progress.plan.commands if progress.plan is not None else ()
         results = [
-            f"{text}: {'reached' if done else 'not reached'}" for text, done in zip(told, end.reached, strict=True)
+            f"{text}: {'reached' if done else 'not reached'}" for text, done in zip(commands, end.reached, strict=True)
         ]
         self._planner.caller.transcript.add_note(f"World {world}: round {progress.rounds} ended", results)
 
@@ -170,12 +170,13 @@ class PlanningLoop:
         """Let the commander change commands, then keep and write down the plans."""
         rounds = [self._progress[world].rounds + 1 for world in worlds]
         if self._met is not None:
-            self._met.add((plan.state, plan.told) for plan in plans)
+            self._met.add((plan.state, plan.commands) for plan in plans)
         commanded = self._commander.command(worlds, rounds, plans) if self._commander else plans
         for world, number, plan in zip(worlds, rounds, commanded, strict=True):
             self._progress[world].rounds, self._progress[world].plan = number, plan
-            told = [f"{name}: {text}" for name, text in zip(self._planner.domain.agents, plan.told, strict=True)]
+            agents = self._planner.domain.agents
+            commands = [f"{name}: {text}" for name, text in zip(agents, plan.commands, strict=True)]
             self._planner.caller.transcript.add_note(
-                f"World {world}: round {number} {how}", [f"goal: {plan.goal}", *told]
+                f"World {world}: round {number} {how}", [f"goal: {plan.goal}", *commands]
             )
         return dict(zip(worlds, commanded, strict=True))

@@ -51,7 +51,7 @@ class SubgoalData:
 
     def save(self, path: Path) -> None:
         """Write a file whole: one pair a line."""
-        lines = [json.dumps({"state": state, "subgoals": list(told)}) for state, told in self._pairs]
+        lines = [json.dumps({"state": state, "subgoals": list(commands)}) for state, commands in self._pairs]
         unfinished = path.with_name(f"{path.name}.tmp")
         unfinished.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         unfinished.replace(path)
@@ -78,7 +78,7 @@ def _read(line: str) -> Pair:
     document = json.loads(line)
     if not isinstance(document, dict) or not isinstance(document.get("state"), str):
         raise ValueError
-    told = document.get("subgoals")
-    if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
+    commands = document.get("subgoals")
+    if not isinstance(commands, list) or not all(isinstance(text, str) for text in commands):
         raise ValueError
-    return document["state"], tuple(told)
+    return document["state"], tuple(commands)

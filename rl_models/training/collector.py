@@ -107,7 +107,7 @@ class Collector:
         self.version = int(snapshot["version"])
 
     def _step(self, steps: dict[str, Array], step: int) -> None:
-        output = self._think(self._obs, self._state, self._is_first)
+        output = self._act_forward(self._obs, self._state, self._is_first)
         actions, component = self._choose(output.policy)
         mask = self._deciding()
         record = _flat(actions) | {
@@ -175,10 +175,10 @@ class Collector:
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
         """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
         everybody = {key: value for key, value in obs.items() if key != "decides"}
-        values = _numpy(self._think(everybody, state, is_first).values[:, 0])
+        values = _numpy(self._act_forward(everybody, state, is_first).values[:, 0])
         return values * obs["alive"] if "alive" in obs else values
 
-    def _think(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
+    def _act_forward(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
         return self.policy(self._tensors(obs), state, torch.from_numpy(is_first)[:, None].to(self.device))
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:

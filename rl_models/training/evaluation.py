@@ -40,8 +40,8 @@ class Evaluation(Collector):
             world: B worlds.
             policy: who acts.
             probe: further metrics.
-            is_greedy: take the likeliest actions instead of sampling.
-            draws_noise: False lets a network that draws something itself take what is likeliest.
+            is_greedy: take the most likely actions instead of sampling.
+            draws_noise: False lets a network that draws something itself take what is most likely.
         """
         self._draws_noise = draws_noise
         super().__init__(world, policy, fragment_length=1, needs_values=False)
@@ -93,8 +93,8 @@ class Evaluation(Collector):
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         return super()._with_noise(obs, worlds) if self._draws_noise else obs
 
-    def _think(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
-        output = super()._think(obs, state, is_first)
+    def _act_forward(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
+        output = super()._act_forward(obs, state, is_first)
         if self._probe is not None and len(is_first) == self.world.num_worlds:
             tensors = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
             for name, value in self._probe(output, tensors).items():

@@ -1,6 +1,6 @@
 """Settings of the divider, and evaluation of teams that divide: the same on both worlds.
 
-As in the paper an evaluated team draws its masks; `--division.masks likeliest` takes the likelier side instead.
+As in the paper an evaluated team draws its masks; `--division.masks argmax` takes the likelier side instead.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class DivisionSettings:
     """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
     modelling_weight: NonNegativeFloat = 1.0
     """Weight of agent modelling, at least 0; the paper gives none, the release has 1."""
-    masks: Literal["drawn", "likeliest"] = "drawn"
-    """How a trained team chooses its masks: drawn, or likeliest, the likelier side; while it learns, masks are
+    masks: Literal["drawn", "argmax"] = "drawn"
+    """How a trained team chooses its masks: drawn, or argmax, the likelier side; while it learns, masks are
     drawn."""
     shares_network: bool = False
     """Whether all agents share one network, in all rows; without it nothing is shared, as in the paper."""

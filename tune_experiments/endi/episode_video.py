@@ -119,9 +119,9 @@ def _seen(world: Any, index: int) -> dict[str, np.ndarray]:
 
 
 def _owners(policy: LoadedPolicy, index: int, cells: Sequence[Cell]) -> list[tuple[Cell, list[int]]]:
-    """Cell of each entity and the agents that took it in the last thought; empty for teams that do not divide."""
-    assert policy.thought is not None
-    extras = policy.thought.extras
+    """Cell of each entity and the agents that took it at the last `act`; empty for teams that do not divide."""
+    assert policy.last_output is not None
+    extras = policy.last_output.extras
     if MASK not in extras:
         return []
     masks, entities = extras[MASK][index, 0].numpy(), extras[ENTITIES][index, 0, 0].numpy()

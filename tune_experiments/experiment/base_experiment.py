@@ -36,7 +36,7 @@ class BaseExperiment(ABC):
         presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
         seeds: trained when nobody names any.
         split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
-        is_greedy: whether a trained team plays its likeliest actions, as in the test, or samples.
+        is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
         main: the one comparison that the table is about, named before the run; None where there is one method.
     """
@@ -143,7 +143,7 @@ class BaseExperiment(ABC):
         return None
 
     def draws_noise(self, config: Any) -> bool:
-        """Whether networks that draw something themselves do so after training, or take what is likeliest."""
+        """Whether networks that draw something themselves do so after training, or take what is most likely."""
         return True
 
     def check(self, config: Any) -> None:  # noqa: B027 (nothing by default)

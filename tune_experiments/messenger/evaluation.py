@@ -1,8 +1,8 @@
 """What is tested: training games, new games in new sentences, and whether the manual is read, beside random play.
 
-As published, an evaluated team plays its likeliest actions with 5 % random ones among them, and episodes have the time
-limits of training. With permuted roles the manual tells of another game with the same three entities: whoever reads it
-falls, and whoever has learned entities by heart does not. Random play is uniform.
+As published, an evaluated team plays its most likely actions with 5 % random ones among them, and episodes have the
+time limits of training. With permuted roles the manual describes another game with the same three entities: a policy
+that reads must lose there, and a policy that knows the entities by heart does not. Random play is uniform.
 """
 
 from __future__ import annotations

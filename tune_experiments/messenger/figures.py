@@ -65,8 +65,8 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     policy.reset(ATTENTION_SEED, world.texts)
     with policy.showing_attention():
         policy.act(obs)
-    assert policy.thought is not None
-    weights = policy.thought.extras["attention/manual"][:, 0, 0].numpy()
+    assert policy.last_output is not None
+    weights = policy.last_output.extras["attention/manual"][:, 0, 0].numpy()
     looks = obs["symbols"][:, 0, -1].astype(np.int64) - FIRST_ENTITY
     about = entities_of_sentences(config)[obs["manual"][:, 0]]
     return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], about[:, None], weights))
@@ -138,8 +138,8 @@ def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterato
 
 
 def _attention(policy: LoadedPolicy, index: int, sprites: int) -> list[list[float]]:
-    """[sprites, sentences] in the last thought about a world; empty for teams that do not read."""
-    assert policy.thought is not None
-    maps = policy.thought.extras.get("attention/manual")
+    """[sprites, sentences] at the last `act` in a world; empty for teams that do not read."""
+    assert policy.last_output is not None
+    maps = policy.last_output.extras.get("attention/manual")
     found: list[list[float]] = [] if maps is None else maps[index, 0, 0, :sprites].tolist()
     return found

@@ -36,7 +36,7 @@ def episodes_of(world: World, policy: TeamPolicy, is_greedy: bool = False) -> Ep
     Args:
         world: kitchens.
         policy: any team that moves both chefs.
-        is_greedy: take the likeliest actions instead of sampling.
+        is_greedy: take the most likely actions instead of sampling.
 
     Returns:
         `soups`, `reward`, `shaped_return` and `length`, [B] each.

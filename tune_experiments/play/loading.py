@@ -1,7 +1,7 @@
 """`load_policy(checkpoint).act(obs)`: a trained team without Ray.
 
-Teams that read are told where the texts are that observations point at, `reset(seed, texts=world.texts)`, or are given
-the texts' tokens in place of row numbers, as the views' observations have them.
+Observations name texts by row number. A team that reads gets the texts by `reset(seed, texts=world.texts)`, or gets
+observations with the texts' tokens in place of the row numbers, as the wrappers give them.
 
 A checkpoint is safetensors and JSON and names its experiment. One from outside this package is imported only if the
 caller names its module, `load_policy(path, allow=["package.module"])`, so opening a stranger's checkpoint runs nothing
@@ -46,11 +46,11 @@ class LoadedPolicy:
         policy: the torch module.
         env_steps: how long it was trained.
         curriculum: where among the stages of its training it stands; one stage where there are none.
-        is_greedy: whether it takes the likeliest actions, as in its experiment's test, or samples.
+        is_greedy: whether it takes the most likely actions, as in its experiment's test, or samples.
         trial_folder: of its trial; None where it was not loaded from one.
         allow: modules from outside that it was loaded with.
-        draws_noise: whether a network that draws something itself draws, as in the test, or takes what is likeliest.
-        thought: everything that it thought at the last `act`, maps of its attention among it.
+        draws_noise: whether a network that draws something itself draws, as in the test, or takes what is most likely.
+        last_output: what the policy returned at the last `act`, with maps of its attention.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LoadedPolicy:
         self.curriculum = curriculum_behind(experiment.plan(config, self.method, self.seed, trial_folder), state)
         self.is_greedy = experiment.is_greedy
         self.draws_noise = experiment.draws_noise(config)
-        self.thought: TeamOutput | None = None
+        self.last_output: TeamOutput | None = None
         self._state: State | None = None
         self._chance: Chance | None = None
         self._seed = 0
@@ -123,7 +123,7 @@ class LoadedPolicy:
             obs = with_noise(self.policy.network, self._chance, self.policy.num_agents, obs)
         first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
         try:
-            self.thought = output = self.policy(self._tensors(obs), self._state, first)
+            self.last_output = output = self.policy(self._tensors(obs), self._state, first)
         except MissingTextsError as error:
             raise ValueError(
                 f"{error}; tell this policy where they are, reset(texts=world.texts), or put "
@@ -139,7 +139,7 @@ class LoadedPolicy:
 
     @contextlib.contextmanager
     def showing_attention(self) -> Iterator[None]:
-        """Within it, `thought` holds maps of what the network attends to, if it attends."""
+        """Within it, `last_output` holds maps of what the network attends to, if it attends."""
         network: Any = self.policy.network
         network.shows_attention = True
         try:

@@ -24,7 +24,7 @@ _NARROWEST = 9.0
 
 @dataclass(frozen=True)
 class Moment:
-    """What is shown and thought before one choice, or after the last.
+    """What is shown and computed before one choice, or after the last.
 
     Attributes:
         picture: of the world, [H, W, 3] uint8.
@@ -74,9 +74,9 @@ def _seen(world: Any, index: int) -> Moment:
 
 
 def _attention(policy: LoadedPolicy, index: int, length: int) -> dict[str, np.ndarray]:
-    """Weights of the words in the last thought of a world's first agent."""
-    assert policy.thought is not None
-    extras = {name: value[index, 0, 0].numpy() for name, value in policy.thought.extras.items()}
+    """Weights of the words at the last `act` of a world's first agent."""
+    assert policy.last_output is not None
+    extras = {name: value[index, 0, 0].numpy() for name, value in policy.last_output.extras.items()}
     found = {"goal": extras["attention/goal"][:length]} if "attention/goal" in extras else {}
     layers = extras.get("attention/grid", np.empty((0, length)))
     return found | {f"layer {number}": weights[:length] for number, weights in enumerate(layers, start=1)}

@@ -106,10 +106,10 @@ class WithWrongDocuments(Evaluation):
         super().__init__(world, policy, **options)
         self._documents = np.zeros((world.num_worlds, world.num_agents), np.int32)
 
-    def _think(self, obs: dict[str, np.ndarray], state: Any, is_first: np.ndarray) -> TeamOutput:
+    def _act_forward(self, obs: dict[str, np.ndarray], state: Any, is_first: np.ndarray) -> TeamOutput:
         neighbours = np.roll(obs["document"], 1, axis=0)
         self._documents = np.where(is_first[:, None], neighbours, self._documents)
-        return super()._think(obs | {"document": self._documents}, state, is_first)
+        return super()._act_forward(obs | {"document": self._documents}, state, is_first)
 
 
 @functools.lru_cache(maxsize=8)

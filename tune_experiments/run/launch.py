@@ -23,7 +23,7 @@ from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.finished_run import Run
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster
-from tune_experiments.run.remote_sync import Mirror, open_run
+from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.tuning import Request, plan_of, request_for, run_trials
 from tune_experiments.run.weight_transfer import check_transfers
@@ -60,9 +60,9 @@ def launch(experiment: BaseExperiment, config: Any, options: RunOptions, callbac
     if search is not None:
         check_processes(experiment, search, options)
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
-    with open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, mirror):
+    with open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, sync):
         console = Console(soft_wrap=True)
-        session = _Session(experiment, config, options, folder, mirror, console, callbacks)
+        session = _Session(experiment, config, options, folder, sync, console, callbacks)
         run = session.train_and_evaluate() if search is None else session.search(search)
     for callback in callbacks:
         callback.on_end(run)
@@ -115,14 +115,14 @@ class _Session:
     config: Any
     options: RunOptions
     folder: RunFolder
-    mirror: Mirror | None
+    sync: RemoteSync | None
     console: Console
     callbacks: Sequence[Callback]
 
     @property
     def out(self) -> str:
         """Where the results go, in the user's words."""
-        return self.mirror.uri if self.mirror is not None else str(self.folder.path)
+        return self.sync.uri if self.sync is not None else str(self.folder.path)
 
     def train_and_evaluate(self) -> Run:
         """Every method with every seed."""
@@ -138,15 +138,15 @@ class _Session:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None:
                 result_file.replace_rows(self.folder.results, rows)
-        uri = self.mirror.uri if self.mirror else None
+        uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
         return self._ended(results, tables, failures)
 
     def search(self, search: Search) -> Run:
         """Settings of every method, without the final evaluation."""
-        if self.mirror is not None and search.by in ("asha", "pbt"):
+        if self.sync is not None and search.by in ("asha", "pbt"):
             raise UserError(
-                f"--search-by {search.by} compares trials on their way: give --out a folder, not {self.mirror.uri}"
+                f"--search-by {search.by} compares trials on their way: give --out a folder, not {self.sync.uri}"
             )
         requests = search_requests(self.experiment, search, self.options, self.folder)
         scheduler = scheduler_of(self.experiment, search, self.options, self.folder)
@@ -185,15 +185,15 @@ class _Session:
                 check_capacity(ray, max(one.cpus for one in workers), max(one.gpus for one in workers)), len(requests)
             )
             self.console.print(cost(list(plans.values()), concurrent), highlight=False)
-            uri = self.mirror.uri if self.mirror else None
+            uri = self.sync.uri if self.sync else None
             try:
                 failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, scheduler, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
                 raise
-        if self.mirror is not None:
-            self.mirror.pull()  # what trials have left there
+        if self.sync is not None:
+            self.sync.pull()  # what trials have left there
         if watch is not None:
             watch.look(is_due=True)
             if watch.failure is not None:

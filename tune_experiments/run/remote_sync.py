@@ -30,7 +30,7 @@ from typing import Any
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
 
-__all__ = ["Mirror", "mirrored_folder", "open_run", "uri_of"]
+__all__ = ["RemoteSync", "open_run", "synced_folder", "uri_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def uri_of(out: Path | str) -> str | None:
 @contextmanager
 def open_run(
     out: Path, config_json: Mapping[str, Any], experiment: str, seeds: Sequence[int]
-) -> Iterator[tuple[RunFolder, Mirror | None]]:
+) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
     """`RunFolder.open` for a folder or a URI; with the copy, where there is one.
 
     Trials send what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
@@ -64,38 +64,38 @@ def open_run(
         with RunFolder.open(out, config_json, experiment, seeds) as folder:
             yield folder, None
         return
-    with _temporary_mirror(uri, others=("trials/", "tune/")) as mirror:
-        if mirror.pull_config():
-            check_config(mirror.folder, config_json, experiment)
-        mirror.pull()
-        with RunFolder.open(mirror.folder, config_json, experiment, seeds) as folder:
-            mirror.push_at_first()  # the run's configuration stands before its trials, or nobody could continue them
-            with _pushed_at_last(mirror):
-                yield folder, mirror
+    with _temporary_sync(uri, others=("trials/", "tune/")) as sync:
+        if sync.pull_config():
+            check_config(sync.folder, config_json, experiment)
+        sync.pull()
+        with RunFolder.open(sync.folder, config_json, experiment, seeds) as folder:
+            sync.push_at_first()  # the run's configuration stands before its trials, or nobody could continue them
+            with _pushed_at_end(sync):
+                yield folder, sync
 
 
 @contextmanager
-def mirrored_folder(uri: str) -> Iterator[tuple[Path, Mirror]]:
+def synced_folder(uri: str) -> Iterator[tuple[Path, RemoteSync]]:
     """A temporary folder with what the store holds; what is in it at the end is sent."""
-    with _temporary_mirror(uri) as mirror:
-        mirror.pull()
-        with _pushed_at_last(mirror):
-            yield mirror.folder, mirror
+    with _temporary_sync(uri) as sync:
+        sync.pull()
+        with _pushed_at_end(sync):
+            yield sync.folder, sync
 
 
 @contextmanager
-def _temporary_mirror(uri: str, others: tuple[str, ...] = ()) -> Iterator[Mirror]:
+def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSync]:
     """A copy of a temporary folder; what is wrong in the folder is told by the store's name.
 
     The folder is deleted at the end, unless it is the only copy of what was done: then it stays and the error names it.
     """
     folder, kept = Path(tempfile.mkdtemp(prefix="concord_")).resolve(), ""
-    mirror = None
+    sync = None
     try:
-        mirror = Mirror(folder, uri, others)
-        yield mirror
+        sync = RemoteSync(folder, uri, others)
+        yield sync
     except BaseException as error:
-        if mirror is not None and mirror.is_behind and folder.is_dir():
+        if sync is not None and sync.is_behind and folder.is_dir():
             kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
         if isinstance(error, UserError):
             raise UserError(str(error).replace(str(folder), uri) + kept) from error
@@ -115,18 +115,18 @@ def _tell(error: BaseException, kept: str) -> None:
 
 
 @contextmanager
-def _pushed_at_last(mirror: Mirror) -> Iterator[None]:
-    mirror.is_behind = True
+def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
+    sync.is_behind = True
     try:
         yield
     except BaseException:
-        mirror.is_behind = not mirror.push()
+        sync.is_behind = not sync.push()
         raise
-    mirror.push_at_last()
-    mirror.is_behind = False
+    sync.push_at_end()
+    sync.is_behind = False
 
 
-class Mirror:
+class RemoteSync:
     """A folder and its copy in a store.
 
     Args:
@@ -207,7 +207,7 @@ class Mirror:
             advice = "give --out a store that you may write to, or see to this one, and run again"
             raise UserError(f"{self.uri} cannot be written ({_line(error)}); {advice}") from error
 
-    def push_at_last(self, patience_seconds: float | None = None) -> None:
+    def push_at_end(self, patience_seconds: float | None = None) -> None:
         """Bring the copy up to date before the folder is given up.
 
         Args:

@@ -24,12 +24,12 @@ from tune_experiments.experiment.finding import find_experiment, read_configurat
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.callbacks import TrialWatch
 from tune_experiments.run.progress import Progress
-from tune_experiments.run.remote_sync import Mirror, mirrored_folder
+from tune_experiments.run.remote_sync import RemoteSync, synced_folder
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
-from tune_experiments.run.wandb_log import WandbMirror
+from tune_experiments.run.wandb_log import WandbSync
 from tune_experiments.search.scheduler import SearchScheduler, as_searcher
 
 Request = dict[str, Any]
@@ -84,24 +84,24 @@ def train_trial(parameters: dict[str, Any]) -> None:
     with contextlib.ExitStack() as stack:
         report: Report = stack.enter_context(PacedReport(tune.report))
         if request.get("uri"):
-            folder, mirror = stack.enter_context(mirrored_folder(request["uri"]))
-            report = _reports_and_sends(report, folder / CHECKPOINTS, mirror)
+            folder, sync = stack.enter_context(synced_folder(request["uri"]))
+            report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
-        report = stack.enter_context(WandbMirror(report, identity, request["name"], request["run_id"]))
+        report = stack.enter_context(WandbSync(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(
             report, request.get("until")
         )
 
 
-def _reports_and_sends(report: Report, checkpoints: Path, mirror: Mirror) -> Report:
+def _reports_and_sends(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
     """Report, and bring the copy up to date if there is a checkpoint that was not there the last time."""
     seen: set[Path] = set()
 
     def both(row: dict[str, Any]) -> None:
         report(row)
         there = set(checkpoints.glob("checkpoint_*"))
-        if there - seen and mirror.push():
+        if there - seen and sync.push():
             seen.update(there)
 
     return both

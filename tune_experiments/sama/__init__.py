@@ -1,1 +1,1 @@
-"""SAMA in Overcooked: chefs who learn to do what they are told, and the planner that tells them."""
+"""SAMA in Overcooked: chefs who learn to follow commands, and the planner that gives them."""

@@ -1,7 +1,7 @@
-"""What the chefs of a kitchen can be told, in words and as numbers.
+"""The commands that chefs of a kitchen know, in words and as numbers.
 
 The sub-goals come first, in the domain's order, then the sentence for a chef whose sub-goal is reached, then the
-manual's sentences, which are never told. This file must not know a policy.
+manual's sentences, which are never commands. This file must not know a policy.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def domain_of(layout: str) -> KitchenDomain:
     return KitchenDomain(layout)
 
 
-def told_sentences(layout: str) -> tuple[str, ...]:
-    """All that a chef can be told, by number; the last one is `DONE`."""
+def command_texts(layout: str) -> tuple[str, ...]:
+    """All commands, by number; the last one is `DONE`."""
     return (*(valid.text for valid in domain_of(layout).subgoals), DONE)
 
 

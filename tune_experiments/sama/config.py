@@ -133,7 +133,7 @@ class SamaConfig:
     test_episodes: PositiveInt = 10
     """Number of test episodes behind each of the table's numbers."""
     is_greedy: bool = False
-    """Whether the likeliest cells are taken in tests. Chefs in each other's way then stay there until the round is
+    """Whether the most likely cells are taken in tests. Chefs in each other's way then stay there until the round is
     over."""
 
     def __post_init__(self) -> None:

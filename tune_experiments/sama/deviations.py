@@ -14,7 +14,7 @@ _COMPARED = {
     "test_episodes": "episodes of a test",
     "reward_source": "rewards written by",
     "encoder.name": "text encoder",
-    "is_greedy": "likeliest actions in tests",
+    "is_greedy": "most likely actions in tests",
 }
 
 

@@ -94,7 +94,7 @@ def play_under(
     """Episodes under a loop of one's own, with a seed of one's own; other arguments as for `planned_episodes`."""
     row, layout = parts_of(method)
     executor = learned_executor(team, config.is_greedy)
-    return _play(loop, config, layout, executor, episodes, watch, seed, is_told=row != BLIND)
+    return _play(loop, config, layout, executor, episodes, watch, seed, sees_commands=row != BLIND)
 
 
 def _play(
@@ -105,9 +105,11 @@ def _play(
     episodes: int,
     watch: Watch | None = None,
     seed: int = EVALUATION_SEED,
-    is_told: bool = True,
+    sees_commands: bool = True,
 ) -> Episodes:
-    world = CommandedKitchen(episodes, layout=layout, is_told=is_told, max_episode_steps=config.max_episode_steps)
+    world = CommandedKitchen(
+        episodes, layout=layout, sees_commands=sees_commands, max_episode_steps=config.max_episode_steps
+    )
     with closing(world):
         return PlannedPlay(world, executor, loop, config.round_steps).run(seed, watch)
 

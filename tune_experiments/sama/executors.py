@@ -27,7 +27,7 @@ Executor: TypeAlias = Callable[[CommandedKitchen], Array]
 
 
 def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
-    """The chefs of a policy without memory; `is_greedy` takes the likeliest cells instead of sampling."""
+    """The chefs of a policy without memory; `is_greedy` takes the most likely cells instead of sampling."""
 
     def choose(world: CommandedKitchen) -> Array:
         worlds = world.num_worlds
@@ -66,7 +66,7 @@ class ScriptedExecutor:
         state, nothing = world.state, np.zeros(world.kitchen.size, bool)
         if state["reached"][index, chef]:
             return nothing
-        one = self._kinds[state["told"][index, chef]]
+        one = self._kinds[state["commands"][index, chef]]
         held, contents = THINGS[state["held"][index, chef]], state["contents"][index]
         if one.kind == "wait":
             return nothing if _faces(world, index, chef, one) else world.kitchen.cells_of(one.target)

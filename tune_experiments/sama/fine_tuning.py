@@ -30,7 +30,7 @@ from tune_experiments.sama import trials
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.evaluation import planned_episodes, play_under
 from tune_experiments.sama.planning import loop_of, planner_of
-from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.preparation import prepare_training_data
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""
@@ -131,15 +131,17 @@ class FineTuning:
         config, layout = self._config, self._layout
         # What a model was asked before, it is not asked again.
         planner = planner_of(config, layout, self._seed, self._trial_folder)
-        made = prepare_lessons(planner, layout, config.states, config.reward_source, self._seed)
+        made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
-        self._algorithm = make_rllib_algorithm(trials.with_lessons(self._plan, planner.manual, pairs, made.rewards))
+        self._algorithm = make_rllib_algorithm(
+            trials.with_training_data(self._plan, planner.manual, pairs, made.rewards)
+        )
         self._algorithm.restore(tensors, progress)
 
     def train(self) -> dict[str, float]:
         """As the algorithm's."""
-        told = {"met_states": len(self._met), "played_env_steps": self._played}
-        return self._inner.train() | {f"fine_tuning/{name}": float(number) for name, number in told.items()}
+        counted = {"met_states": len(self._met), "played_env_steps": self._played}
+        return self._inner.train() | {f"fine_tuning/{name}": float(number) for name, number in counted.items()}
 
     def progress(self) -> Progress:
         """How far this stage has come."""
@@ -176,4 +178,4 @@ def _written(pairs: Sequence[Pair]) -> Array:
 
 
 def _read(array: Any) -> list[Pair]:
-    return [(state, tuple(told)) for state, told in json.loads(bytes(np.asarray(array)))]
+    return [(state, tuple(commands)) for state, commands in json.loads(bytes(np.asarray(array)))]

@@ -1,12 +1,12 @@
-"""Kitchens whose chefs are told what to do: for play under a planner, and for learning to do as one is told.
+"""Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
 
-`SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, and nobody is told anything.
+`SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
 In `CommandedKitchen` each chef has a sub-goal and knows when it is reached.
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
 for reaching them, and is over when both chefs have, or stopped after a time. Nobody asks a planner in here.
 
-State beyond Overcooked's: `told` [2], sub-goals by number, and `reached` [2]; `queries` and `fallen_back`, how often it
-was asked in this episode whether a sub-goal is reached, and how often a built-in test answered in place of a model's.
+State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, how often it was asked in
+this episode whether a sub-goal is reached, and `fallen_back`, how often a built-in test answered in place of a model's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.commands import builtin_rewards, domain_of, told_sentences
+from tune_experiments.sama.commands import builtin_rewards, command_texts, domain_of
 from tune_experiments.sama.kitchen.features import features_of
 
 NUM_CHEFS = 2
@@ -36,7 +36,7 @@ _DRAWN = ("agent_cells", "headings", "held", "contents")
 
 
 class SymbolKitchen(Overcooked):
-    """Overcooked with relocations and symbols; observation `told` [2] is there and says the same all the time."""
+    """Overcooked with relocations and symbols; observation `commands` [2] is there and says the same all the time."""
 
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, layout: str = "cramped_room", **arguments: Any
@@ -51,15 +51,15 @@ class SymbolKitchen(Overcooked):
         """
         options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
         super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
-        last = len(told_sentences(layout)) - 1
-        self.observation_spec |= {"told": ArraySpec((NUM_CHEFS,), "uint8", 0, last, "what one and the other do")}
+        last = len(command_texts(layout)) - 1
+        self.observation_spec |= {"commands": ArraySpec((NUM_CHEFS,), "uint8", 0, last, "what one and the other do")}
 
     def _observe(self, rows: Array) -> Arrays:
-        return super()._observe(rows) | {"told": np.zeros((len(rows), NUM_CHEFS, NUM_CHEFS), np.uint8)}
+        return super()._observe(rows) | {"commands": np.zeros((len(rows), NUM_CHEFS, NUM_CHEFS), np.uint8)}
 
 
 class CommandedKitchen(SymbolKitchen):
-    """Overcooked with sub-goals; `tell` gives them, observation `told` [2] holds them, one's own first."""
+    """Overcooked with sub-goals; `command` gives them, observation `commands` [2] holds them, one's own first."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class CommandedKitchen(SymbolKitchen):
         *,
         layout: str = "cramped_room",
         rewards: Sequence[DesignedReward] | None = None,
-        is_told: bool = True,
+        sees_commands: bool = True,
         **arguments: Any,
     ) -> None:
         """Prepare the worlds.
@@ -78,12 +78,12 @@ class CommandedKitchen(SymbolKitchen):
             first_world: number of the first world in the run.
             layout: a named kitchen.
             rewards: tests of its sub-goals; the domain's own by default.
-            is_told: False keeps the sub-goals from the chefs, for a baseline that must do without.
+            sees_commands: False keeps the sub-goals from the chefs, for a baseline that must do without.
             arguments: of `Overcooked`.
         """
         super().__init__(num_worlds, first_world, layout=layout, **arguments)
-        sentences = told_sentences(layout)
-        self._is_told, self._done = is_told, len(sentences) - 1
+        sentences = command_texts(layout)
+        self._sees_commands, self._done = sees_commands, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
         self._book = RewardBook(
             rewards or builtin_rewards(layout), domain_of(layout), features_of(self.kitchen), self._in_words
@@ -93,15 +93,15 @@ class CommandedKitchen(SymbolKitchen):
         # Told sentences and tests have the same order, so a number means the same to both.
         assert self._book.texts == sentences[:-1]
 
-    def tell(self, worlds: Sequence[int], told: Sequence[Sequence[str]]) -> None:
+    def command(self, worlds: Sequence[int], commands: Sequence[Sequence[str]]) -> None:
         """Give the chefs of some worlds new sub-goals; whatever they are about to use they let be.
 
         Args:
             worlds: K of them.
-            told: for each world two texts.
+            commands: for each world two texts.
         """
         rows = np.asarray(worlds, int)
-        self.state["told"][rows] = [[self._number[text] for text in texts] for texts in told]
+        self.state["commands"][rows] = [[self._number[text] for text in texts] for texts in commands]
         self.state["reached"][rows] = False
         self.state["targets"][rows] = NO_TARGET
 
@@ -117,19 +117,19 @@ class CommandedKitchen(SymbolKitchen):
         before = {name: value.copy() for name, value in state.items()}
         result = super()._advance(actions, recorded)
         asked = ~state["reached"]
-        fresh = self._book.reached(np.where(asked, state["told"], -1), before, state)
+        fresh = self._book.reached(np.where(asked, state["commands"], -1), before, state)
         state["queries"] += asked.sum(1)
-        state["fallen_back"] += (asked & self._book.has_fallen_back[state["told"]]).sum(1)
+        state["fallen_back"] += (asked & self._book.has_fallen_back[state["commands"]]).sum(1)
         state["reached"] |= fresh
         state["targets"][fresh] = NO_TARGET
         return result
 
     def _observe(self, rows: Array) -> Arrays:
         seen = super()._observe(rows)
-        if not self._is_told:
+        if not self._sees_commands:
             return seen
-        told = np.where(self.state["reached"][rows], self._done, self.state["told"][rows])
-        return seen | {"told": np.stack([told, told[:, ::-1]], -1).astype(np.uint8)}
+        commands = np.where(self.state["reached"][rows], self._done, self.state["commands"][rows])
+        return seen | {"commands": np.stack([commands, commands[:, ::-1]], -1).astype(np.uint8)}
 
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
@@ -144,7 +144,7 @@ class CommandedKitchen(SymbolKitchen):
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         chefs, counts = (num_worlds, NUM_CHEFS), {name: np.zeros(num_worlds, np.int64) for name in _COUNTS}
-        own = {"told": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
+        own = {"commands": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
         return super()._blank_state(num_worlds) | own | counts
 
     def close(self) -> None:
@@ -185,15 +185,15 @@ class SubgoalKitchen(CommandedKitchen):
             raise ValueError("rounds need states with sub-goals to begin with, and there are none")
         starts = read_states(self.kitchen, [state for state, _ in pairs])
         self._starts = {name: starts[name] for name in _DRAWN}
-        self._told = np.array([[self._number[text] for text in told] for _, told in pairs])
+        self._commands = np.array([[self._number[text] for text in commands] for _, commands in pairs])
         self._share = share
 
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
-        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self._told)).astype(int)
+        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self._commands)).astype(int)
         for name, values in self._starts.items():
             self.state[name][rows] = values[drawn]
-        self.state["told"][rows] = self._told[drawn]
+        self.state["commands"][rows] = self._commands[drawn]
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         before = self.state["reached"].copy()

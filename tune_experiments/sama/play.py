@@ -62,7 +62,7 @@ class PlannedPlay:
         world.reset(seed)
         plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
         self._begins = world.snapshot()
-        self._tell({index: plan.told for index, plan in plans.items()})
+        self._command({index: plan.commands for index, plan in plans.items()})
         soups, standing, played = (np.zeros(world.num_worlds) for _ in range(3))
         is_playing = np.ones(world.num_worlds, bool)
         _ = watch and watch(world)
@@ -106,11 +106,11 @@ class PlannedPlay:
         now, worlds = self._world.snapshot(), list(following)
         for name, values in self._begins.items():
             values[worlds] = now[name][worlds]
-        self._tell({world: each.plan.told for world, each in following.items()})
+        self._command({world: each.plan.commands for world, each in following.items()})
 
-    def _tell(self, told: Mapping[int, Sequence[str]]) -> None:
-        worlds = list(told)
-        self._world.tell(worlds, list(told.values()))
+    def _command(self, commands: Mapping[int, Sequence[str]]) -> None:
+        worlds = list(commands)
+        self._world.command(worlds, list(commands.values()))
         self._in_round[worlds] = 0
 
 

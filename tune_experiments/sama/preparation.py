@@ -27,7 +27,7 @@ _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TrainingData:
     """What policies learn from.
 
     Attributes:
@@ -39,7 +39,7 @@ class Lessons:
     rewards: tuple[DesignedReward, ...]
 
 
-def prepare_lessons(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> Lessons:
+def prepare_training_data(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> TrainingData:
     """States, their sub-goals and rewards for one kitchen.
 
     Args:
@@ -55,7 +55,7 @@ def prepare_lessons(planner: Planner, layout: str, states: int, source: RewardSo
     found = generate_states(planner.caller, domain, planner.manual, [kitchen.in_words(0)], states, seed)
     pairs = _pairs(planner, found)
     rewards = builtin_rewards(layout) if source == "builtin" else _designed(planner, layout, source, seed, pairs)
-    return Lessons(tuple(pairs), tuple(rewards))
+    return TrainingData(tuple(pairs), tuple(rewards))
 
 
 def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
@@ -66,7 +66,7 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
     for plan, memory in zip(failed, memories, strict=True):
         memory.failures.append(Failure(plan, "decomposition"))
     second = planner.plan([plan.state for plan in failed], memories=memories)
-    return [(plan.state, plan.told) for plan in (*first, *second)]
+    return [(plan.state, plan.commands) for plan in (*first, *second)]
 
 
 def _designed(
@@ -76,7 +76,7 @@ def _designed(
     table = features_of(Kitchen(LAYOUTS[layout]))
     play = random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain_of(layout), table, play, planner.manual, game_code())
-    planned = without_doubles(planner.caller, planner.domain, [text for _, told in pairs for text in told])
+    planned = without_doubles(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
     written = {one.subgoal: one for one in designer.design(source, planned)}
     return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]
 

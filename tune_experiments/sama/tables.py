@@ -33,10 +33,11 @@ def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, d
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
     """
-    told = [[row[f"episode/{name}"] for name in FALLEN_BACK] for row in rows if f"episode/{FALLEN_BACK[0]}" in row]
-    if not told:
+    episodes = [row for row in rows if f"episode/{FALLEN_BACK[0]}" in row]
+    fallen_back = [[row[f"episode/{name}"] for name in FALLEN_BACK] for row in episodes]
+    if not fallen_back:
         return {}
-    subgoals, queries = zip(*told, strict=True)
+    subgoals, queries = zip(*fallen_back, strict=True)
     return {parts_of(method)[1]: dict(zip(FALLEN_BACK, (max(subgoals), sum(queries) / len(queries)), strict=True))}
 
 

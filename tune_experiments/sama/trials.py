@@ -27,7 +27,7 @@ from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.kitchens import SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planning import check_planner, offline_planner, planner_of
-from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.preparation import prepare_training_data
 from tune_experiments.sama.teams import commanded_team
 
 SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
@@ -63,7 +63,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     config = of_row(config, row)
     return dataclasses.replace(
         overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
-        make_world=functools.partial(make_rounds, config, layout, is_told=row != BLIND),
+        make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
         chosen_by="completed",
@@ -89,7 +89,7 @@ def make_rounds(
         num_worlds,
         first_world,
         layout=layout,
-        pairs=pairs or prepare_lessons(offline_planner(layout), layout, _SHOWN_STATES, "builtin", 0).pairs,
+        pairs=pairs or prepare_training_data(offline_planner(layout), layout, _SHOWN_STATES, "builtin", 0).pairs,
         share=config.share,
         max_episode_steps=config.round_steps,
         **arguments,
@@ -101,21 +101,25 @@ def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
     return make_rounds(config, config.tasks[0], num_worlds)
 
 
-def validate(config: SamaConfig, layout: str, is_told: bool, policy: TeamPolicy) -> Episodes:
+def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
     """Rounds from states that training does not have, planned by rule."""
-    lessons = prepare_lessons(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
-    with closing(make_rounds(config, layout, config.valid_episodes, pairs=lessons.pairs, is_told=is_told)) as world:
+    data = prepare_training_data(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
+    with closing(
+        make_rounds(config, layout, config.valid_episodes, pairs=data.pairs, sees_commands=sees_commands)
+    ) as world:
         return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
     """Ask for states, sub-goals and rewards, then train on them."""
     planner = planner_of(config, layout, trial.seed, trial_folder)
-    lessons = prepare_lessons(planner, layout, config.states, config.reward_source, trial.seed)
-    return make_rllib_algorithm(with_lessons(trial, planner.manual, lessons.pairs, lessons.rewards))
+    data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
+    return make_rllib_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
 
 
-def with_lessons(trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]) -> TrialPlan:
+def with_training_data(
+    trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]
+) -> TrialPlan:
     """The plan with all that was asked for before: its processes need neither a planner nor the trial's folder."""
     build_policy: Callable[..., TeamPolicy] = trial.build_policy
     return dataclasses.replace(

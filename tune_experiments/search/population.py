@@ -2,7 +2,7 @@
 
 After each generation the worst quarter of a population copies the checkpoints of the best quarter, with perturbed
 values of what the search varies, and everybody trains on. Each seed is a population of its own, so what a method gains
-by it can be judged over seeds. A copy is a checkpoint like any other; its configuration is the heir's, so the trial
+by it can be judged over seeds. A copy is a checkpoint like any other; its configuration is the target's, so the trial
 that continues from it learns with the new values from its first update on.
 
 Every decision is written down before it is carried out, and carrying it out twice changes nothing.
@@ -34,7 +34,7 @@ from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
 from tune_experiments.search.search import SearchSpace, Setting, sampled
 
-__all__ = ["GENERATIONS", "Copy", "Population", "decide", "inherit"]
+__all__ = ["GENERATIONS", "Copy", "Population", "decide", "exploit"]
 
 GENERATIONS = 8
 _SHARE = 0.25
@@ -47,12 +47,12 @@ class Copy:
     """A member that goes on from another's checkpoint.
 
     Attributes:
-        heir, donor: numbers of the members.
-        values: path -> what the heir learns with from now on.
+        target, source: numbers of the members.
+        values: path -> what the target learns with from now on.
     """
 
-    heir: int
-    donor: int
+    target: int
+    source: int
     values: dict[str, Any]
 
 
@@ -74,31 +74,31 @@ def decide(
     count = min(max(1, int(_SHARE * len(order))), len(order) // 2)
     best, worst = order[:count], order[len(order) - count :]
     copies = []
-    for heir in worst:
-        donor = best[int(chance.integers(len(best)))]
-        changed = {path: _perturbed(value, space.domains[path], chance) for path, value in values[donor].items()}
-        copies.append(Copy(heir, donor, changed))
+    for target in worst:
+        source = best[int(chance.integers(len(best)))]
+        changed = {path: _perturbed(value, space.domains[path], chance) for path, value in values[source].items()}
+        copies.append(Copy(target, source, changed))
     return copies
 
 
-def inherit(donor: Path, heir: Path, config: Any) -> None:
-    """Put the donor's newest checkpoint in place of all of the heir's, with the heir's configuration.
+def exploit(source: Path, target: Path, config: Any) -> None:
+    """Put the source's newest checkpoint in place of all of the target's, with the target's configuration.
 
-    Where weights are chosen by validation the donor's choice so far comes along, for the newest one names it.
+    Where weights are chosen by validation the source's choice so far comes along, for the newest one names it.
 
     Args:
-        donor: trial folder.
-        heir: another.
-        config: what the heir learns with from now on.
+        source: trial folder.
+        target: another.
+        config: what the target learns with from now on.
     """
-    newest = newest_whole_checkpoint(donor / "checkpoints")
+    newest = newest_whole_checkpoint(source / "checkpoints")
     if newest is None:
-        raise UserError(f"{donor} has no whole checkpoint to copy; run the same command again to train it anew")
+        raise UserError(f"{source} has no whole checkpoint to copy; run the same command again to train it anew")
     choice = load_state(newest).get("choice")
     wanted = {path_of(newest.parent, choice["env_steps"]), newest} if choice else {newest}
-    # The newest last: a crash before leaves the heir's own past.
-    kept = [_copied(one, heir / "checkpoints", config) for one in sorted(wanted)]
-    for _, path in numbered_checkpoints(heir / "checkpoints"):
+    # The newest last: a crash before leaves the target's own past.
+    kept = [_copied(one, target / "checkpoints", config) for one in sorted(wanted)]
+    for _, path in numbered_checkpoints(target / "checkpoints"):
         if path not in kept:
             delete_checkpoint(path)
 
@@ -187,13 +187,13 @@ class Population:
         """Carry out what was decided, unless that has been done, and stand in the next generation."""
         folders = [Path(request["folder"]) for request in self._requests()]
         for copy in (Copy(**one) for one in generation["copies"]):
-            config = self._configs[copy.donor]
+            config = self._configs[copy.source]
             for path, value in copy.values.items():
                 config = replaced(config, path, value)
-            self._configs[copy.heir] = config_from_json(type(config), config_to_json(config))
-            self._values[copy.heir] = dict(copy.values)
+            self._configs[copy.target] = config_from_json(type(config), config_to_json(config))
+            self._values[copy.target] = dict(copy.values)
             if not generation["is_done"]:
-                inherit(folders[copy.donor], folders[copy.heir], self._configs[copy.heir])
+                exploit(folders[copy.source], folders[copy.target], self._configs[copy.target])
         if not generation["is_done"]:
             self._write(generation | {"is_done": True})
         self._generation += 1
@@ -206,7 +206,7 @@ class Population:
         lines += ["| env steps | scores of members 0, 1, ... | copies |", "|---:|---|---|"]
         for one in self._written():
             scores = ", ".join("diverged" if score is None else f"{score:.4f}" for score in one["scores"])
-            copies = "; ".join(f"{copy['heir']} goes on as {copy['donor']}, {copy['values']}" for copy in one["copies"])
+            copies = "; ".join(f"{copy['target']} copies {copy['source']}, {copy['values']}" for copy in one["copies"])
             lines.append(f"| {one['env_steps']:,} | {scores} | {copies} |")
         return [*lines, ""]
 
@@ -230,7 +230,7 @@ class Population:
         if not isinstance(written, list) or len(written) >= GENERATIONS:
             raise UserError(f"{self._file} is of no such search; restore it or give --out another folder")
         for copy in (copy for one in written for copy in config_from_json(_Generation, one, where).copies):
-            if copy.heir not in members or copy.donor not in members or set(copy.values) - set(self._space.domains):
+            if copy.target not in members or copy.source not in members or set(copy.values) - set(self._space.domains):
                 raise UserError(f"{where} copies what is not there; restore it or give --out another folder")
         return written
 

@@ -86,7 +86,7 @@ def check_processes(experiment: BaseExperiment, search: Search, options: RunOpti
     """
     varied = [path for path in search.space.domains if path.split(".")[0] == "workers"]
     if varied and search.by == "pbt":
-        raise UserError(f"--search-by pbt cannot vary {varied[0]}: heirs would go on with other processes; use random")
+        raise UserError(f"--search-by pbt cannot vary {varied[0]}: a copy would need other processes; use random")
     for method, tried in search.settings.items():
         for cpus in {experiment.plan(one.config, method, options.seeds[0], None).workers.cpus for one in tried}:
             check_this_machine(cpus)

@@ -7,6 +7,7 @@ and with the scripted teacher's. This file must not know how a team learned.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
     played = {config.task: own} | ablations | dict(_baselines(config))
     found = {world: by_order(episodes) for world, episodes in played.items()}
     if isinstance(policy.network, LookupNetwork):
+        found |= dict(_looked_up(config, policy.network))
         found[config.task] |= distances_to_corpus(config)
     if trial_folder is not None:
         chat = chat_of(config, trial_folder)
@@ -126,6 +128,18 @@ def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[str, E
             )
     world = _telling_orders(taught_world(config, writer_of(policy), config.test_episodes))
     yield f"{config.task} {TAUGHT}", episodes_of(world, policy)
+
+
+def _looked_up(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[str, Episodes]]:
+    """A memory that hears nothing, or the scripted teacher, in place of the messages that it looks up."""
+    for name, hears in ((SILENT, False), (TAUGHT, True)):
+        world = _telling_orders(make_world(config, config.test_episodes))
+        act = functools.partial(_look_up, network, world, hears)
+        yield f"{config.task} {name}", by_order(play(world, act))
+
+
+def _look_up(network: LookupNetwork, world: Salad, hears: bool, obs: Arrays) -> Array:
+    return network.act(obs, messages(world) if hears else None)
 
 
 def _baselines(config: VercoConfig) -> Iterator[tuple[str, Episodes]]:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_envs.core.spec import Array
+from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.corpus import Corpus
 from rl_envs.salad.narrator import Narrator
@@ -90,14 +90,24 @@ class LookupNetwork(nn.Module):
         scores = torch.full(legal.shape, _NOT_CHOSEN)
         for world, step, agent in deciding.nonzero().tolist():
             team, may = codes[world, step], legal[world, step, agent].numpy()
-            scores[world, step, agent, self._chosen(team, agent, may)] = 0.0
+            scores[world, step, agent, self._chosen(team[agent], may, [self._said(team[1 - agent])])] = 0.0
         return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
 
-    def _chosen(self, team: Array, agent: int, legal: Array) -> int:
-        said = self.messages.of(self._narrator.message_prompt(team[1 - agent]))
-        phrases, numbers = self._narrator.actions(team[agent]), np.flatnonzero(legal).tolist()
+    def act(self, obs: Arrays, said: list[list[str]] | None) -> Array:
+        """Actions [B, N] int64 where `said` `[B][N]` is heard in place of what was looked up, or nothing if None."""
+        actions = np.zeros(obs["decides"].shape, np.int64)
+        for world, agent in np.argwhere(obs["decides"]).tolist():
+            heard = [] if said is None else [said[world][1 - agent]]
+            actions[world, agent] = self._chosen(obs["situation"][world, agent], obs["legal"][world, agent], heard)
+        return actions
+
+    def _said(self, code: Array) -> str:
+        return self.messages.of(self._narrator.message_prompt(code))
+
+    def _chosen(self, code: Array, legal: Array, heard: list[str]) -> int:
+        phrases, numbers = self._narrator.actions(code), np.flatnonzero(legal).tolist()
         choices = tuple(phrases[number] for number in numbers)
-        answer = self.actions.one_of(self._narrator.action_prompt(team[agent], [said]), choices)
+        answer = self.actions.one_of(self._narrator.action_prompt(code, heard), choices)
         return int(numbers[choices.index(answer)])
 
 

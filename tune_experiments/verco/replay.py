@@ -118,9 +118,9 @@ def _paragraph(moment: Moment) -> list[str]:
 
 def _said(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
     """What was written at the last step; nothing by teams that do not write."""
-    if policy.thought is None or not writes(policy.policy):
+    if policy.last_output is None or not writes(policy.policy):
         return ()
-    writer, rows = writer_of(policy.policy), policy.thought.extras[MESSAGES][index, 0].numpy()
+    writer, rows = writer_of(policy.policy), policy.last_output.extras[MESSAGES][index, 0].numpy()
     return tuple(writer.text(message_of(row)) for row in rows)
 
 

@@ -18,7 +18,8 @@ _NOTES = {
     "env steps.",
     "base": "base is the language model without lessons and without PPO; it has read of generated kitchens alone.",
     "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
-    "api": "api is whoever answered at the endpoint or in the record: of a replay the record's own note says who.",
+    "api": "api is whoever answered at the endpoint or in the record; in docs/results/verco_api_record scripted cooks "
+    "answered, and no model.",
 }
 """What a table says below if it has the row."""
 

@@ -115,11 +115,13 @@ def _stage(name: str, trial: TrialPlan, config: VercoConfig) -> Stage:
 def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None) -> TrialPlan:
     """PPO on actions; of a team that writes, its message adapter stays as it is."""
     worlds: Callable[..., Any] = functools.partial(make_world, config.training)
+    # A plan without a folder is timed and never kept, so nobody is asked for it.
+    build = symbolic_policy if row.asks_endpoint and trial_folder is None else row.build_policy
     if row.is_taught:
         worlds = functools.partial(make_taught_world, config.training, trial_folder)
     return TrialPlan(
         make_world=worlds,
-        build_policy=functools.partial(row.build_policy, config, seed, trial_folder),
+        build_policy=functools.partial(build, config, seed, trial_folder),
         objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
         optimiser=_optimiser(config, row.is_symbolic),
         workers=config.workers,

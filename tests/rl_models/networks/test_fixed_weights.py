@@ -178,7 +178,7 @@ def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now(change):
 
     def values(policy):
         policy.act(obs)
-        return policy.thought.values
+        return policy.last_output.values
 
     one, other = (LoadedPolicy(trial.build_policy(), experiment, config, state) for _ in range(2))
     one.reset(0, world.texts)

@@ -52,7 +52,7 @@ def test_the_rules_answer_as_text_that_passes_every_check():
     assert one.caller.counts == {"asked": 80, "answered": 80}
     for state, plan in zip(states, plans, strict=True):
         assert plan.subgoals == DOMAIN.decompose(state, None, ()).subgoals
-        assert plan.told == tuple(plan.subgoals[place] for place in plan.order)
+        assert plan.commands == tuple(plan.subgoals[place] for place in plan.order)
         assert plan.by_rule == 0
 
 
@@ -61,7 +61,7 @@ def test_a_subgoal_may_be_worded_a_little_differently(wording):
     model = Model(decomposition=[{"goal": "sort  the mail", "subgoals": [wording, WAIT]}])
     (plan,) = planner(model).plan([STATE])
     assert (plan.goal, plan.subgoals) == ("sort the mail", (PASS, WAIT))
-    assert plan.told == (WAIT, PASS)
+    assert plan.commands == (WAIT, PASS)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_decomposition_of_another_form_is_asked_again_and_then_made_by_rule(re
 def test_an_allocation_that_is_none_is_made_by_rule(numbers):
     one = planner(Model(allocation=[{"numbers": numbers}]))
     (plan,) = one.plan([STATE])
-    assert plan.told == (WAIT, PASS)
+    assert plan.commands == (WAIT, PASS)
     assert plan.by_rule == 1
 
 
@@ -108,11 +108,11 @@ def test_a_reply_gets_better_when_asked_again():
     assert (plan.subgoals, plan.by_rule, one.caller.counts["rejected"]) == ((PASS, WAIT), 0, 1)
 
 
-def fail(one, told, memory):
+def fail(one, commands, memory):
     """A plan that gives these sub-goals to these chefs, reflected upon."""
     from rl_models.planners.plans import Plan
 
-    plan = Plan(STATE, "sort the mail", told, (0, 1), told)
+    plan = Plan(STATE, "sort the mail", commands, (0, 1), commands)
     return one.reflect([plan], [(False, False)], [memory])[0]
 
 
@@ -120,11 +120,11 @@ def test_reflection_mends_the_phase_that_was_at_fault():
     memory = Memory()
     better = fail(planner(Model()), (PASS, WAIT), memory)
     assert memory.failures[-1].phase == "allocation"
-    assert better.told == (WAIT, PASS)
+    assert better.commands == (WAIT, PASS)
     memory = Memory()
     better = fail(planner(Model()), (FETCH, PASS), memory)
     assert memory.failures[-1].phase == "decomposition"
-    assert better.told == (WAIT, PASS)
+    assert better.commands == (WAIT, PASS)
 
 
 def test_an_allocation_is_not_blamed_twice():

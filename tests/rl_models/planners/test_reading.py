@@ -198,8 +198,10 @@ def test_seeds_share_no_states():
 
 def test_sub_goals_that_differ_are_no_doubles():
     planner = Planner(caller(), DOMAIN)
-    told = [text for plan in planner.plan(DOMAIN.diverse_states(60, seed=1)) for text in plan.told]
-    assert set(without_doubles(caller(), DOMAIN, told)) == set(told) <= {valid.text for valid in DOMAIN.subgoals}
+    commands = [text for plan in planner.plan(DOMAIN.diverse_states(60, seed=1)) for text in plan.commands]
+    assert (
+        set(without_doubles(caller(), DOMAIN, commands)) == set(commands) <= {valid.text for valid in DOMAIN.subgoals}
+    )
 
 
 def test_the_same_in_other_words_is_the_same():
@@ -244,8 +246,8 @@ def test_a_transcript_lets_nothing_steer_the_terminal_that_shows_it():
     transcript = Transcript()
     transcript.add_note(f"a title{steering}", [f"a line{steering}"])
     extract_objects(Caller(ChatClient(Steering(), concurrency=1), "m", transcript), DOMAIN, DOMAIN.manual)
-    for told in ("a title", "a line", "a reply"):
-        assert f"{told}\N{REPLACEMENT CHARACTER}" in transcript.text
+    for line in ("a title", "a line", "a reply"):
+        assert f"{line}\N{REPLACEMENT CHARACTER}" in transcript.text
     assert not set(steering) & set(transcript.text)
 
 

@@ -17,28 +17,28 @@ def planner(seed):
     return Planner(Caller(ChatClient(noisy, concurrency=1), noisy.model), DOMAIN)
 
 
-def told_after_failures(revision_seeds, most=3):
+def commands_after_failures(revision_seeds, most=3):
     retry = Retry([planner(seed) for seed in revision_seeds]) if revision_seeds else None
-    loop = PlanningLoop(planner(0), most_reflections=most, revision=retry)
-    told = [loop.begin({5: STATES[0]})[5].told]
+    loop = PlanningLoop(planner(0), max_reflections=most, revision=retry)
+    commands = [loop.begin({5: STATES[0]})[5].commands]
     for _ in range(most):
         following = loop.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]
         assert (following.recovers, following.plan.state) == (True, STATES[0])
-        told.append(following.plan.told)
-    return loop, told
+        commands.append(following.plan.commands)
+    return loop, commands
 
 
 def test_a_retry_is_what_a_planner_of_that_seed_plans_first():
-    _, told = told_after_failures([1, 2, 3])
-    assert told == [planner(seed).plan([STATES[0]])[0].told for seed in range(4)]
-    assert len(set(told)) > 1
+    _, commands = commands_after_failures([1, 2, 3])
+    assert commands == [planner(seed).plan([STATES[0]])[0].commands for seed in range(4)]
+    assert len(set(commands)) > 1
 
 
 def test_a_retry_asks_nobody_what_was_wrong_and_remembers_nothing():
-    loop, _ = told_after_failures([1, 2, 3])
+    loop, _ = commands_after_failures([1, 2, 3])
     assert not loop._progress[5].memory.failures
     assert loop.question_counts["asked"] == 4 * 2  # a decomposition and an allocation each
-    reflecting, _ = told_after_failures([])
+    reflecting, _ = commands_after_failures([])
     assert len(reflecting._progress[5].memory.failures) == 3
     assert "### Call: fault" in reflecting.planner.caller.transcript.text
     assert "### Call: fault" not in loop.planner.caller.transcript.text
@@ -47,8 +47,8 @@ def test_a_retry_asks_nobody_what_was_wrong_and_remembers_nothing():
 def test_retries_are_as_many_as_reflections_would_be():
     for most in (1, 2, 3):
         for seeds in ([], [1, 2, 3][:most]):
-            loop, told = told_after_failures(seeds, most)
-            assert len(told) == most + 1
+            loop, commands = commands_after_failures(seeds, most)
+            assert len(commands) == most + 1
             assert not loop.end_rounds({5: RoundEnd(STATES[1], (False, False))})[5].recovers
             assert loop.counts.reflections == most
 
@@ -58,5 +58,5 @@ def test_worlds_at_different_tries_have_different_planners():
     loop.begin({0: STATES[0], 1: STATES[0]})
     loop.end_rounds({0: RoundEnd(STATES[1], (False, False))})
     both = loop.end_rounds({world: RoundEnd(STATES[1], (False, False)) for world in (0, 1)})
-    first = [planner(seed).plan([STATES[0]])[0].told for seed in (2, 1)]
-    assert [both[world].plan.told for world in (0, 1)] == first
+    first = [planner(seed).plan([STATES[0]])[0].commands for seed in (2, 1)]
+    assert [both[world].plan.commands for world in (0, 1)] == first

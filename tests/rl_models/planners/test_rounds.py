@@ -32,11 +32,11 @@ def test_a_round_that_succeeds_is_followed_by_one_from_the_state_it_left():
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
 def test_a_round_that_fails_is_tried_again_from_its_beginning_so_often_and_no_more(most):
     one = loop(max_reflections=most)
-    seen = [one.begin({5: STATES[0]})[5].told]
+    seen = [one.begin({5: STATES[0]})[5].commands]
     for _ in range(most):
         following = one.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]
         assert (following.recovers, following.plan.state) == (True, STATES[0])
-        seen.append(following.plan.told)
+        seen.append(following.plan.commands)
     assert len(set(seen)) == most + 1
     following = one.end_rounds({5: RoundEnd(STATES[1], (False, False))})[5]
     assert (following.recovers, following.plan.state) == (False, STATES[1])
@@ -67,7 +67,7 @@ def test_a_commander_replaces_the_share_it_is_told():
     replaced = {}
     for share in (0.0, 0.5, 1.0):
         commanded = loop(commander=RandomCommander(DOMAIN, share, seed=2)).begin(states)
-        pairs = [(a, b) for n in states for a, b in zip(plans[n].told, commanded[n].told, strict=True)]
+        pairs = [(a, b) for n in states for a, b in zip(plans[n].commands, commanded[n].commands, strict=True)]
         replaced[share] = {place for place, (a, b) in enumerate(pairs) if a != b}
         assert all(plan.allocated == plans[n].allocated for n, plan in commanded.items())
     assert replaced[0.0] == set()
@@ -82,7 +82,7 @@ def test_states_met_are_kept_for_fine_tuning_and_handed_out_once(tmp_path):
     met = SubgoalData(max_pairs=4)
     one = loop(met=met)
     plans = one.begin(dict(enumerate(STATES)))
-    assert met.pairs == [(plans[n].state, plans[n].told) for n in (2, 3, 4, 5)]
+    assert met.pairs == [(plans[n].state, plans[n].commands) for n in (2, 3, 4, 5)]
     met.save(tmp_path / "met.jsonl")
     assert SubgoalData.load(tmp_path / "met.jsonl").pairs == met.pairs
     assert len(met.take_out()) == 4

@@ -79,7 +79,7 @@ def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared
     collector = Collector(world, policy, 1, True)
     collector.reset(0)
     assert isinstance(
-        collector._think(world.reset(0), policy.initial_state(2), np.ones(2, bool)).policy, JointCategorical
+        collector._act_forward(world.reset(0), policy.initial_state(2), np.ones(2, bool)).policy, JointCategorical
     )
     for agents in (2, 3):
         config = dataclasses.replace(TINY, num_agents=agents)

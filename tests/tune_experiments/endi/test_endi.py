@@ -240,7 +240,7 @@ def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment):
     assert number >= 1
 
 
-@pytest.mark.parametrize("masks", ["drawn", "likeliest"])
+@pytest.mark.parametrize("masks", ["drawn", "argmax"])
 def test_masks_are_drawn_or_the_likeliest_for_all_who_act(masks):
     config = smoke(MESSENGER, division=DivisionSettings(masks=masks))
     loaded = untrained(MESSENGER, config, "endi_dis")
@@ -339,7 +339,7 @@ def test_coverage_without_a_regulariser_stands_beside_the_papers_claim():
 def test_departures_tell_what_is_not_the_papers():
     told = " ".join(MESSENGER.deviations(MESSENGER.presets["laptop"]))
     assert "endi_dis_grounding: a contrastive grounding loss" in told
-    config = smoke(RTFM, division=DivisionSettings(masks="likeliest", shares_network=True, modelling_weight=0.5))
+    config = smoke(RTFM, division=DivisionSettings(masks="argmax", shares_network=True, modelling_weight=0.5))
     told = " ".join(RTFM.deviations(config))
     for words in ("likelier side", "share one network", "weight of the agent modelling: 0.5"):
         assert words in told

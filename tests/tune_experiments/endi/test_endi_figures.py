@@ -48,7 +48,7 @@ def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, monkey
 
     def note(picture, owners, *arguments):
         told.append(owners)
-        thoughts.append({name: policy.thought.extras[name].clone() for name in (MASK, ENTITIES)})
+        thoughts.append({name: policy.last_output.extras[name].clone() for name in (MASK, ENTITIES)})
         return ringed(picture, owners, *arguments)
 
     monkeypatch.setattr(episode_video, "ringed", note)

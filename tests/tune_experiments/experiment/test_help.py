@@ -66,10 +66,10 @@ class _Fragments:
     """Of a run."""
     begins_with_a_preposition: int = 0
     """For all methods that are trained."""
-    unnamed_choice: tuple[Literal["drawn", "likeliest"], ...] = ()
+    unnamed_choice: tuple[Literal["drawn", "argmax"], ...] = ()
     """How a team chooses its masks, drawn for example."""
-    whole: Literal["drawn", "likeliest"] | None = None
-    """How a team chooses its masks: drawn, likeliest."""
+    whole: Literal["drawn", "argmax"] | None = None
+    """How a team chooses its masks: drawn, argmax."""
 
 
 def test_fragments_are_found() -> None:

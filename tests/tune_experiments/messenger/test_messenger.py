@@ -146,7 +146,7 @@ def test_five_of_a_hundred_actions_are_random_when_a_team_is_tested():
     world = make_world(MessengerConfig(), 1, 6000)
     tested = WithRandomMoves(world, team)
     obs = world.reset(1)
-    output = tested._think(obs, team.initial_state(6000), np.ones(6000, bool))
+    output = tested._act_forward(obs, team.initial_state(6000), np.ones(6000, bool))
     likeliest = int(output.policy.mode()[0][0, 0, 0])
     counts = np.bincount(tested._choose(output.policy)[0].flatten().numpy(), minlength=5) / 6000
     each = RANDOM_SHARE / 5

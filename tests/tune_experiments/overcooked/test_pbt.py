@@ -34,20 +34,20 @@ def test_losers_go_on_from_winners_with_changed_constants_through_tune(ray_sessi
     assert main(find_experiment("overcooked_selfplay"), [*words, str(tmp_path / "pbt")]) == 0
     (generation,) = json.loads((tmp_path / "pbt/population.json").read_text())["selfplay-seed0"]
     (copy,) = generation["copies"]
-    assert generation["is_done"] and {copy["heir"], copy["donor"]} == {0, 1}
+    assert generation["is_done"] and {copy["target"], copy["source"]} == {0, 1}
     trials = {number: tmp_path / f"pbt/trials/selfplay-setting0{number}-seed0" for number in (0, 1)}
-    heir, donor = (
+    target, source = (
         {row["env_steps"]: row for row in read_metrics(trials[copy[who]] / "metrics.jsonl")}
-        for who in ("heir", "donor")
+        for who in ("target", "source")
     )
-    assert max(heir) == max(donor) == 1_600
-    rate = value_of(trials[copy["donor"]], "learning_rate")
+    assert max(target) == max(source) == 1_600
+    rate = value_of(trials[copy["source"]], "learning_rate")
     changed = copy["values"]["learner.learning_rate"]
-    assert changed != rate and changed == value_of(trials[copy["heir"]], "learning_rate")
-    for steps in (steps for steps in heir if steps > generation["env_steps"]):
-        ratio = heir[steps]["schedule/learning_rate"] / donor[steps]["schedule/learning_rate"]
+    assert changed != rate and changed == value_of(trials[copy["target"]], "learning_rate")
+    for steps in (steps for steps in target if steps > generation["env_steps"]):
+        ratio = target[steps]["schedule/learning_rate"] / source[steps]["schedule/learning_rate"]
         assert ratio == pytest.approx(changed / rate)
-    assert "goes on as" in (tmp_path / "pbt/search.md").read_text()
+    assert " copies " in (tmp_path / "pbt/search.md").read_text()
     assert crossplay([*map(str, trials.values()), "--episodes", "2", "--out", str(tmp_path / "matrix")]) == 0
 
 

@@ -138,9 +138,9 @@ def test_wrong_documents_are_those_that_neighbours_show_when_an_episode_begins()
     shown, kept = [], []
 
     class Watched(WithWrongDocuments):
-        def _think(self, obs, state, is_first):
+        def _act_forward(self, obs, state, is_first):
             shown.append((obs["document"].copy(), is_first.copy()))
-            output = super()._think(obs, state, is_first)
+            output = super()._act_forward(obs, state, is_first)
             kept.append(self._documents.copy())
             return output
 

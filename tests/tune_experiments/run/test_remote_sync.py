@@ -21,10 +21,9 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import TrialLog
-from tune_experiments.run import remote_sync as mirror
-from tune_experiments.run import run_folder
+from tune_experiments.run import remote_sync, run_folder
 from tune_experiments.run.launch import show_results
-from tune_experiments.run.remote_sync import Mirror, mirrored_folder, open_run, uri_of
+from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder, uri_of
 
 CONFIG, TRIAL = {"a": 1}, "trials/sync-seed0"
 HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
@@ -45,7 +44,7 @@ def put(store, files):
 def run_in(store, begin, end=lambda: None, config=CONFIG):
     """What a run with one trial does to its folders, by the code that does it: train from checkpoint `begin` on."""
     with open_run(Path(copy_at(store)), config, "matrix_game", (0,)) as (run, copy):
-        with mirrored_folder(f"{copy_at(store)}/{TRIAL}") as (folder, trial_copy), TrialLog(folder) as log:
+        with synced_folder(f"{copy_at(store)}/{TRIAL}") as (folder, trial_copy), TrialLog(folder) as log:
             log.rewind(begin)
             for env_steps in range(begin + 1, begin + 4):
                 log.append({"env_steps": env_steps})
@@ -95,12 +94,12 @@ def test_a_uri_is_told_from_a_path(out, uri):
 
 def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path):
     store = tmp_path / "store"
-    with mirrored_folder(copy_at(store)) as (folder, _):
+    with synced_folder(copy_at(store)) as (folder, _):
         save_checkpoint(folder / "checkpoints", 5, {"weights": {"a": np.arange(3)}}, {"x": 1})
         (folder / "metrics.jsonl").write_text('{"env_steps": 5}\n')
         (folder / ".writer.lock").touch()
     assert not folder.exists()
-    with mirrored_folder(copy_at(store)) as (again, _):
+    with synced_folder(copy_at(store)) as (again, _):
         assert set(contents(again)) == {
             "metrics.jsonl",
             "checkpoints/checkpoint_000005/state.json",
@@ -112,7 +111,7 @@ def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path)
 
 def test_the_copy_forgets_what_the_folder_has_deleted(tmp_path):
     store = tmp_path / "store"
-    with mirrored_folder(copy_at(store)) as (folder, copy):
+    with synced_folder(copy_at(store)) as (folder, copy):
         for step in range(4):
             save_checkpoint(folder / "checkpoints", step, {"w": {"a": np.zeros(2)}}, {})
         assert copy.push()
@@ -123,7 +122,7 @@ def test_the_copy_forgets_what_the_folder_has_deleted(tmp_path):
 def test_a_file_of_another_content_but_the_same_size_is_sent_and_fetched(tmp_path):
     here, there = tmp_path / "a", tmp_path / "b"
     here.mkdir(), there.mkdir()
-    sender, receiver = Mirror(here, copy_at(tmp_path / "store")), Mirror(there, copy_at(tmp_path / "store"))
+    sender, receiver = RemoteSync(here, copy_at(tmp_path / "store")), RemoteSync(there, copy_at(tmp_path / "store"))
     for text in ("one", "two"):
         (here / "table.md").write_text(text)
         assert sender.push()
@@ -134,7 +133,7 @@ def test_a_file_of_another_content_but_the_same_size_is_sent_and_fetched(tmp_pat
 def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, monkeypatch):
     folder, store = tmp_path / "a", tmp_path / "store"
     save_checkpoint(folder / "checkpoints", 1, {"actor": {"a": np.zeros(2)}, "weights": {"a": np.zeros(2)}}, {})
-    copy = Mirror(folder, copy_at(store))
+    copy = RemoteSync(folder, copy_at(store))
     send, sent = copy._send, []
 
     def breaks(name):
@@ -154,12 +153,12 @@ def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, 
 
 def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_it_succeeds(tmp_path, monkeypatch):
     store = tmp_path / "store"
-    with pytest.raises(ZeroDivisionError), mirrored_folder(copy_at(store)) as (folder, _):
+    with pytest.raises(ZeroDivisionError), synced_folder(copy_at(store)) as (folder, _):
         (folder / "metrics.jsonl").write_text("row\n")
         raise ZeroDivisionError
     assert contents(store) == {"metrics.jsonl": b"row\n"}
-    monkeypatch.setattr(mirror, "_RETRIES_AFTER_SECONDS", 0.01)
-    send, calls = Mirror._send, []
+    monkeypatch.setattr(remote_sync, "_RETRIES_AFTER_SECONDS", 0.01)
+    send, calls = RemoteSync._send, []
 
     def away_at_first(self, name):
         calls.append(name)
@@ -167,8 +166,8 @@ def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_
             raise OSError("away")
         send(self, name)
 
-    monkeypatch.setattr(Mirror, "_send", away_at_first)
-    with mirrored_folder(copy_at(store)) as (folder, _):
+    monkeypatch.setattr(RemoteSync, "_send", away_at_first)
+    with synced_folder(copy_at(store)) as (folder, _):
         (folder / "table.md").write_text("done")
     assert contents(store)["table.md"] == b"done"
 
@@ -200,17 +199,17 @@ def stays_away(self, name):
         (interrupt, KeyboardInterrupt, "KeyboardInterrupt: {kept}"),
     ],
 )
-@pytest.mark.parametrize("opens", [mirrored_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
+@pytest.mark.parametrize("opens", [synced_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
 def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, said, tmp_path, monkeypatch):
-    monkeypatch.setattr(mirror, "_RETRIES_AFTER_SECONDS", 0.01)
-    monkeypatch.setattr(mirror, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(remote_sync, "_RETRIES_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(remote_sync, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "machine"))
     (tmp_path / "machine").mkdir()
     uri = copy_at(tmp_path / "store")
     with pytest.raises(error) as told, opens(uri) as pair:
-        (found,) = [one for one in pair if isinstance(one, Mirror)]
+        (found,) = [one for one in pair if isinstance(one, RemoteSync)]
         (found.folder / "table.md").write_text("done")
-        monkeypatch.setattr(Mirror, "_send", stays_away)
+        monkeypatch.setattr(RemoteSync, "_send", stays_away)
         ends()
     (folder,) = (tmp_path / "machine").iterdir()
     assert (folder / "table.md").read_text() == "done"
@@ -221,23 +220,23 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
 
 def test_a_wait_for_the_store_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(Mirror, "_send", stays_away)
-    monkeypatch.setattr(mirror.time, "sleep", lambda seconds: interrupt())
-    with pytest.raises(KeyboardInterrupt), mirrored_folder(copy_at(tmp_path / "store")) as (folder, _):
+    monkeypatch.setattr(RemoteSync, "_send", stays_away)
+    monkeypatch.setattr(remote_sync.time, "sleep", lambda seconds: interrupt())
+    with pytest.raises(KeyboardInterrupt), synced_folder(copy_at(tmp_path / "store")) as (folder, _):
         (folder / "table.md").write_text("done")
     assert (folder / "table.md").read_text() == "done"
 
 
 def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):
-    stamp = mirror._stamp
+    stamp = remote_sync._stamp
 
     def vanishes(path):
         if path.name == "passing.txt":
             path.unlink()
         return stamp(path)
 
-    with mirrored_folder(copy_at(tmp_path)) as (folder, copy):
-        monkeypatch.setattr(mirror, "_stamp", vanishes)
+    with synced_folder(copy_at(tmp_path)) as (folder, copy):
+        monkeypatch.setattr(remote_sync, "_stamp", vanishes)
         (folder / "table.md").write_text("done")
         (folder / "passing.txt").write_text("gone")
         assert copy.push()
@@ -245,7 +244,7 @@ def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch
 
 
 def test_a_folder_that_cannot_be_listed_deletes_nothing_in_the_store(tmp_path, monkeypatch):
-    with mirrored_folder(copy_at(tmp_path)) as (folder, copy):
+    with synced_folder(copy_at(tmp_path)) as (folder, copy):
         save_checkpoint(folder / "checkpoints", 5, {"weights": {"a": np.arange(3)}}, {})
         assert copy.push()
         before, scan = contents(tmp_path), os.scandir
@@ -265,7 +264,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
     store = tmp_path / "store"
     with open_run(Path(copy_at(store)), {"a": 1}, "matrix_game", (0,)) as (run, copy):
         assert "config.json" in contents(store), "a run that is killed now can be continued"
-        with mirrored_folder(f"{copy_at(store)}/trials/sync-seed0") as (folder, _):
+        with synced_folder(f"{copy_at(store)}/trials/sync-seed0") as (folder, _):
             (folder / "outcome.json").write_text("{}")
         copy.pull()
         assert (run.trial("sync-seed0") / "outcome.json").exists()
@@ -338,8 +337,8 @@ def test_a_run_deletes_what_it_has_sent_from_another_machine(tmp_path):
 )
 def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, tmp_path, monkeypatch):
     put(tmp_path, files)
-    fetch, fetched = Mirror._fetch, []
-    monkeypatch.setattr(Mirror, "_fetch", lambda self, name: fetched.append(name) or fetch(self, name))
+    fetch, fetched = RemoteSync._fetch, []
+    monkeypatch.setattr(RemoteSync, "_fetch", lambda self, name: fetched.append(name) or fetch(self, name))
     with pytest.raises(UserError, match=said) as refusal:
         run_in(tmp_path, 0)
     assert str(refusal.value).startswith(copy_at(tmp_path))
@@ -362,7 +361,7 @@ def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
     before = contents(tmp_path)
     with (
         pytest.raises(FileNotFoundError, match=f"^{copy_at(tmp_path)}/{TRIAL} cannot be kept up to date"),
-        mirrored_folder(f"{copy_at(tmp_path)}/{TRIAL}") as (folder, _),
+        synced_folder(f"{copy_at(tmp_path)}/{TRIAL}") as (folder, _),
     ):
         shutil.rmtree(folder)
     assert contents(tmp_path) == before
@@ -370,7 +369,7 @@ def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
 
 def test_an_unknown_store_is_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be opened"):
-        Mirror(tmp_path, "abfs://nothing")
+        RemoteSync(tmp_path, "abfs://nothing")
 
 
 @pytest.mark.parametrize("words", [["table", "s3://bucket/a"], ["compare", "runs/a", "s3://bucket/a"]])

@@ -28,8 +28,8 @@ class WalkingCooks:
         """[B, 2] cells, from texts [B][2]. Who has done it stays, [B][2]; when somebody is stuck all may step aside."""
         wanted = np.array(
             [
-                [self.here(b, n) if done[b][n] else self.cell(b, n, text) for n, text in enumerate(told)]
-                for b, told in enumerate(subgoals)
+                [self.here(b, n) if done[b][n] else self.cell(b, n, text) for n, text in enumerate(commands)]
+                for b, commands in enumerate(subgoals)
             ]
         )
         state = self.world.state
@@ -86,15 +86,15 @@ def roll(layout, worlds=64, steps=60, seed=0):
     cooks = WalkingCooks(world, domain.kinds, seed)
     numbers = np.random.default_rng(seed)
     names = [valid.text for valid in domain.subgoals]
-    told = numbers.choice(names, (worlds, 2)).tolist()
+    commands = numbers.choice(names, (worlds, 2)).tolist()
     moments = []
     for _ in range(steps):
         before, words = {name: value.copy() for name, value in world.state.items()}, texts(world)
-        world.step(cooks.actions(told, np.zeros((worlds, 2), bool)))
+        world.step(cooks.actions(commands, np.zeros((worlds, 2), bool)))
         after = {name: value.copy() for name, value in world.state.items()}
         moments.append((before, after, list(zip(words, texts(world), strict=True))))
         for b, n in np.argwhere(numbers.random((worlds, 2)) < 0.08):
-            told[b][n] = str(numbers.choice(names))
+            commands[b][n] = str(numbers.choice(names))
     previous, current = (
         {name: np.concatenate([moment[side][name] for moment in moments]) for name in moments[0][side]}
         for side in (0, 1)

@@ -23,14 +23,14 @@ class Episode:
     def describe(self, state):
         return [describe(self.world.kitchen, state, b) for b in range(self.world.num_worlds)]
 
-    def round(self, told):
+    def round(self, commands):
         """Play until all sub-goals are reached or time is up; cooks who get the same round again do the same."""
         cooks = WalkingCooks(self.world, self.domain.kinds, [self.seed, self.t])
         reached, begun = np.zeros((1, 2), bool), self.t
-        places = np.array([[self.book.texts.index(text) for text in told]])
+        places = np.array([[self.book.texts.index(text) for text in commands]])
         while self.t < self.steps and self.t - begun < ROUND_STEPS and not reached.all():
             before = {name: value.copy() for name, value in self.world.state.items()}
-            self.world.step(cooks.actions([told], reached))
+            self.world.step(cooks.actions([commands], reached))
             reached |= self.book.reached(places, before, self.world.state)
             self.t += 1
         return tuple(map(bool, reached[0]))
@@ -50,7 +50,7 @@ def play(layout, loop, domain, designed, steps=399, seed=0, replays=False):
         plan = loop.begin({0: texts(one.world)[0]})[0]
         while one.t < steps:
             snapshot, begun = one.world.snapshot(), one.t
-            reached = one.round(plan.told)
+            reached = one.round(plan.commands)
             if one.t == steps:
                 break  # a round that the episode's end cuts off is not judged
             following = loop.end_rounds({0: RoundEnd(texts(one.world)[0], reached)})[0]
@@ -59,7 +59,7 @@ def play(layout, loop, domain, designed, steps=399, seed=0, replays=False):
                 if replays:
                     one.back(one.start, 0)
                     for earlier in loop.history(0):
-                        one.round(earlier.told)
+                        one.round(earlier.commands)
                     assert one.t == begun
                     now = one.world.snapshot()
                     assert all((now[name] == value).all() for name, value in snapshot.items())

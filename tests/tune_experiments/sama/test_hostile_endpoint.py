@@ -77,11 +77,11 @@ def run(settings, folder):
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
     plans = planner.plan(states)
-    subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.told])
+    subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.commands])
     kitchen, _, transitions = roll(LAYOUT)
     designer = RewardDesigner(caller, domain, features_of(kitchen), transitions, manual)
     designed = designer.design("code", [valid.text for valid in domain.subgoals])
-    loop = PlanningLoop(planner, most_reflections=1)
+    loop = PlanningLoop(planner, max_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
     return (manual, objects, plans, subgoals, designed, soups, loop.counts), caller
 
@@ -112,9 +112,9 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
     assert caller.counts["failed"] > 0
     assert caller.counts["fallback"] > 0
     assert caller.counts["asked"] == caller.counts["answered"] + caller.counts["fallback"]
-    told = (tmp_path / "planner.md").read_text()
-    assert "the code is refused: While is not allowed" in told
-    assert "a-secret-key" not in told + (tmp_path / "planner.jsonl").read_text()
+    text = (tmp_path / "planner.md").read_text()
+    assert "the code is refused: While is not allowed" in text
+    assert "a-secret-key" not in text + (tmp_path / "planner.jsonl").read_text()
 
     monkeypatch.delenv("OPENAI_API_KEY")
     replay = PlannerSettings(backend="replay", model="m", concurrency=1, max_attempts=2, transcript="again.md")

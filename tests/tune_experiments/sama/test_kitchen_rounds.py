@@ -24,9 +24,9 @@ def cook(settings, folder, goals=None, layout="cramped_room", steps=399, replays
 
 def test_reflection_mends_what_a_weaker_planner_gets_wrong(tmp_path):
     noisy = PlannerSettings(backend="noisy", noise="weaker")
-    without, counts, wasted, _ = cook(noisy, tmp_path / "0", most_reflections=0)
+    without, counts, wasted, _ = cook(noisy, tmp_path / "0", max_reflections=0)
     assert (counts.reflections, wasted) == (0, 0)
-    with_it, counts, wasted, _ = cook(noisy, tmp_path / "3", most_reflections=3)
+    with_it, counts, wasted, _ = cook(noisy, tmp_path / "3", max_reflections=3)
     assert counts.reflections > 0
     assert wasted > 0
     assert with_it > without
@@ -51,14 +51,14 @@ def test_a_run_repeats_from_its_record_and_its_transcript_tells_it(tmp_path):
     noisy = PlannerSettings(backend="noisy", noise="weaker", seed=3)
     soups, counts, _, caller = cook(noisy, tmp_path)
     model = caller._model
-    told = (tmp_path / "planner.md").read_text()
-    assert told == caller.transcript.text
+    text = (tmp_path / "planner.md").read_text()
+    assert text == caller.transcript.text
     replay = PlannerSettings(backend="replay", model=model, seed=3, transcript="again.md")
     again, again_counts, _, again_caller = cook(replay, tmp_path)
     assert (again, again_counts, again_caller.counts) == (soups, counts, caller.counts)
-    assert (tmp_path / "again.md").read_text() == told
+    assert (tmp_path / "again.md").read_text() == text
     for heading in ("# Transcript", "### Call: decomposition", "### Call: allocation", "### Call: fault"):
-        assert heading in told
-    assert told.count("planned again") == counts.reflections == told.count("## Reflection")
-    assert told.count(" ended\n") == counts.rounds
-    assert told.count("    Two chefs share a kitchen") == 3  # instructions are told once each
+        assert heading in text
+    assert text.count("planned again") == counts.reflections == text.count("## Reflection")
+    assert text.count(" ended\n") == counts.rounds
+    assert text.count("    Two chefs share a kitchen") == 3  # instructions are told once each

@@ -43,14 +43,14 @@ def first_plan(layout):
 
 
 def test_in_separate_rooms_one_hands_over_and_the_other_waits():
-    goal, told = first_plan("forced_coordination")
+    goal, commands = first_plan("forced_coordination")
     assert goal == "make onion soup"
-    assert told == ["wait at the middle counter", "bring an onion from the onion store to the middle counter"]
+    assert commands == ["wait at the middle counter", "bring an onion from the onion store to the middle counter"]
 
 
 def test_in_one_room_both_fetch_onions():
-    goal, told = first_plan("cramped_room")
-    assert (goal, told) == ("make onion soup", ["bring an onion from the onion store to pot 0"] * 2)
+    goal, commands = first_plan("cramped_room")
+    assert (goal, commands) == ("make onion soup", ["bring an onion from the onion store to pot 0"] * 2)
 
 
 STATE = """Step 50, soups served: 0.
@@ -61,7 +61,7 @@ Chef 1 at row 2, column 3 faces north and holds {second}."""
 
 
 @pytest.mark.parametrize(
-    ("pot", "first", "second", "goal", "told"),
+    ("pot", "first", "second", "goal", "commands"),
     [
         (
             "a soup that is done",
@@ -76,13 +76,13 @@ Chef 1 at row 2, column 3 faces north and holds {second}."""
         ("empty", "a dish", "an onion", "make onion soup", ["lay the dish", "bring an onion from the onion store to"]),
     ],
 )
-def test_the_goal_is_what_is_nearest_to_a_served_soup(pot, first, second, goal, told):
+def test_the_goal_is_what_is_nearest_to_a_served_soup(pot, first, second, goal, commands):
     domain = KitchenDomain("cramped_room")
     state = STATE.format(pot=pot, first=first, second=second, counters="nothing")
     found = domain.decompose(state, None, ())
     allocated = [found.subgoals[which] for which in domain.allocate(state, found.subgoals, ()).order]
     assert found.goal == goal
-    for text, wanted in zip(allocated, told, strict=True):
+    for text, wanted in zip(allocated, commands, strict=True):
         assert text.startswith(wanted)
 
 

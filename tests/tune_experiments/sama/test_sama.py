@@ -24,20 +24,20 @@ from tune_experiments.experiment.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.run.main import main
-from tune_experiments.sama.commands import DONE, domain_of, told_sentences
+from tune_experiments.sama.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.conditions import conditions
 from tune_experiments.sama.config import ModelSettings, SamaConfig
 from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
 from tune_experiments.sama.kitchens import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import loop_of, offline_planner, planner_of
-from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.preparation import prepare_training_data
 from tune_experiments.sama.tables import tables
 from tune_experiments.sama.trials import VALIDATION_SEED, make_rounds, methods_of, plan
 from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
 
 ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"
 WAIT = "wait at pot 0"
-OPEN, DONE_NUMBER = told_sentences("cramped_room").index, len(told_sentences("cramped_room")) - 1
+OPEN, DONE_NUMBER = command_texts("cramped_room").index, len(command_texts("cramped_room")) - 1
 
 
 def fragment_of(trial, worlds=6, length=10):
@@ -56,8 +56,8 @@ def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     trial = plan(config, f"sama-{layout}", 0)
     policy, fragment = fragment_of(trial)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
-    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
-    assert np.isfinite(float(told["loss/total"]))
+    statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(statistics["loss/total"]))
     unmoved = [name for name, weights in policy.named_parameters() if torch.equal(weights, before[name])]
     # Biases of scores and keys change nothing under a softmax.
     assert all(
@@ -72,11 +72,11 @@ def test_learning_sees_the_probabilities_that_acting_drew_with():
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
-def policy_and_values(told):
+def policy_and_values(commands):
     policy = plan(LAPTOP, "sama-cramped_room", 1).build_policy()
     world = CommandedKitchen(1)
     world.reset(0)
-    world.tell([0], [told])
+    world.command([0], [commands])
     obs = {key: torch.from_numpy(value)[:, None] for key, value in world.observe().items()}
     with torch.inference_mode():
         output = policy(obs, {}, torch.ones(1, 1, dtype=torch.bool))
@@ -93,10 +93,10 @@ def test_the_policy_heeds_its_own_sub_goal_alone_and_the_critic_both():
 
 
 def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
-    world = CommandedKitchen(1, is_told=False)
+    world = CommandedKitchen(1, sees_commands=False)
     world.reset(0)
     before = world.observe()
-    world.tell([0], [(DISH, WAIT)])
+    world.command([0], [(DISH, WAIT)])
     for key, value in world.observe().items():
         np.testing.assert_array_equal(value, before[key])
 
@@ -104,11 +104,11 @@ def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
 # -------------------------------------------------------------------------------------------------- kitchens
 
 
-def walk(world, told, steps):
+def walk(world, commands, steps):
     """Walking cooks in a kitchen of neighbouring cells."""
     cooks = WalkingCooks(world, domain_of("cramped_room").kinds)
     for _ in range(steps):
-        cells = cooks.actions([told] * world.num_worlds, world.state["reached"])
+        cells = cooks.actions([commands] * world.num_worlds, world.state["reached"])
         legal = world.observe()["legal"]
         ways = world.kitchen.distances.T[cells] + np.where(legal, 0, world.kitchen.size)
         is_legal = np.take_along_axis(legal, cells[..., None], -1)[..., 0]
@@ -118,16 +118,16 @@ def walk(world, told, steps):
 def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things():
     world = CommandedKitchen(2)
     world.reset(0)
-    world.tell([0, 1], [(WAIT, ONION), (ONION, WAIT)])
-    assert world.observe()["told"][0].tolist() == [[OPEN(WAIT), OPEN(ONION)], [OPEN(ONION), OPEN(WAIT)]]
+    world.command([0, 1], [(WAIT, ONION), (ONION, WAIT)])
+    assert world.observe()["commands"][0].tolist() == [[OPEN(WAIT), OPEN(ONION)], [OPEN(ONION), OPEN(WAIT)]]
     world.state["agent_cells"][0], world.state["headings"][0] = (7, 11), (3, 0)
     world.step(np.array([[2, 11], [11, 8]]))  # turns to the pot: it waits there, and must not go on to use it
     assert world.state["reached"][0].tolist() == [True, False]
     assert world.state["targets"][0, 0] == NO_TARGET
-    told = world.observe()["told"][0]
-    assert told.tolist() == [[DONE_NUMBER, OPEN(ONION)], [OPEN(ONION), DONE_NUMBER]]
-    assert told_sentences("cramped_room")[DONE_NUMBER] == DONE
-    world.tell([0], [(ONION, ONION)])
+    commands = world.observe()["commands"][0]
+    assert commands.tolist() == [[DONE_NUMBER, OPEN(ONION)], [OPEN(ONION), DONE_NUMBER]]
+    assert command_texts("cramped_room")[DONE_NUMBER] == DONE
+    world.command([0], [(ONION, ONION)])
     assert not world.state["reached"][0].any()
 
 
@@ -176,22 +176,22 @@ def test_a_round_that_is_not_finished_in_time_is_stopped():
 
 
 def test_states_to_learn_from_are_diverse_and_validation_has_others():
-    lessons = [
-        prepare_lessons(offline_planner("forced_coordination"), "forced_coordination", 40, "builtin", n)
+    data = [
+        prepare_training_data(offline_planner("forced_coordination"), "forced_coordination", 40, "builtin", n)
         for n in (484, VALIDATION_SEED)
     ]
-    first, second = ({state for state, _ in one.pairs} for one in lessons)
+    first, second = ({state for state, _ in one.pairs} for one in data)
     assert len(first) > 40 < len(second)
     assert len(first & second) == 1  # where every episode begins
-    assert len(lessons[0].pairs) > 55  # every other state twice, with a second plan
-    assert len(set(lessons[0].pairs)) == len(lessons[0].pairs)
+    assert len(data[0].pairs) > 55  # every other state twice, with a second plan
+    assert len(set(data[0].pairs)) == len(data[0].pairs)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("source", ["predicate", "code"])
 def test_rewards_that_the_rules_write_pass_their_trial_on_random_play(source):
-    lessons = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 60, source, 0)
-    assert [one.source for one in lessons.rewards] == [source] * len(domain_of("cramped_room").subgoals)
+    data = prepare_training_data(offline_planner("cramped_room"), "cramped_room", 60, source, 0)
+    assert [one.source for one in data.rewards] == [source] * len(domain_of("cramped_room").subgoals)
 
 
 # -------------------------------------------------------------------------------------------------- episodes
@@ -251,8 +251,8 @@ def test_worlds_side_by_side_have_rounds_of_their_own():
 def test_the_transcript_tells_every_goal_and_reflection():
     text = str(planned_episodes(SMOKE, SAMA_HERE, team_of(SMOKE), 1)[TRANSCRIPT])
     assert text.startswith("# Transcript of the planner\n\nRounds: rounds ")
-    for told in ("### Call: objects", "### Call: decomposition", "## World 0: round 1 planned", "## Reflection"):
-        assert told in text
+    for heading in ("### Call: objects", "### Call: decomposition", "## World 0: round 1 planned", "## Reflection"):
+        assert heading in text
 
 
 # -------------------------------------------------------------------------------------------------- the experiments

@@ -10,7 +10,7 @@ from tune_experiments.experiment.config_json import config_from_json, config_to_
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.sama import conditions
-from tune_experiments.sama.commands import DONE, domain_of, told_sentences
+from tune_experiments.sama.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.deviations import deviations
 from tune_experiments.sama.evaluation import BY_RULE, QUESTIONS, RULES_SCRIPTED, evaluate, scripted_episodes
@@ -64,7 +64,7 @@ def test_where_nothing_is_undone_both_counts_are_the_same():
 @pytest.mark.parametrize("layout", ["asymmetric_advantages", "forced_coordination"])
 def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout):
     """In kitchens of two rooms, where nobody is in the way; turning to an object may take one env step each."""
-    domain, told = domain_of(layout), told_sentences(layout)
+    domain, commands = domain_of(layout), command_texts(layout)
     execute, world = ScriptedExecutor(layout), CommandedKitchen(1, layout=layout)
     ways, tried = Ways(world.kitchen), set()
     world.reset(0)
@@ -74,15 +74,15 @@ def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout
             if (price := cost(scene, chef, one)) >= FAR:
                 continue
             world.restore({name: value[None] for name, value in scene.state.items()})
-            world.tell([0], [(one.text, one.text)])
+            world.command([0], [(one.text, one.text)])
             world.state["reached"][0, 1 - chef], steps = True, 0
             while not world.state["reached"][0, chef] and steps < 60:
                 world.step(execute(world))
                 steps += 1
             assert price <= max(steps, 1) <= max(price, 1) + 2, (one.text, text)
             tried.add(number)
-    assert len(tried) == len(domain.kinds) == len(told) - 1
-    assert told[-1] == DONE
+    assert len(tried) == len(domain.kinds) == len(commands) - 1
+    assert commands[-1] == DONE
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

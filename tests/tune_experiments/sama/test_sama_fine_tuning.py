@@ -18,12 +18,12 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.commands import told_sentences
+from tune_experiments.sama.commands import command_texts
 from tune_experiments.sama.config import FineTuningSettings
 from tune_experiments.sama.fine_tuning import _read, _written, met_pairs, mixed, plan
 from tune_experiments.sama.kitchens import SymbolKitchen
 from tune_experiments.sama.planning import offline_planner
-from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.preparation import prepare_training_data
 from tune_experiments.sama.tables import tables
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
@@ -67,9 +67,9 @@ def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
     assert len(met) >= 3 and len(set(met)) == len(met)
     states = read_states(SymbolKitchen().kitchen, [state for state, _ in met])
     assert len(states["held"]) == len(met)
-    known = set(told_sentences("cramped_room"))
-    assert all(len(told) == 2 and set(told) <= known for _, told in met)
-    made = prepare_lessons(offline_planner("cramped_room"), "cramped_room", 20, "builtin", 0).pairs
+    known = set(command_texts("cramped_room"))
+    assert all(len(commands) == 2 and set(commands) <= known for _, commands in met)
+    made = prepare_training_data(offline_planner("cramped_room"), "cramped_room", 20, "builtin", 0).pairs
     assert {state for state, _ in met} - {state for state, _ in made}
     assert (met, steps) == met_pairs(config, METHOD, team, 7) != met_pairs(config, METHOD, team, 8)
     # 3 episodes; an untrained team fails, and the env steps of undone rounds are env steps.

@@ -46,9 +46,9 @@ def test_a_whole_run_against_a_hostile_endpoint_ends_with_results(ray_session, t
         assert main(find_experiment("sama_overcooked"), words) == 0
     results = read(tmp_path / "run/results.jsonl")
     assert {one.method for one in results if one.metric == "soups"} == {"code-cramped_room"}
-    told = "".join(path.read_text() for path in (tmp_path / "asked/cramped_room").glob("*.md"))
+    text = "".join(path.read_text() for path in (tmp_path / "asked/cramped_room").glob("*.md"))
     for reason in ("the code is refused: While is not allowed", "in time", "with status 500", "no JSON object"):
-        assert reason in told
+        assert reason in text
     files = [path for folder in ("run", "asked") for path in (tmp_path / folder).rglob("*") if path.is_file()]
     assert not any(b"a-secret-key" in path.read_bytes() for path in files)
     assert not Path("/tmp/written-by-a-model").exists()

@@ -12,8 +12,8 @@ from tune_experiments.run.main import main
 from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.manuals import FILE
 from tune_experiments.sama.planning import planner_of
-from tune_experiments.sama.preparation import prepare_lessons
-from tune_experiments.sama.trials import plan, with_lessons
+from tune_experiments.sama.preparation import prepare_training_data
+from tune_experiments.sama.trials import plan, with_training_data
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -80,7 +80,7 @@ def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
     shapes = {name: value.shape for name, value in plan(config, method, 0, folder).build_policy().state_dict().items()}
     own = {name: value.shape for name, value in plan(SMOKE, method, 0).build_policy().state_dict().items()}
     assert shapes != own  # other sentences have other words
-    elsewhere = with_lessons(plan(config, method, 0, folder), manual, (), ())
+    elsewhere = with_training_data(plan(config, method, 0, folder), manual, (), ())
     (folder / FILE).unlink()
     assert {name: value.shape for name, value in elsewhere.build_policy().state_dict().items()} == shapes
     with pytest.raises(UserError, match="copy it along with the checkpoints"):
@@ -123,13 +123,13 @@ def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
 
 def test_rewards_are_written_for_what_is_planned_and_for_what_says_the_same_once(monkeypatch):
     def rewards():
-        return prepare_lessons(planner_of(SMOKE, LAYOUT, 0), LAYOUT, 6, "predicate", 0)
+        return prepare_training_data(planner_of(SMOKE, LAYOUT, 0), LAYOUT, 6, "predicate", 0)
 
-    lessons = rewards()
-    planned = {text for _, told in lessons.pairs for text in told}
-    assert {one.subgoal for one in lessons.rewards if one.source == "predicate"} == planned
-    assert [one.subgoal for one in lessons.rewards] == [valid.text for valid in domain_of(LAYOUT).subgoals]
-    assert 1 < len(planned) < len(lessons.rewards)
+    data = rewards()
+    planned = {text for _, commands in data.pairs for text in commands}
+    assert {one.subgoal for one in data.rewards if one.source == "predicate"} == planned
+    assert [one.subgoal for one in data.rewards] == [valid.text for valid in domain_of(LAYOUT).subgoals]
+    assert 1 < len(planned) < len(data.rewards)
 
     complete = OfflineBackend.complete
 

@@ -25,9 +25,9 @@ from tune_experiments.run.trial import Trial
 from tune_experiments.sama import trials
 from tune_experiments.sama.commands import builtin_rewards, domain_of
 from tune_experiments.sama.planning import offline_planner
-from tune_experiments.sama.preparation import prepare_lessons
+from tune_experiments.sama.preparation import prepare_training_data
 from tune_experiments.sama.tables import of_training, tables
-from tune_experiments.sama.trials import make_rounds, with_lessons
+from tune_experiments.sama.trials import make_rounds, with_training_data
 from tune_experiments.sama_ablations import PRESETS
 
 LAYOUT, METHOD = "cramped_room", "code-cramped_room"
@@ -79,9 +79,9 @@ def code(text, source=None):
     return DesignedReward(text, "code", source or DOMAIN.code(text))
 
 
-def told(*texts):
+def commands(*texts):
     """Rounds from one state in which the chefs are told this."""
-    ((state, _), *_) = prepare_lessons(offline_planner(LAYOUT), LAYOUT, 1, "builtin", 0).pairs
+    ((state, _), *_) = prepare_training_data(offline_planner(LAYOUT), LAYOUT, 1, "builtin", 0).pairs
     return [(state, texts)]
 
 
@@ -93,7 +93,7 @@ def stay(world, steps):
 
 
 def plan_with(designed):
-    return with_lessons(trials.plan(CONFIG, METHOD, 0), DOMAIN.manual, told(ONION, DISH), designed)
+    return with_training_data(trials.plan(CONFIG, METHOD, 0), DOMAIN.manual, commands(ONION, DISH), designed)
 
 
 # ------------------------------------------------------------------------------------------ what fell back is counted
@@ -103,8 +103,8 @@ def plan_with(designed):
 def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models():
     """The onion's was refused before; the dish's fails when it is asked first; nobody asks for the soup's."""
     designed = rewards(refused(ONION), code(DISH, FAILING), code(SOUP))
-    with_soup = make_rounds(CONFIG, LAYOUT, 2, pairs=told(ONION, SOUP), rewards=designed)
-    with_dish = make_rounds(CONFIG, LAYOUT, 2, pairs=told(ONION, DISH), rewards=designed)
+    with_soup = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, SOUP), rewards=designed)
+    with_dish = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=designed)
     for world, subgoals, share in ((with_soup, 1.0, 0.5), (with_dish, 2.0, 1.0)):
         world.reset(0)
         found = stay(world, CONFIG.round_steps)
@@ -115,7 +115,7 @@ def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models()
 
 
 def test_without_a_model_nothing_is_said_of_its_rewards():
-    world = make_rounds(CONFIG, LAYOUT, 2, pairs=told(ONION, DISH), rewards=builtin_rewards(LAYOUT))
+    world = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=builtin_rewards(LAYOUT))
     world.reset(0)
     assert set(stay(world, CONFIG.round_steps)) == {"return", "length", "reached", "completed"}
     assert of_training("sama-cramped_room", [{"episode/reached": 0.5}]) == {}

@@ -31,18 +31,18 @@ def test_mappo_plays_whole_episodes_for_soups_and_shaped_points_and_is_told_noth
     config = dataclasses.replace(LAPTOP, budget_env_steps=10**9)
     world = plan(config, MAPPO_HERE, 0).make_world(num_worlds=4, first_world=0)
     assert type(world) is SymbolKitchen and world.max_episode_steps == 400
-    assert set(world.reset(0)) == {"symbols", "legal", "decides", "told"}
+    assert set(world.reset(0)) == {"symbols", "legal", "decides", "commands"}
     start = world.snapshot()
     start["held"][:] = 1
     start["agent_cells"][:, 0], start["headings"][:, 0] = 7, 0  # below the pot, looking at it
     start["agent_cells"][:, 1] = 11
     world.restore(start)
-    told, reward = [], 0.0
+    commands, reward = [], 0.0
     for _ in range(2):  # relocation to an object takes one step when one faces it
         obs, paid, *_ = world.step(np.array([[2, 11]] * 4))
-        told.append(obs["told"])
+        commands.append(obs["commands"])
         reward = reward + paid
-    assert not np.any(told)
+    assert not np.any(commands)
     np.testing.assert_allclose(reward, [[3.0, 0.0]] * 4, rtol=1e-3)
 
 
@@ -57,8 +57,8 @@ def test_mappo_learns_from_the_probabilities_that_acting_drew_with():
     again = forward(policy, batch).policy.first_steps(30).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
-    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
-    assert np.isfinite(float(told["loss/total"]))
+    statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(statistics["loss/total"]))
     assert all(
         not torch.equal(weights, before[name])
         for name, weights in policy.named_parameters()
@@ -102,13 +102,13 @@ def test_likeliest_actions_are_taken_in_tests_of_every_row_or_of_none(row, monke
 
 
 def test_a_told_kitchen_shows_what_a_kitchen_of_symbols_shows_and_what_is_told():
-    plain, told = SymbolKitchen(3), CommandedKitchen(3)
-    seen, heard = plain.reset(1), told.reset(1)
+    plain, commanded = SymbolKitchen(3), CommandedKitchen(3)
+    seen, heard = plain.reset(1), commanded.reset(1)
     for key in ("symbols", "legal", "decides"):
         np.testing.assert_array_equal(seen[key], heard[key])
-    assert plain.observation_spec["told"] == told.observation_spec["told"]
-    told.tell([0], [("take a dish from the dish store", "wait at pot 0")])
-    assert told.observe()["told"][0].any() and not plain.observe()["told"].any()
+    assert plain.observation_spec["commands"] == commanded.observation_spec["commands"]
+    commanded.command([0], [("take a dish from the dish store", "wait at pot 0")])
+    assert commanded.observe()["commands"][0].any() and not plain.observe()["commands"].any()
 
 
 def test_the_row_is_one_of_the_table():

@@ -18,7 +18,7 @@ from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results, write_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.search import population as search_population
-from tune_experiments.search.population import Population, decide, inherit
+from tune_experiments.search.population import Population, decide, exploit
 from tune_experiments.search.scheduler import SearchSchedulers
 from tune_experiments.search.search import SearchSpace, all_settings, draw_settings
 from tune_experiments.search.successive_halving import Halving, rungs_of
@@ -165,10 +165,10 @@ def test_to_ask_whether_it_is_over_takes_nothing_away(request_of, tmp_path):
 def test_the_worst_quarter_copies_the_best_quarter_with_values_near_by():
     values = [{"learning_rate": 0.01 * (number + 1)} for number in range(8)]
     copies = decide([0.1, 0.9, 0.3, -math.inf, 0.5, 0.8, 0.2, 0.4], values, SPACE, np.random.default_rng(0))
-    assert {copy.heir for copy in copies} == {3, 0}
-    assert {copy.donor for copy in copies} <= {1, 5}
+    assert {copy.target for copy in copies} == {3, 0}
+    assert {copy.source for copy in copies} <= {1, 5}
     for copy in copies:
-        assert copy.values != values[copy.donor]
+        assert copy.values != values[copy.source]
         assert 1e-4 <= copy.values["learning_rate"] <= 1e-1
 
 
@@ -227,16 +227,16 @@ def test_losers_go_on_from_winners_with_their_new_values(request_of, tmp_path):
     assert all(read_test_results(path) is not None for path in (tmp_path / "trials").iterdir())
     (first, second) = json.loads((tmp_path / "population.json").read_text())["sync-seed0"]
     (copy,) = first["copies"]
-    log = logs(tmp_path)[f"sync-setting{copy['heir']:02}-seed0"]
+    log = logs(tmp_path)[f"sync-setting{copy['target']:02}-seed0"]
     copied_at = next(row["env_steps"] for row in log if row["env_steps"] >= first["env_steps"])
     falls_from = CONFIG.hold_share * CONFIG.budget_env_steps
     held = [row["schedule/learning_rate"] for row in log if copied_at < row["env_steps"] < falls_from]
     assert held, "rows before the rate begins to fall"
     assert set(held) == {copy["values"]["learning_rate"]}, "applied from the first update after the copy on"
     (copy,) = second["copies"]
-    last = newest_whole_checkpoint(tmp_path / "trials" / f"sync-setting{copy['heir']:02}-seed0" / "checkpoints")
+    last = newest_whole_checkpoint(tmp_path / "trials" / f"sync-setting{copy['target']:02}-seed0" / "checkpoints")
     config = config_from_json(matrix_game.Config, load_checkpoint(last).state["config"])
-    assert config == scheduler.schedulers[0].members[copy["heir"]].config, "it says what it learned with"
+    assert config == scheduler.schedulers[0].members[copy["target"]].config, "it says what it learned with"
     assert config.learning_rate == copy["values"]["learning_rate"]
 
 
@@ -261,26 +261,26 @@ def test_an_heir_has_the_donors_weights_and_nothing_of_its_own(request_of, tmp_p
     (generation,) = json.loads((tmp_path / "population.json").read_text())["sync-seed0"]
     assert generation["is_done"]
     (copy,) = generation["copies"]
-    folders = [before[f"sync-setting{copy[who]:02}-seed0"] / "checkpoints" for who in ("heir", "donor")]
-    heir, donor = (load_checkpoint(newest_whole_checkpoint(folder)) for folder in folders)
-    for group, tensors in donor.tensors.items():
+    folders = [before[f"sync-setting{copy[who]:02}-seed0"] / "checkpoints" for who in ("target", "source")]
+    target, source = (load_checkpoint(newest_whole_checkpoint(folder)) for folder in folders)
+    for group, tensors in source.tensors.items():
         for name, value in tensors.items():
-            np.testing.assert_array_equal(value, heir.tensors[group][name])
+            np.testing.assert_array_equal(value, target.tensors[group][name])
     assert len(list(folders[0].glob("checkpoint_*"))) == 1
-    assert heir.state["config"]["learning_rate"] == copy["values"]["learning_rate"]
+    assert target.state["config"]["learning_rate"] == copy["values"]["learning_rate"]
 
 
 def test_an_heir_of_chosen_weights_has_the_donors_choice(tmp_path):
-    for member, (chosen, newest) in {"donor": (20, 30), "heir": (10, 35)}.items():
+    for member, (chosen, newest) in {"source": (20, 30), "target": (10, 35)}.items():
         for step in (chosen, newest):
             state = {"config": member, "choice": {"value": 0.5, "env_steps": chosen}}
             save_checkpoint(tmp_path / member / "checkpoints", step, {"weights": {"a": np.full(1, step)}}, state)
-    inherit(tmp_path / "donor", tmp_path / "heir", CONFIG)
-    assert sorted(path.name for path in (tmp_path / "heir" / "checkpoints").iterdir()) == [
+    exploit(tmp_path / "source", tmp_path / "target", CONFIG)
+    assert sorted(path.name for path in (tmp_path / "target" / "checkpoints").iterdir()) == [
         "checkpoint_000020",
         "checkpoint_000030",
     ]
-    found = load_checkpoint(chosen_checkpoint(tmp_path / "heir"))
+    found = load_checkpoint(chosen_checkpoint(tmp_path / "target"))
     assert found.tensors["weights"]["a"] == 20
     assert found.state["config"] == config_to_json(CONFIG)
 
@@ -300,7 +300,7 @@ def test_a_broken_population_ends_as_an_unbroken_one(request_of, tmp_path, unbro
     run(population(request_of, tmp_path), train, killed_after)
     if killed_after == 4:  # dies while it carries out what it has decided
         with monkeypatch.context() as patch:
-            patch.setattr(search_population, "inherit", _dies)
+            patch.setattr(search_population, "exploit", _dies)
             with pytest.raises(KeyboardInterrupt):
                 population(request_of, tmp_path).next_request()
         assert not json.loads((tmp_path / "population.json").read_text())["sync-seed0"][0]["is_done"]

@@ -81,7 +81,8 @@ def test_lessons_can_be_about_the_teams_own_play_before_it_learns_to_act():
 
 
 def test_the_team_plays_the_lessons_that_are_about_its_play():
-    config = dataclasses.replace(SMOKE, task="lettuce_tomato_a")
+    lessons = dataclasses.replace(SMOKE.lessons, env_steps=24)
+    config = dataclasses.replace(SMOKE, task="lettuce_tomato_a", lessons=lessons)
     policy = cooking("verco", config).build_policy()
     own = lesson_of_policy(config, policy, 0, 0)
     assert set(own) != set(lesson(config, 0, 0)) and own == lesson_of_policy(config, policy, 0, 0)
@@ -304,7 +305,7 @@ def test_a_transcript_tells_who_saw_said_and_did_what():
 class Cooks:
     """Scripted cooks where a loaded policy is expected; they say nothing."""
 
-    policy, thought = SimpleNamespace(network=None), None
+    policy, last_output = SimpleNamespace(network=None), None
 
     def make_world(self, num_worlds):
         self.world = make_world(dataclasses.replace(SMOKE, max_episode_steps=40), num_worlds)
