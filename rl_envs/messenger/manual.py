@@ -58,11 +58,11 @@ class ManualWriter:
                 path = key_path(self._split, entity, role, kind)
                 raise CorpusError(f"{path}: stage {stage} needs a sentence here: add one")
 
-    def write(self, told: Array, movements: Array, uniforms: Array) -> Array:
+    def write(self, described: Array, movements: Array, uniforms: Array) -> Array:
         """Compose one manual for each game.
 
         Args:
-            told: [K, 3] entity numbers of the enemy, message and goal that the manual describes.
+            described: [K, 3] entity numbers of the enemy, message and goal that the manual describes.
             movements: [K, E] movements of all entities.
             uniforms: [K, draws] float64.
 
@@ -74,24 +74,28 @@ class ManualWriter:
         """
         picks, coins, order = np.split(uniforms, [self.length, 2 * self.length], axis=1)
         of_roles = movements[:, self._columns].astype(np.int64)
-        entities, roles, kinds = told, np.broadcast_to(_ALL_ROLES, told.shape), self._kinds(told, of_roles, coins)
+        entities, roles, kinds = (
+            described,
+            np.broadcast_to(_ALL_ROLES, described.shape),
+            self._kinds(described, of_roles, coins),
+        )
         if self._has_decoys:
-            false_role, false_kind = self._false_lead(told[:, ENEMY], of_roles[:, ENEMY], coins)
-            entities = np.concatenate([told, told[:, [MESSAGE, GOAL, ENEMY]]], axis=1)
-            enemies = np.full((len(told), 2), ENEMY)
+            false_role, false_kind = self._false_lead(described[:, ENEMY], of_roles[:, ENEMY], coins)
+            entities = np.concatenate([described, described[:, [MESSAGE, GOAL, ENEMY]]], axis=1)
+            enemies = np.full((len(described), 2), ENEMY)
             roles = np.concatenate([roles, enemies, false_role], axis=1)
             kinds = np.concatenate([kinds, movements[:, 3:].astype(np.int64), false_kind], axis=1)
         ids = self._corpus.pick(self._split, entities, roles, kinds, picks)
         chosen = self._orders[(order[:, 0] * len(self._orders)).astype(np.int64)]
         return np.take_along_axis(ids, chosen, 1)
 
-    def _kinds(self, told: Array, movements: Array, coins: Array) -> Array:
+    def _kinds(self, described: Array, movements: Array, coins: Array) -> Array:
         """[K, 3] int64, the movement that each sentence gives."""
         if self._stage == 1:
-            return np.full(told.shape, STILL)
+            return np.full(described.shape, STILL)
         if self._has_decoys or self._wanders:
             return movements
-        is_vague = (coins < UNKNOWN_SHARE) & self._has_unknown[told, _ALL_ROLES]
+        is_vague = (coins < UNKNOWN_SHARE) & self._has_unknown[described, _ALL_ROLES]
         return np.where(is_vague, UNKNOWN, movements)
 
     def _false_lead(self, enemy: Array, movement: Array, coins: Array) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ never have in training, and held-out manuals use other sentences.
 | episode end | terminated: won, lost, or `max_episode_steps` (4, 64, 128 by stage; two agents 4, 32, 64), which is a loss: the reward of the last step is -1 unless it wins; never truncated |
 | arguments | `stage` (1), `num_agents` (1), `split` (train), `texts` (own), `repair_quotes` (False), `max_sentences_per_cell` (None: all), `frames` (3), `permuted_roles` (False), `shows_roles` (False), `released` (none), `max_episode_steps` (None: by stage) |
 | recorded draws | `entity_moves` [B, E] int, 0 to 4, actions of the entities (not in stage 1) |
-| state for `restore` | positions are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 random walk; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `told` [3] (symbols of the manual's enemy, message and goal; by default the true ones), `manual` (by default a new one), `moments` (by default the restored state in all of them), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
+| state for `restore` | positions are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 random walk; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `described` [3] (symbols of the manual's enemy, message and goal; by default the true ones), `manual` (by default a new one), `moments` (by default the restored state in all of them), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
 | metrics | `win_rate`, 1 for a win |
 | version history | v0: first version; rules replay both authors' engines without a mismatch |
 """  # noqa: E501 (a table row is one line)
@@ -163,8 +163,8 @@ class Messenger(World):
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
         game, lie, movement, place, message = uniforms[:, :_EPISODE_DRAWS].T
-        told = self._sampler.draw(game)
-        true = np.take_along_axis(told, _LIES[_pick(lie, len(_LIES))], 1) if self._permuted_roles else told
+        described = self._sampler.draw(game)
+        true = np.take_along_axis(described, _LIES[_pick(lie, len(_LIES))], 1) if self._permuted_roles else described
         place = _pick(place, len(self._stage.entity_starts))
         state = self.state
         state["entity_symbols"][rows] = true[:, self._stage.role_of] + FIRST_ENTITY
@@ -172,13 +172,13 @@ class Messenger(World):
         state["entity_places"][rows] = self._stage.entity_starts[place]
         state["avatar_places"][rows] = self._stage.avatar_starts[place]
         state["has_message"][rows] = (message < MESSAGE_AT_START * self._stage.begins_with_message)[:, None]
-        state["told"][rows] = told + FIRST_ENTITY
+        state["described"][rows] = described + FIRST_ENTITY
         self._write(rows, uniforms[:, _EPISODE_DRAWS:])
         self._see(rows)
 
     def _write(self, rows: Array, uniforms: Array) -> None:
-        told = self.state["told"][rows].astype(np.int64) - FIRST_ENTITY
-        self.state["manual"][rows] = self._writer.write(told, self.state["entity_movements"][rows], uniforms)
+        described = self.state["described"][rows].astype(np.int64) - FIRST_ENTITY
+        self.state["manual"][rows] = self._writer.write(described, self.state["entity_movements"][rows], uniforms)
 
     def _see(self, rows: Array) -> None:
         """Fill all observed steps with the present one."""
@@ -186,7 +186,7 @@ class Messenger(World):
 
     def _observe(self, rows: Array) -> Arrays:
         observations = self._observer.observe(self.state["moments"][rows])
-        shown = {"manual": "manual"} | ({"roles": "told"} if self._shows_roles else {})
+        shown = {"manual": "manual"} | ({"roles": "described"} if self._shows_roles else {})
         for key, name in shown.items():
             observations[key] = np.repeat(self.state[name][rows][:, None], self.num_agents, axis=1)
         return observations
@@ -207,7 +207,7 @@ class Messenger(World):
             "avatar_alive": np.ones(avatars, bool),
             "has_message": np.zeros(avatars, bool),
             "reached": np.zeros((*avatars, 2), bool),
-            "told": np.zeros((num_worlds, len(ROLES)), np.uint8),
+            "described": np.zeros((num_worlds, len(ROLES)), np.uint8),
             "manual": np.zeros((num_worlds, self._writer.length), self._id_dtype),
             "moments": np.zeros((num_worlds, self._frames, sum(part[1] for part in (entities, avatars))), np.uint16),
             "won": np.zeros(num_worlds, bool),
@@ -229,7 +229,7 @@ class Messenger(World):
             "avatar_places": (0, LAST_PLACE),
             "entity_symbols": (first, last),
             "entity_movements": (0, UNKNOWN),
-            "told": (first, last),
+            "described": (first, last),
             "manual": (0, len(self.sentences) - 1),
         }
         for name, (low, high) in bounds.items():
@@ -255,9 +255,9 @@ class Messenger(World):
             raise
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        if "told" not in given:
+        if "described" not in given:
             first_with_role = [int(np.argmax(self._stage.role_of == role)) for role in range(len(ROLES))]
-            self.state["told"] = self.state["entity_symbols"][:, first_with_role].copy()
+            self.state["described"] = self.state["entity_symbols"][:, first_with_role].copy()
         if "manual" not in given:
             self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:

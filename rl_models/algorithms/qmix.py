@@ -123,8 +123,8 @@ class Qmix:
                 "actions, macro actions or agents that leave: train there with PPO or IMPALA"
             )
         rows = {key.replace("texts/", "obs/", 1) for key in batch if key.startswith("texts/")}
-        told = {f"obs/{key}": batch[f"texts/{key}"][batch[f"obs/{key}"].long()] for key in self.texts}
-        return {key: value for key, value in batch.items() if key not in rows and not key.startswith("texts/")} | told
+        tokens = {f"obs/{key}": batch[f"texts/{key}"][batch[f"obs/{key}"].long()] for key in self.texts}
+        return {key: value for key, value in batch.items() if key not in rows and not key.startswith("texts/")} | tokens
 
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE

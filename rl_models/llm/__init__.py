@@ -1,1 +1,1 @@
-"""Language minds: one causal language model whose adapters write messages and weigh actions (Verco)."""
+"""Language-model policies: one causal language model whose adapters write messages and score actions (Verco)."""

@@ -1,4 +1,4 @@
-"""What there is to choose about a language mind."""
+"""Settings of a language-model policy."""
 
 from __future__ import annotations
 

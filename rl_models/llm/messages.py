@@ -13,7 +13,7 @@ from torch import Tensor
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.generation import generate
 from rl_models.llm.llm_config import MessageSettings
-from rl_models.llm.memory import Memory
+from rl_models.llm.lru_cache import LRUCache
 from rl_models.llm.trie import Ids
 
 Array = NDArray[Any]
@@ -32,7 +32,7 @@ class Writer:
 
     def __init__(self, language: AdaptedModel, settings: MessageSettings) -> None:
         self._language, self._settings = language, settings
-        self.memory: Memory[Ids, Ids] = Memory(_MESSAGES_KEPT)
+        self.memory: LRUCache[Ids, Ids] = LRUCache(_MESSAGES_KEPT)
 
     def write(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
         """A message behind each prompt: the most likely tokens one by one, or drawn with uniforms [R, L]."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.memory import Memory
+from rl_models.llm.lru_cache import LRUCache
 from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
@@ -73,9 +73,9 @@ class LanguageNetwork(nn.Module):
         self.num_agents, self.actions, self.features = num_agents, actions, language.width
         self.language, self.settings = language, settings
         self.writer = Writer(language, settings.messages)
-        self.moments: Memory[Moment, tuple[Tensor, Tensor]] = Memory(_KEPT)
+        self.moments: LRUCache[Moment, tuple[Tensor, Tensor]] = LRUCache(_KEPT)
         self.narrator = narrator
-        self._states: Memory[Ids, Tensor] = Memory(_KEPT)
+        self._states: LRUCache[Ids, Tensor] = LRUCache(_KEPT)
 
     def initial_state(self, batch: int) -> State:
         """Nothing is remembered from step to step."""
@@ -99,7 +99,7 @@ class LanguageNetwork(nn.Module):
         """
         counted = _counted(obs)
         moments, rows = self._moments_of(obs, counted)
-        scores, states = self._thoughts(moments)
+        scores, states = self._scores_of(moments)
         place = torch.from_numpy(counted).to(scores.device)
         each = torch.from_numpy(rows).to(scores.device)
         lead = counted.shape
@@ -131,7 +131,7 @@ class LanguageNetwork(nn.Module):
             return self.language.tokens.words(phrase)
         return len(phrase) if self.settings.normalisation == "token" else 1
 
-    def _thoughts(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
+    def _scores_of(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""
         if not moments:
             device = self.language.base.device

@@ -59,7 +59,7 @@ class Speech(Protocol):
 
 
 @runtime_checkable
-class Speaks(Protocol):
+class WritesMessages(Protocol):
     """A network whose agents read their observations as text, and may write messages."""
 
     num_agents: int
@@ -70,7 +70,7 @@ class Speaks(Protocol):
 
 def speech_of(network: Any) -> Speech | None:
     """A new `Speech` of a network; None if the network reads observations as they are."""
-    return network.speech() if isinstance(network, Speaks) else None
+    return network.speech() if isinstance(network, WritesMessages) else None
 
 
 def with_messages_at_the_end(

@@ -1,6 +1,6 @@
 """An env runner that returns fragments. PPO and IMPALA of RLlib treat what `sample()` returns as an opaque list.
 
-Sampling is `training.rollout.Collector`; weights, metrics and life as a Ray actor are RLlib's. Every runner plays its
+Sampling is `training.collector.Collector`; weights, metrics and life as a Ray actor are RLlib's. Every runner plays its
 own share of one numbered row of worlds, so how worlds are split over runners changes nothing in them.
 """
 

@@ -82,7 +82,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
             lr_or_lr_schedule=max(rate, 1e-12),
         )
 
-    def begin_alike(self) -> None:
+    def broadcast_weights(self) -> None:
         """Begin with the first learner's weights; the core sums gradients itself."""
         if self.distributed:
             for value in self._policy.state_dict().values():

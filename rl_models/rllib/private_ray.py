@@ -48,7 +48,7 @@ class PrivateLearner:
     _weights_seq_no: int
 
     @abstractmethod
-    def begin_alike(self) -> None:
+    def broadcast_weights(self) -> None:
         """Give all learners the same weights, once, before the first update."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class PrivateLearner:
         self._weights_seq_no += 1
 
     def _make_modules_ddp_if_necessary(self) -> None:
-        self.begin_alike()
+        self.broadcast_weights()
 
     def _create_iterator_if_necessary(self, *, training_data: Any, **kwargs: Any) -> Iterator[Any]:
         make_batch: Callable[[Any], Any] = self._make_batch_if_necessary  # type: ignore[attr-defined]

@@ -44,11 +44,11 @@ class TeamAlgorithm:
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
-        told = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
-        told["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
-        told["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
-        told["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
-        return row | {name: float(value) for name, value in told.items() if value is not None}
+        metrics = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
+        metrics["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
+        metrics["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
+        metrics["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
+        return row | {name: float(value) for name, value in metrics.items() if value is not None}
 
     def progress(self) -> Progress:
         """How far training has come."""

@@ -72,7 +72,7 @@ class Learner:
         batch = self.objective.prepare(batch, self.learners.sum)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
-        seed = shuffle_seed(self.seed, self.progress.updates)
+        seed = shuffle_seed(self.seed, self.progress.env_steps)
         for minibatch in self.objective.minibatches(batch, seed, self.replay, self.learners):
             statistics |= self._minibatch(minibatch)
             if self.divergence.is_too_large:
@@ -120,9 +120,12 @@ def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners
     progress.episodes += episodes
 
 
-def shuffle_seed(seed: int, updates: int) -> int:
-    """Seed of an update's shuffles: other trials and other updates have others, and a continued run has the same."""
-    return int(np.random.SeedSequence((seed % 2**32, updates)).generate_state(1)[0])
+def shuffle_seed(seed: int, env_steps: int) -> int:
+    """Seed of an update's shuffles: other trials and other updates have others, and a continued run has the same.
+
+    It counts env steps, since an update that `target_kl` ends at its first minibatch makes no optimiser step.
+    """
+    return int(np.random.SeedSequence((seed % 2**32, env_steps)).generate_state(1)[0])
 
 
 def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Statistics:

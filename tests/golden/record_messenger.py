@@ -134,10 +134,10 @@ def episodes(stage, num_agents, split, limit):
         name: value.astype(types.get(name, bool if value.dtype == bool else np.int8)) for name, value in arrays.items()
     }
     games = [FIRST_ENTITY + games_by_rule()[SPLITS[name]] for name in SPLITS]
-    assert {tuple(game) for game in start["told"].tolist()} <= {tuple(game) for game in games[split].tolist()}
+    assert {tuple(game) for game in start["described"].tolist()} <= {tuple(game) for game in games[split].tolist()}
     return arrays | {
         "ep_split": np.full(world.num_worlds, split, np.int8),
-        "ep_game": start["told"].astype(np.int8),
+        "ep_game": start["described"].astype(np.int8),
         "ep_policy": policy.astype(np.int8),
         "lengths": np.array([len(rows) for rows in steps]),
     }

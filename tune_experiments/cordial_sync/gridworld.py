@@ -117,8 +117,8 @@ class GridworldExperiment(Experiment):
             "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target",
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
         ]
-        told = differences(config, paper, {path: path for path in _COMPARED})
-        notes += [f"{sentence}{_COMPARED[path]}" for path, sentence in told.items()]
+        found = differences(config, paper, {path: path for path in _COMPARED})
+        notes += [f"{sentence}{_COMPARED[path]}" for path, sentence in found.items()]
         if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
             notes.append(
                 f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5"

@@ -45,7 +45,7 @@ class RunOptions:
     """Try N settings of the search space with each method and rank them by validation (None: no search)."""
     search_by: Literal["random", "grid", "asha", "pbt"] = "random"
     """How settings are chosen: random, N settings to their end; grid, all combinations; asha, the best third of N goes
-    on; pbt, losers copy winners."""
+    on; pbt, bad trials copy good ones."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
     """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
     PATH=grid:a,b,c."""

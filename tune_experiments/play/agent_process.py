@@ -48,17 +48,17 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Traffic:
+class MessageStats:
     """What an agent said: messages times hearers, and their bytes."""
 
     messages: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(self.messages + other.messages, self.bytes + other.bytes)
+    def __add__(self, other: MessageStats) -> MessageStats:
+        return MessageStats(self.messages + other.messages, self.bytes + other.bytes)
 
 
-class Talk:
+class MessageChannel:
     """An agent's end of the pipes to all others.
 
     Attributes:
@@ -66,7 +66,7 @@ class Talk:
     """
 
     def __init__(self, agent: int, pipes: Mapping[int, Connection], patience_seconds: float) -> None:
-        self.traffic = Traffic()
+        self.traffic = MessageStats()
         self._agent, self._pipes, self._patience_seconds = agent, pipes, patience_seconds
 
     def exchange(self, said: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ class Talk:
         mine = said.numpy()
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
-            self.traffic += Traffic(1, mine.nbytes)
+            self.traffic += MessageStats(1, mine.nbytes)
         heard = {agent: self._hear(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1))
 
@@ -106,12 +106,12 @@ def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) 
 @torch.inference_mode()
 def _act_until_the_end(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
     agent = AgentPolicy(load_policy(role.checkpoint, role.allow).policy, role.agent)
-    talk = Talk(role.agent, others, role.patience_seconds)
+    channel = MessageChannel(role.agent, others, role.patience_seconds)
     chance = Chance(role.seed, role.world, 1)
     no_reset = torch.zeros(1, dtype=torch.bool)  # a new agent remembers nothing
     while (seen := coordinator.recv()) is not None:
         obs = {key: torch.from_numpy(value) for key, value in seen.items()}
         uniforms = torch.from_numpy(chance.policy_uniforms(1 + agent.num_agents))
         chance.next_step()
-        coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), talk.exchange)))
-    coordinator.send(talk.traffic)
+        coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), channel.exchange)))
+    coordinator.send(channel.traffic)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.play.agent_process import LEFT_ALONE, Role, Traffic, live
+from tune_experiments.play.agent_process import LEFT_ALONE, MessageStats, Role, live
 
 PATIENCE_SECONDS = 600.0
 """For one answer, the start of the process included: it imports torch and loads the weights. Generous, because it is
@@ -54,14 +54,14 @@ class SeparateAgents:
         self._env_steps += 1
         return np.array([actions], np.int64)
 
-    def dismiss(self) -> Traffic:
+    def dismiss(self) -> MessageStats:
         """End the episode: what all agents together have said.
 
         Raises:
             UserError: as for `act`.
         """
         self._hand_out([None] * len(self._pipes))
-        return sum(self._collect(), Traffic())
+        return sum(self._collect(), MessageStats())
 
     def start(self, role: Role, others: dict[int, Connection]) -> None:
         """Start one agent's process. Its ends of the pipes to the others are closed here, because they are its own."""

@@ -23,11 +23,11 @@ def differences(config: Any, reference: Any, names: Mapping[str, str], whose: st
     Returns:
         path -> sentence, in the order of the names.
     """
-    told = {}
+    sentences = {}
     for path, name in names.items():
         if _has(reference, path) and (ours := value_at(config, path)) != (theirs := value_at(reference, path)):
-            told[path] = f"{name}: {in_words(ours)}, {whose} {in_words(theirs)}"
-    return told
+            sentences[path] = f"{name}: {in_words(ours)}, {whose} {in_words(theirs)}"
+    return sentences
 
 
 def in_words(value: Any) -> str:

@@ -227,12 +227,12 @@ class RemoteSync:
         found = _stamps(self.folder)
         here = {name: found[name] for name in self._own(found)}
         # state.json last: it says that a checkpoint's other files are whole.
-        for name in sorted(here, key=_vouches_last):
+        for name in sorted(here, key=_state_file_last):
             if self._sent.get(name) != here[name]:
                 self._send(name)
                 self._sent[name] = here[name]
         deleted = {name for name in self._own(self._sent) if _DELETED_BY_TRIALS.fullmatch(name)} - set(here)
-        for name in sorted(deleted, key=_vouches_last):
+        for name in sorted(deleted, key=_state_file_last):
             with contextlib.suppress(FileNotFoundError):
                 self._store.delete_file(f"{self._root}/{name}")
             del self._sent[name]
@@ -299,7 +299,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def _vouches_last(name: str) -> tuple[bool, str]:
+def _state_file_last(name: str) -> tuple[bool, str]:
     """Sorts the file that says that a checkpoint's others are whole behind them."""
     return name.endswith("state.json"), name
 

@@ -29,7 +29,7 @@ from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
-from tune_experiments.run.wandb_log import WandbSync
+from tune_experiments.run.wandb_log import WandbLogger
 from tune_experiments.search.scheduler import SearchScheduler, as_searcher
 
 Request = dict[str, Any]
@@ -87,7 +87,7 @@ def train_trial(parameters: dict[str, Any]) -> None:
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
             report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
-        report = stack.enter_context(WandbSync(report, identity, request["name"], request["run_id"]))
+        report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(
             report, request.get("until")

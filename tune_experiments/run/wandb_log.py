@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-__all__ = ["WandbSync"]
+__all__ = ["WandbLogger"]
 
 PROJECT = "WANDB_PROJECT"
 Report = Callable[[dict[str, Any]], None]
 
 
-class WandbSync:
+class WandbLogger:
     """Hands on what a trial reports; a context manager, for a run has an end.
 
     Args:
@@ -35,7 +35,7 @@ class WandbSync:
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
 
-    def __enter__(self) -> WandbSync:
+    def __enter__(self) -> WandbLogger:
         if os.environ.get(PROJECT):
             self._softly(self._begin)
         return self

@@ -24,7 +24,7 @@ class WrongAnswerError(Exception):
     """The function did what it must not; the text is ours and never the function's."""
 
 
-def stop_being_root() -> None:
+def drop_root() -> None:
     """See nothing but the folder one stands in, and be nobody; in containers where root may not, stay as one is."""
     with contextlib.suppress(OSError):
         os.chroot(".")
@@ -34,7 +34,7 @@ def stop_being_root() -> None:
         os.setuid(NOBODY)
 
 
-def give_up_everything(memory_bytes: int) -> None:
+def limit_resources(memory_bytes: int) -> None:
     """Lower every limit for good: soft and hard."""
     limits = {
         resource.RLIMIT_AS: memory_bytes,
@@ -106,8 +106,8 @@ def main() -> None:
     """Serve until the other side closes the pipe."""
     setup = json.loads(sys.stdin.readline())
     if os.getuid() == 0:
-        stop_being_root()
-    give_up_everything(setup["memory_bytes"])
+        drop_root()
+    limit_resources(setup["memory_bytes"])
     reward = load(setup["source"])
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:

@@ -222,7 +222,7 @@ def test_games_beside_the_texts_are_used(tmp_path, documents):
     (tmp_path / "games.json").write_text(json.dumps(names))
     world = Messenger(50, texts=str(tmp_path), split="val")
     world.reset(0)
-    assert len(np.unique(world.state["told"], axis=0)) == 1
+    assert len(np.unique(world.state["described"], axis=0)) == 1
     broken = copy.deepcopy(names) | {"val": "none"}
     other = tmp_path / "other"
     other.mkdir()

@@ -44,7 +44,7 @@ def test_everybody_stands_on_one_of_the_given_cells_every_arrangement_equally_of
 @pytest.mark.parametrize(("agents", "stage"), KINDS)
 def test_games_and_movements_are_drawn_independently_and_uniformly(agents, stage):
     world = fresh(agents, stage, split="train_mc")
-    games, counts = np.unique(world.state["told"], axis=0, return_counts=True)
+    games, counts = np.unique(world.state["described"], axis=0, return_counts=True)
     assert len(games) == 40 and chisquare(counts).pvalue > 1e-4
     movements, counts = np.unique(world.state["entity_movements"], axis=0, return_counts=True)
     assert len(movements) == {1: 1, 2: 6, 3: 18 if agents == 1 else 6}[stage]
@@ -56,10 +56,10 @@ def test_games_and_movements_are_drawn_independently_and_uniformly(agents, stage
 @pytest.mark.parametrize(("agents", "stage"), KINDS)
 def test_symbols_are_those_of_the_game_and_decoys_look_like_what_they_are_not(agents, stage):
     world = fresh(agents, stage)
-    told = world.state["told"]
+    described = world.state["described"]
     columns = [0, 1, 1, 2, 2] if agents == 2 else [0, 1, 2, 1, 2][: 5 if stage == 3 else 3]
-    np.testing.assert_array_equal(world.state["entity_symbols"], told[:, columns])
-    assert told.min() >= FIRST_ENTITY and told.max() < FIRST_ENTITY + 12
+    np.testing.assert_array_equal(world.state["entity_symbols"], described[:, columns])
+    assert described.min() >= FIRST_ENTITY and described.max() < FIRST_ENTITY + 12
 
 
 @pytest.mark.parametrize(("agents", "stage"), KINDS)
@@ -70,7 +70,7 @@ def test_in_one_of_five_episodes_of_the_first_stages_avatars_begin_with_the_mess
 
 def test_training_draws_three_quarters_of_its_games_from_changing_company():
     trio = [symbol(name) for name in ("dog", "fish", "bird", "sword", "ball", "mage")]
-    share = np.isin(fresh(1, 1).state["told"][:, 0], trio).mean()
+    share = np.isin(fresh(1, 1).state["described"][:, 0], trio).mean()
     assert abs(share - 0.25) < 0.02
 
 
@@ -123,7 +123,7 @@ def test_bad_arguments_are_refused_in_one_sentence(arguments, sentence):
         ({"entity_symbols": np.full((1, 3), 14)}, "entity_symbols must lie in 2 .. 13"),
         ({"entity_movements": np.full((1, 3), 4)}, "entity_movements must lie in 0 .. 3"),
         ({"manual": np.full((1, 3), 60_000)}, "manual must lie in 0 .. 59723"),
-        ({"told": np.full((1, 3), 1)}, "told must lie in 2 .. 13"),
+        ({"described": np.full((1, 3), 1)}, "described must lie in 2 .. 13"),
         ({"entity_places": np.zeros((1, 5, 2))}, "must have shape"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_start_is_enough_to_restore():
     world.reset(5)
     names = ("entity_places", "avatar_places", "entity_symbols", "entity_movements")
     seen = other.restore({name: world.state[name] for name in names})
-    np.testing.assert_array_equal(other.state["told"], world.state["told"])
+    np.testing.assert_array_equal(other.state["described"], world.state["described"])
     for key, value in world.observe().items():
         if key != "manual":
             np.testing.assert_array_equal(seen[key], value)

@@ -6,6 +6,7 @@ import torch
 from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.training import loop
 from rl_models.training.loop import Learner, shuffle_seed
 from tests.rl_models.training.small import collector
 
@@ -62,9 +63,9 @@ def test_learners_have_nearly_equal_parts_of_a_minibatch():
 
 
 def test_shuffles_differ_between_trials_and_between_updates_and_are_repeatable():
-    seeds = [shuffle_seed(seed, updates) for seed in (0, 1, 2**31) for updates in (0, 1, 8)]
+    seeds = [shuffle_seed(seed, env_steps) for seed in (0, 1, 2**31) for env_steps in (0, 1, 2**33)]
     assert len(set(seeds)) == len(seeds)
-    assert seeds == [shuffle_seed(seed, updates) for seed in (0, 1, 2**31) for updates in (0, 1, 8)]
+    assert seeds == [shuffle_seed(seed, env_steps) for seed in (0, 1, 2**31) for env_steps in (0, 1, 2**33)]
 
 
 def test_a_learner_shuffles_by_its_seed():
@@ -76,3 +77,15 @@ def test_a_learner_shuffles_by_its_seed():
         updated.append(torch.cat([value.flatten() for value in learner.policy.state_dict().values()]))
     assert torch.equal(updated[0], updated[1])
     assert not torch.equal(updated[0], updated[2])
+
+
+def test_an_update_that_stops_at_its_first_minibatch_is_followed_by_another_shuffle(monkeypatch):
+    """Nothing is learned in it, so only what was sampled can tell the updates apart."""
+    seeds = []
+    monkeypatch.setattr(loop, "shuffle_seed", lambda *given: seeds.append(shuffle_seed(*given)) or seeds[-1])
+    games, stopping = collector(), Ppo(num_epochs=1, num_minibatches=3, target_kl=-1.0)
+    learner = Learner(games.policy, stopping, OptimiserSettings())
+    for _ in range(2):
+        learner.update([games.collect()])
+    assert learner.progress.updates == 0
+    assert seeds[0] != seeds[1]

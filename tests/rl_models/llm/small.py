@@ -1,4 +1,4 @@
-"""A small language model, a game of hints to play with it, and its narrator, for the tests of language minds."""
+"""A small language model, a game of hints to play with it, and its narrator, for tests of language-model policies."""
 
 from __future__ import annotations
 

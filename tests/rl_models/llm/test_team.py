@@ -1,4 +1,4 @@
-"""A team of language minds: acting and learning read the same prompts, and only what should learn does."""
+"""A team of language-model policies: acting and learning read the same prompts, and only what should learn does."""
 
 import copy
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 import torch
 
-from rl_models.llm.memory import Memory
+from rl_models.llm.lru_cache import LRUCache
 from rl_models.networks.fixed_weights import CachedByWeights, WeightChangeDetector, fixed_weights
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
@@ -89,7 +89,7 @@ def test_weights_are_compared_once_in_a_scope_and_anew_in_the_next():
 
 def test_a_value_whose_computation_failed_is_not_that_of_the_weights_before():
     once, weight = CachedByWeights(), torch.zeros(1)
-    memory = Memory(3)
+    memory = LRUCache(3)
 
     def fail(*_):
         raise ValueError

@@ -22,7 +22,7 @@ from tune_experiments.__main__ import main as after_training
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.agent_process import Talk, Traffic
+from tune_experiments.play.agent_process import MessageChannel, MessageStats
 from tune_experiments.play.decentralised import separate_agents
 from tune_experiments.play.recording import play_aloud, play_decentralised
 from tune_experiments.run.run_folder import WRITTEN_BY
@@ -117,19 +117,19 @@ def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
     pipes = [{}, {}, {}]
     for one, other in itertools.combinations(range(3), 2):
         pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
-    talks = [Talk(agent, pipes[agent], PATIENCE_SECONDS) for agent in range(3)]
+    channels = [MessageChannel(agent, pipes[agent], PATIENCE_SECONDS) for agent in range(3)]
     said = [torch.full((1, 1, 4), float(agent)) for agent in range(3)]
     with ThreadPoolExecutor(3) as threads:
-        heard = list(threads.map(lambda talk, message: talk.exchange(message), talks, said))
+        heard = list(threads.map(lambda channel, message: channel.exchange(message), channels, said))
     for messages in heard:
         assert torch.equal(messages, torch.cat(said, 1))
-    assert [talk.traffic for talk in talks] == [Traffic(2, 2 * 16)] * 3
+    assert [channel.traffic for channel in channels] == [MessageStats(2, 2 * 16)] * 3
 
 
 def test_an_agent_does_not_wait_for_ever_for_what_another_says():
     ours, _theirs = multiprocessing.Pipe()
     with pytest.raises(TimeoutError):
-        Talk(0, {1: ours}, 0.05).exchange(torch.zeros(1, 1, 4))
+        MessageChannel(0, {1: ours}, 0.05).exchange(torch.zeros(1, 1, 4))
 
 
 class Recorder:

@@ -25,18 +25,18 @@ class Notes(Callback):
     """Writes down what it is told and where; nobody may pickle it."""
 
     def __init__(self):
-        self.told, self.processes = [], set()
+        self.events, self.processes = [], set()
 
     def on_validation(self, trial, row):
-        self.told.append(("validation", trial, row["env_steps"]))
+        self.events.append(("validation", trial, row["env_steps"]))
         self.processes.add(os.getpid())
 
     def on_checkpoint(self, trial, checkpoint):
-        self.told.append(("checkpoint", trial, checkpoint))
+        self.events.append(("checkpoint", trial, checkpoint))
         self.processes.add(os.getpid())
 
     def on_end(self, run):
-        self.told.append(("end", run))
+        self.events.append(("end", run))
 
     def __reduce__(self):
         raise AssertionError("a callback was pickled")
@@ -64,11 +64,11 @@ def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session
     for trial in ("sync-seed3", "marginal-seed3"):
         rows = [row["env_steps"] for row in read_metrics(run.folder / "trials" / trial / "metrics.jsonl")]
         assert [
-            step for what, name, *rest in notes.told[:-1] if what == "validation" and name == trial for step in rest
+            step for what, name, *rest in notes.events[:-1] if what == "validation" and name == trial for step in rest
         ] == rows
-        assert ("checkpoint", trial) in {(what, name) for what, name, _ in notes.told[:-1]}
+        assert ("checkpoint", trial) in {(what, name) for what, name, _ in notes.events[:-1]}
     assert notes.processes == {os.getpid()}
-    assert notes.told[-1] == ("end", run)
+    assert notes.events[-1] == ("end", run)
     written = b"".join(path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
     assert b"Notes" not in written and b"test_front_door" not in written.replace(_commands(run.folder), b"")
 
@@ -122,9 +122,9 @@ def test_mistakes_are_one_sentence_and_claim_nothing(tmp_path):
         "has no search space": {"search": 2},
     }
     for said, arguments in mistakes.items():
-        with pytest.raises(UserError) as told:
+        with pytest.raises(UserError) as events:
             EXPERIMENT.run(**{"preset": "smoke", "out": out} | arguments)
-        assert said in str(told.value)
+        assert said in str(events.value)
     assert not out.exists()
 
 
@@ -150,13 +150,13 @@ def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_pat
     train(640)
     train()
     watch.look(is_due=True)
-    steps = [step for what, _, step in notes.told if what == "validation"]
+    steps = [step for what, _, step in notes.events if what == "validation"]
     assert steps == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
-    checkpoints = [path for what, _, path in notes.told if what == "checkpoint"]
+    checkpoints = [path for what, _, path in notes.events if what == "checkpoint"]
     assert len(checkpoints) == len(set(checkpoints)) == 5
     late = TrialWatch({"sync-seed0": tmp_path}, [again := Notes()])
     late.look(is_due=True)
-    assert again.told == [], "what there was before is not new"
+    assert again.events == [], "what there was before is not new"
 
 
 @pytest.mark.processes

@@ -10,7 +10,7 @@ import pytest
 from tune_experiments.matrix_game import SMOKE
 from tune_experiments.run import run_folder, tuning
 from tune_experiments.run.remote_sync import open_run
-from tune_experiments.run.wandb_log import WandbSync
+from tune_experiments.run.wandb_log import WandbLogger
 
 IDENTITY = {"experiment": "matrix_game", "method": "sync", "seed": 0, "config": {"games": 8}}
 ROWS = [{"env_steps": 10, "loss/total": 1.0, "said": "hello"}, {"env_steps": 20, "loss/total": 0.5}]
@@ -53,7 +53,7 @@ def wandb(monkeypatch):
 def train(name="sync-seed0", run_id="4f"):
     """What training reports, and what came through."""
     rows = []
-    with WandbSync(rows.append, IDENTITY, name, run_id) as report:
+    with WandbLogger(rows.append, IDENTITY, name, run_id) as report:
         for row in ROWS:
             report(dict(row))
     return rows
@@ -128,6 +128,6 @@ def test_without_a_project_nobody_is_asked(wandb, monkeypatch):
 
 def test_a_trial_that_fails_ends_its_run_as_failed(wandb):
     run = wandb()
-    with pytest.raises(ZeroDivisionError), WandbSync(lambda row: None, IDENTITY, "sync-seed0", "4f"):
+    with pytest.raises(ZeroDivisionError), WandbLogger(lambda row: None, IDENTITY, "sync-seed0", "4f"):
         raise ZeroDivisionError
     assert run.calls[-1] == ("finish", (), {"exit_code": 1})

@@ -13,13 +13,13 @@ from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.sama.kitchens import open_kitchen, texts
 from tests.tune_experiments.sama.play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
-from tune_experiments.sama.kitchen.scene import FAR, Scene, Ways
+from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
 
 
 def begin(domain, state, subgoals, order):
     """Steps each chef needs for what it is given."""
-    scene, kinds = Scene(Ways(Kitchen(domain.name)), state), {kind.text: kind for kind in domain.kinds}
+    scene, kinds = Scene(Reachability(Kitchen(domain.name)), state), {kind.text: kind for kind in domain.kinds}
     return [cost(scene, chef, kinds[subgoals[which]]) for chef, which in enumerate(order)]
 
 

@@ -15,7 +15,7 @@ from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.deviations import deviations
 from tune_experiments.sama.evaluation import BY_RULE, QUESTIONS, RULES_SCRIPTED, evaluate, scripted_episodes
 from tune_experiments.sama.executors import ScriptedExecutor
-from tune_experiments.sama.kitchen.scene import FAR, Scene, Ways
+from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
 from tune_experiments.sama.kitchens import CommandedKitchen
 from tune_experiments.sama.planning import loop_of
@@ -66,7 +66,7 @@ def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout
     """In kitchens of two rooms, where nobody is in the way; turning to an object may take one env step each."""
     domain, commands = domain_of(layout), command_texts(layout)
     execute, world = ScriptedExecutor(layout), CommandedKitchen(1, layout=layout)
-    ways, tried = Ways(world.kitchen), set()
+    ways, tried = Reachability(world.kitchen), set()
     world.reset(0)
     for text in domain.diverse_states(40, 3):
         scene = Scene(ways, text)

@@ -19,7 +19,7 @@ from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
 from tune_experiments.sama.kitchen import wording
 from tune_experiments.sama.kitchen.choice import assignments, choices
-from tune_experiments.sama.kitchen.scene import COUNTER, FAR, HATCH, Scene, Ways
+from tune_experiments.sama.kitchen.scene import COUNTER, FAR, HATCH, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import (
     GOALS,
     MAKE,
@@ -64,7 +64,7 @@ class KitchenDomain:
         """
         kitchen = Kitchen(layout)
         self.name = kitchen.name
-        self._ways = Ways(kitchen)
+        self._ways = Reachability(kitchen)
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
         self.kinds = subgoals_of(self._ways)
         self._of_text = {one.text: one for one in self.kinds}
@@ -162,7 +162,7 @@ class KitchenDomain:
         return [self._of_text[text] for text in texts]
 
 
-def _draw(ways: Ways, numbers: random.Random) -> str:
+def _draw(ways: Reachability, numbers: random.Random) -> str:
     """A legal state: chefs stand in the room they began in, and nobody holds a soup where there is no hatch."""
     kitchen = ways.kitchen
     contents = kitchen.contents.copy()

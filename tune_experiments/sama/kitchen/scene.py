@@ -25,7 +25,7 @@ _HANDING_OVER_PAYS = 3
 FAR = 10_000
 
 
-class Ways:
+class Reachability:
     """What the geometry of a kitchen means to its chefs.
 
     Attributes:
@@ -129,7 +129,7 @@ class Scene:
         at, holds: cell of each chef, and what it carries.
     """
 
-    def __init__(self, ways: Ways, text: str) -> None:
+    def __init__(self, ways: Reachability, text: str) -> None:
         """Read the world's sentences.
 
         Raises:

@@ -16,8 +16,8 @@ from tune_experiments.sama.kitchen.scene import (
     HATCH,
     MIDDLE_COUNTER,
     ONION_STORE,
+    Reachability,
     Scene,
-    Ways,
 )
 
 MAKE, PREPARE, SERVE, WAIT = "make onion soup", "prepare a dish", "serve onion soup", "keep ready"
@@ -48,7 +48,7 @@ class Subgoal:
     target: str = ""
 
 
-def subgoals_of(ways: Ways) -> tuple[Subgoal, ...]:
+def subgoals_of(ways: Reachability) -> tuple[Subgoal, ...]:
     """All sub-goals that some chef of a kitchen can do, in a fixed order."""
     pots = ways.pots
     found = [_bring("onion", ONION_STORE, pot, MAKE) for pot in pots]
@@ -63,7 +63,7 @@ def subgoals_of(ways: Ways) -> tuple[Subgoal, ...]:
     return tuple(one for one in found if _somebody_can(ways, one))
 
 
-def _somebody_can(ways: Ways, one: Subgoal) -> bool:
+def _somebody_can(ways: Reachability, one: Subgoal) -> bool:
     """Whether one room has all that a sub-goal needs; a dish that is taken into the hands needs a pot to go to."""
     needed = [place for place in (one.origin, one.target or "pot 0") if place]
     return any(all(ways.reaches(start, place) for place in needed) for start in ways.kitchen.starts.tolist())
@@ -165,7 +165,7 @@ def reward(previous, current):
 """
 
 
-def reward_code(ways: Ways, one: Subgoal) -> str:
+def reward_code(ways: Reachability, one: Subgoal) -> str:
     """Python that says over `Scene.as_json` what the predicate says, as a language model would write it.
 
     It is data: it runs in the sandbox alone.

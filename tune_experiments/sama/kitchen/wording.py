@@ -12,12 +12,12 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.text import WITH_ARTICLE, pot_in_words
-from tune_experiments.sama.kitchen.scene import DISH_STORE, HATCH, MIDDLE_COUNTER, ONION_STORE, Scene, Ways
+from tune_experiments.sama.kitchen.scene import DISH_STORE, HATCH, MIDDLE_COUNTER, ONION_STORE, Reachability, Scene
 
 OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
 
 
-def describe_map(ways: Ways) -> str:
+def describe_map(ways: Reachability) -> str:
     """Rooms and what can be used from each."""
     names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
     lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
@@ -26,7 +26,7 @@ def describe_map(ways: Ways) -> str:
     return "\n".join(["Map:", *lines])
 
 
-def _usable(ways: Ways, room: Array) -> list[str]:
+def _usable(ways: Reachability, room: Array) -> list[str]:
     """Places that can be used from a room, with how many of them there are."""
     beside = frozenset(np.flatnonzero(ways.kitchen.neighbours[room].any(0)).tolist())
     found = []

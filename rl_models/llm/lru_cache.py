@@ -1,4 +1,4 @@
-"""A dictionary that forgets its oldest entries, for what is dear to compute and asked for again and again."""
+"""A cache that forgets its oldest entries, for values that are costly to compute and asked for again and again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Memory(Generic[_Key, _Value]):
+class LRUCache(Generic[_Key, _Value]):
     """Values by key, good for as long as the weights that they were computed with stay as they are.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 import torch
 
-from rl_models.llm.memory import Memory
+from rl_models.llm.lru_cache import LRUCache
 
 
 def test_values_are_computed_once_for_the_same_weights_and_the_oldest_are_forgotten():
@@ -12,7 +12,7 @@ def test_values_are_computed_once_for_the_same_weights_and_the_oldest_are_forgot
         asked.append(list(keys))
         return [2 * key for key in keys]
 
-    memory, weight = Memory(3), torch.zeros(2)
+    memory, weight = LRUCache(3), torch.zeros(2)
     assert memory.of([1, 2, 1], [weight], doubled) == [2, 4, 2]
     assert memory.of([2, 3, 4, 5], [weight], doubled) == [4, 6, 8, 10]
     assert memory.of([5, 1], [weight], doubled) == [10, 2]
