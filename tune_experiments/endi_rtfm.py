@@ -35,7 +35,7 @@ SMOKE = dataclasses.replace(
     network=NetworkSettings("code", 6, 4, 4, 3, (4, 4), 8),
     goal_channels=(4, 3),
     divided_features=8,
-    matching=SMOKE_MATCHING,
+    matching=dataclasses.replace(SMOKE_MATCHING, learner=LAPTOP.matching.learner),
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=128,
     first_stage_env_steps=128,

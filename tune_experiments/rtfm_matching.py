@@ -42,7 +42,7 @@ SMOKE = dataclasses.replace(
     LAPTOP,
     stages=("simplest", "group"),
     task=dataclasses.replace(LAPTOP.task, max_episode_steps=10),
-    matching=SMOKE_MATCHING,
+    matching=dataclasses.replace(SMOKE_MATCHING, learner=LAPTOP.matching.learner),
     budget_env_steps=256,
     validate_every_env_steps=256,
     valid_episodes=8,

@@ -65,7 +65,7 @@ SMOKE = dataclasses.replace(
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=512,
     transfer_env_steps=256,
-    matching=SMOKE_MATCHING,
+    matching=dataclasses.replace(SMOKE_MATCHING, learner=LAPTOP.matching.learner),
     validate_every_env_steps=256,
     valid_episodes=8,
     checkpoint_every_env_steps=256,
