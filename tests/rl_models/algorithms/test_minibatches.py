@@ -83,8 +83,9 @@ def test_an_update_that_stops_at_its_first_minibatch_is_followed_by_another_shuf
     """Nothing is learned in it, so only what was sampled can tell the updates apart."""
     seeds = []
     monkeypatch.setattr(loop, "shuffle_seed", lambda *given: seeds.append(shuffle_seed(*given)) or seeds[-1])
-    games, stopping = collector(), Ppo(num_epochs=1, num_minibatches=3, target_kl=-1.0)
-    learner = Learner(games.policy, stopping, OptimiserSettings())
+    monkeypatch.setattr(loop.Divergence, "is_too_large", True)
+    games = collector()
+    learner = Learner(games.policy, Ppo(num_epochs=1, num_minibatches=3), OptimiserSettings())
     for _ in range(2):
         learner.update([games.collect()])
     assert learner.progress.updates == 0
