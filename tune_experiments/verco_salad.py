@@ -15,10 +15,10 @@
 Rows: `verco` first learns to write what a teacher would, then to act by PPO, while it writes as it did; `twosome` is
 the same without messages; `shuffled` hears in training what is written in another kitchen, `teacher_messages` what the
 scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `base` is the
-language model as it is, before lessons and PPO. `lookup` answers as the nearest prompt of its corpus was answered,
+language model as it is, before warm start and PPO. `lookup` answers as the nearest prompt of its corpus was answered,
 without a network. `symbolic_imitation_ppo` learns the corpus' decisions in numbers, then by PPO. `api` asks a chat
-model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; verco after its lessons
-alone; random legal actions; scripted cooks, deaf and hearing.
+model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; verco after its warm
+start alone; random legal actions; scripted cooks, deaf and hearing.
 
 What the default language model has read: what scripted cooks, three quarters of the time, say and do in generated
 kitchens (`rl_envs/salad/procedural.py`). No map, salad and order that is tested stands there, and no prompt.
@@ -52,9 +52,9 @@ from tune_experiments.run.main import main
 from tune_experiments.verco import figures
 from tune_experiments.verco.config import (
     CorpusSettings,
-    LessonSettings,
     VercoConfig,
     VercoLearnerConfig,
+    WarmStartSettings,
     make_world,
 )
 from tune_experiments.verco.deviations import deviations
@@ -74,7 +74,7 @@ SMOKE = dataclasses.replace(
     ),
     symbolic=VectorConfig(hidden_sizes=(16,)),
     corpus=CorpusSettings(kitchens=4, worlds=1, env_steps=10),
-    lessons=LessonSettings(worlds=2, env_steps=8),
+    warm_start=WarmStartSettings(worlds=2, env_steps=8),
     distillation=DistillationSettings(num_epochs=1, batch_size=8, held_out=0.3),
     workers=Workers(worlds_per_runner=4, fragment_length=16),
     max_episode_steps=24,
@@ -92,9 +92,9 @@ PAPER = dataclasses.replace(
         language=LanguageModelSettings(gradient_checkpointing=True), normalisation="word", critic_base="frozen"
     ),
     distillation=DistillationSettings(learning_rate=2e-4),
-    lessons_by="policy",
+    warm_start_by="policy",
     rounds=4,
-    lessons=LessonSettings(worlds=16, env_steps=100),
+    warm_start=WarmStartSettings(worlds=16, env_steps=100),
     learner=VercoLearnerConfig(
         learning_rate=5e-7,
         critic_learning_rate=1e-5,
@@ -141,7 +141,7 @@ class VercoSalad(Experiment):
     def plan(
         self, config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
-        """Lessons for the message adapter where there is one, then PPO on actions."""
+        """A warm start for the message adapter where there is one, then PPO on actions."""
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:

@@ -19,13 +19,13 @@ _PROMPTS_AT_ONCE = 64
 
 
 @torch.no_grad()
-def generate(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
+def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
     """Continue R prompts with whichever adapter is active.
 
     Args:
         model: a causal language model.
         prompts: at least one token each.
-        most_tokens: L, where a text is cut off.
+        max_tokens: L, where a text is cut off.
         end: the token that ends a text; it is not part of it.
         uniforms: [R, L] in [0, 1) to draw with; None: always the most likely token.
 
@@ -37,13 +37,13 @@ def generate(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, uni
     for first in range(0, len(rows), _PROMPTS_AT_ONCE):
         some = rows[first : first + _PROMPTS_AT_ONCE]
         drawn = None if uniforms is None else uniforms[some].to(model.device)
-        written = _continue(model, [prompts[row] for row in some], most_tokens, end, drawn)
+        written = _continue(model, [prompts[row] for row in some], max_tokens, end, drawn)
         for row, text in zip(some, written, strict=True):
             texts[row] = text
     return texts
 
 
-def _continue(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
+def _continue(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
     """Write behind some prompts, which are padded on the left so that all texts begin in one column."""
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=model.device)
     width = int(lengths.max())
@@ -51,7 +51,7 @@ def _continue(model: Any, prompts: Sequence[Ids], most_tokens: int, end: int, un
     positions = (torch.arange(width, device=model.device) - (width - lengths)[:, None]).clamp(min=0)
     mask = (torch.arange(width, device=model.device) >= (width - lengths)[:, None]).long()
     ended, cache, written = torch.zeros(len(prompts), dtype=torch.bool, device=model.device), None, []
-    for step in range(most_tokens):
+    for step in range(max_tokens):
         output = model(
             input_ids=tokens,
             attention_mask=mask,

@@ -81,7 +81,7 @@ class MessageSettings:
     hears empty messages."""
     most_words: PositiveInt = 10
     """Largest number of words in a message."""
-    most_tokens: PositiveInt = 24
+    max_tokens: PositiveInt = 24
     """Largest number of tokens in a message."""
     sampled: bool = False
     """Whether each token is drawn instead of taking the most likely."""

@@ -46,7 +46,7 @@ class Writer:
 
     def table(self, messages: Sequence[Ids]) -> Array:
         """Messages as [R, L] int32, cut off at L tokens."""
-        table = np.full((len(messages), self._settings.most_tokens), PADDING, np.int32)
+        table = np.full((len(messages), self._settings.max_tokens), PADDING, np.int32)
         for row, message in enumerate(messages):
             some = self.cut(message)
             table[row, : len(some)] = some
@@ -54,14 +54,14 @@ class Writer:
 
     def cut(self, message: Ids) -> Ids:
         """The part of a message that travels."""
-        return message[: self._settings.most_tokens]
+        return message[: self._settings.max_tokens]
 
     def from_texts(self, texts: Sequence[str]) -> Array:
         """Anybody's texts (a teacher's) as messages, [R, L] int32."""
         return self.table([self._language.tokens.behind(text) if text else () for text in texts])
 
     def _generate(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
-        language, most = self._language, self._settings.most_tokens
+        language, most = self._language, self._settings.max_tokens
         for prompt in prompts:
             language.tokens.check_room(prompt, most)
         with torch.no_grad(), language.using("message"):

@@ -95,7 +95,7 @@ class Narration:
         self._narrator, self._writer, self._tokens = narrator, writer, tokens
         self._keys, self._heard = settings.situation, settings.messages.heard
         is_drawn = settings.messages.sampled and self._heard != "silence"
-        self.draws = settings.messages.most_tokens if is_drawn else 0
+        self.draws = settings.messages.max_tokens if is_drawn else 0
         self.hears_another_world = self._heard == "shuffled"
         self._tables = {PROMPT: TokenTable(), PHRASES: TokenTable()}
 

@@ -26,14 +26,14 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.checks import check_at_least, check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 
-FIRST_WORLD_OF_LESSONS = 10_000
-"""Lessons and the corpus are played in other worlds than training."""
+FIRST_WARM_START_WORLD = 10_000
+"""The warm start and the corpus are played in other worlds than training."""
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 
 
 @dataclass(frozen=True)
-class LessonSettings:
+class WarmStartSettings:
     """Play of scripted cooks that often err: what the small model reads, or what a teacher's messages are about."""
 
     worlds: PositiveInt = 8
@@ -45,7 +45,7 @@ class LessonSettings:
 
 
 @dataclass(frozen=True)
-class CorpusSettings(LessonSettings):
+class CorpusSettings(WarmStartSettings):
     """What the small model reads: the teacher's messages, and actions with or without sense, in generated kitchens."""
 
     kitchens: PositiveInt = 36
@@ -128,12 +128,12 @@ class VercoConfig:
     """The texts that the small model reads, the same for every task; no tested kitchen is among them."""
     imitation: ImitationSettings = ImitationSettings()
     """How the row symbolic_imitation_ppo learns the decisions of the same play before its PPO begins."""
-    lessons: LessonSettings = LessonSettings(worlds=16, env_steps=80)
+    warm_start: WarmStartSettings = WarmStartSettings(worlds=16, env_steps=80)
     """The play that each round of the teacher's messages is about."""
-    lessons_by: Literal["cooks", "policy"] = "cooks"
-    """Who plays in lessons: cooks, scripted ones that err; policy, the team itself before it learns to act."""
+    warm_start_by: Literal["cooks", "policy"] = "cooks"
+    """Who plays in the warm start: cooks, scripted ones that err; policy, the team itself before it learns to act."""
     rounds: PositiveInt = 2
-    """Number of rounds of lessons before the team learns to act."""
+    """Number of rounds of the warm start before the team learns to act."""
     distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
@@ -153,7 +153,7 @@ class VercoConfig:
     training_episode_steps: NonNegativeInt = 64
     """Number of env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
     budget_env_steps: PositiveInt = 20_000
-    """Number of joint env steps of training, after the lessons."""
+    """Number of joint env steps of training, after the warm start."""
     validate_every_env_steps: PositiveInt = 2_500
     """Number of env steps between validations, the points of the curve of returns."""
     valid_episodes: PositiveInt = 32

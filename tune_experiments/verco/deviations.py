@@ -46,10 +46,8 @@ def deviations(config: VercoConfig, published: VercoConfig) -> list[str]:
         "clips the gradients of actor and critic, each has its own there",
         "actions that would do nothing are not offered, the base method offers all; a food pays once an episode",
     ]
-    if config.lessons_by != published.lessons_by:
-        notes.append(
-            "the teacher's lessons are about play of scripted cooks that err, the paper's about its initial policy"
-        )
+    if config.warm_start_by != published.warm_start_by:
+        notes.append("the warm start is about play of scripted cooks that err, the paper's about its initial policy")
     if config.teacher == "scripted":
         notes.append("the teacher is scripted, the paper's is GPT-4")
     notes += _of_task(config.task)

@@ -1,4 +1,4 @@
-"""The first stage of a team that writes: rounds of supervised lessons for its message adapter (Verco, algorithm 1).
+"""The first stage of a team that writes: rounds of supervised warm start for its message adapter (Verco, algorithm 1).
 
 It stands where RLlib's algorithm stands in other stages. A round is a function of seed and number, so whoever continues
 a stage that was killed repeats the rounds before and comes to the same weights. This file must not know PPO.
@@ -17,17 +17,17 @@ from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.verco.config import VercoConfig
 from tune_experiments.verco.prompted import endpoint_teacher
-from tune_experiments.verco.supervised_data import lesson, lesson_of_policy
+from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
 
 
-class Lessons:
+class MessageWarmStart:
     """Supervised learning behind the calls of an algorithm."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
         """Build the team; nothing is learned yet.
 
         Args:
-            config: of lessons and distillation.
+            config: of the warm start and distillation.
             trial_folder: where what is asked of a chat model is kept.
             plan: of this stage.
         """
@@ -41,17 +41,17 @@ class Lessons:
         """One round; what it came to."""
         number = len(self._distillation.reports)
         teacher = None if self._teacher is None else self._teacher.messages
-        if self._config.lessons_by == "policy":
-            pairs = lesson_of_policy(self._config, self.policy(), self._seed, number, teacher)
+        if self._config.warm_start_by == "policy":
+            pairs = message_pairs_of_policy(self._config, self.policy(), self._seed, number, teacher)
         else:
-            pairs = lesson(self._config, self._seed, number, teacher)
+            pairs = message_pairs(self._config, self._seed, number, teacher)
         report = self._distillation.learn(pairs)
         told = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
         return told if self._teacher is None else told | self._teacher.told()
 
     def progress(self) -> Progress:
         """How far it is: joint steps of the play that was talked about."""
-        rounds, settings = len(self._distillation.reports), self._config.lessons
+        rounds, settings = len(self._distillation.reports), self._config.warm_start
         return Progress(env_steps=rounds * settings.worlds * settings.env_steps, updates=rounds)
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:

@@ -1,8 +1,8 @@
-"""What teams read before they act: the small model's corpus, and lessons of a teacher for the message adapter.
+"""What teams read before they act: the small model's corpus, and messages of a teacher for the message adapter.
 
-The corpus comes from play of scripted cooks that often err in generated kitchens, never in a tested one; lessons from
-play in the run's own kitchen by such cooks, or by the team itself, which has not learned to act yet (Verco, section
-4.2). Prompts that test the message adapter are left out of both. All of it in worlds that training does not use.
+The corpus comes from play of scripted cooks that often err in generated kitchens, never in a tested one. The warm
+start is about play in the run's own kitchen, by such cooks or by the team before it learns to act (Verco, section 4.2).
+Prompts that test the message adapter are left out of both. All of it in worlds that training does not use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rl_models.llm.distillation import Pair, is_held_out
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import Collector
 from tune_experiments.verco.config import (
-    FIRST_WORLD_OF_LESSONS,
+    FIRST_WARM_START_WORLD,
     CorpusSettings,
     VercoConfig,
     make_world,
@@ -83,26 +83,26 @@ def _shares(settings: CorpusSettings) -> _Shares:
 
 def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
     for number in range(settings.kitchens):
-        first_world = FIRST_WORLD_OF_LESSONS + number * settings.worlds
+        first_world = FIRST_WARM_START_WORLD + number * settings.worlds
         yield salad_world(procedural_kitchen(number), settings.worlds, first_world)
 
 
-def lesson(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:
+def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:
     """Prompts of speakers and what their teacher writes, from one round of play of scripted cooks.
 
     Args:
-        config: task and settings of lessons.
+        config: task and settings of the warm start.
         seed: of the run.
         number: of the round, from 0.
         teacher: who writes; the scripted one by default.
     """
-    settings = config.lessons
+    settings = config.warm_start
     world = _world_of(config, number)
     heard = collect_corpus(world, settings.env_steps, seed=seed, error=settings.error, teacher=teacher)
     return list(heard.messages)
 
 
-def lesson_of_policy(
+def message_pairs_of_policy(
     config: VercoConfig, policy: TeamPolicy, seed: int, number: int, teacher: Teacher | None = None
 ) -> list[Pair]:
     """The same about play of a team, whose members hear what their message adapter writes by now.
@@ -118,7 +118,7 @@ def lesson_of_policy(
     narrator, collector = Narrator(world), Collector(world, policy, fragment_length=1, needs_values=False)
     collector.reset(seed)
     spoken: dict[Pair, None] = {}
-    for _ in range(config.lessons.env_steps):
+    for _ in range(config.warm_start.env_steps):
         said, codes = messages(world), world.observe()["situation"]
         told = said if teacher is None else teacher(codes, said)
         for row, agent in np.ndindex(codes.shape[:2]):
@@ -129,5 +129,5 @@ def lesson_of_policy(
 
 def _world_of(config: VercoConfig, number: int) -> Salad:
     """Kitchens of a round."""
-    worlds = config.lessons.worlds
-    return make_world(config, worlds, FIRST_WORLD_OF_LESSONS + (number + 1) * worlds)
+    worlds = config.warm_start.worlds
+    return make_world(config, worlds, FIRST_WARM_START_WORLD + (number + 1) * worlds)

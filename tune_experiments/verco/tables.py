@@ -16,7 +16,7 @@ _NOTES = {
     "symbolic_imitation_ppo": "The env steps of symbolic_imitation_ppo include those of the small model's corpus, from "
     "which it learned the same experts' decisions; rows with a language model have read that play besides their own "
     "env steps.",
-    "base": "base is the language model without lessons and without PPO; it has read of generated kitchens alone.",
+    "base": "base is the language model without warm start and without PPO; it has read of generated kitchens alone.",
     "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
     "api": "api is whoever answered at the endpoint or in the record; in docs/results/verco_api_record scripted cooks "
     "answered, and no model.",

@@ -20,7 +20,7 @@ from tune_experiments.verco.evaluation import evaluate_stage, validate
 from tune_experiments.verco.imitation import Imitation
 from tune_experiments.verco.lookup import lookup_team
 from tune_experiments.verco.prompted import NoTraining, check_endpoint, prompted_team
-from tune_experiments.verco.stage import Lessons
+from tune_experiments.verco.stage import MessageWarmStart
 from tune_experiments.verco.taught import make_taught_world
 from tune_experiments.verco.teams import language_policy, symbolic_policy
 
@@ -34,7 +34,7 @@ class Row:
 
     Attributes:
         build_policy: `(config, seed, trial_folder)`, the team with its initial weights.
-        has_lessons: its message adapter learns before its actions do.
+        has_warm_start: its message adapter learns before its actions do.
         is_taught: in training it hears the scripted teacher.
         is_symbolic: it sees numbers and has their learning rate.
         imitates: it learns the corpus' decisions before PPO, in env steps that count in its budget.
@@ -44,7 +44,7 @@ class Row:
     """
 
     build_policy: Build
-    has_lessons: bool = False
+    has_warm_start: bool = False
     is_taught: bool = False
     is_symbolic: bool = False
     imitates: bool = False
@@ -59,9 +59,9 @@ class Row:
 
 
 ROWS = {
-    "verco": Row(build_policy=language_policy, has_lessons=True),
+    "verco": Row(build_policy=language_policy, has_warm_start=True),
     "twosome": Row(build_policy=functools.partial(language_policy, heard="silence")),
-    "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_lessons=True),
+    "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_warm_start=True),
     "teacher_messages": Row(build_policy=language_policy, is_taught=True),
     "symbolic_ppo": Row(build_policy=symbolic_policy, is_symbolic=True),
     "symbolic_imitation_ppo": Row(build_policy=symbolic_policy, is_symbolic=True, imitates=True),
@@ -79,7 +79,7 @@ def check(config: VercoConfig) -> None:
         UserError: what is lacking, or too much.
     """
     rows = [ROWS[method] for method in config.methods if method in ROWS]
-    if any(row.asks_endpoint or (row.has_lessons and config.teacher == "endpoint") for row in rows):
+    if any(row.asks_endpoint or (row.has_warm_start and config.teacher == "endpoint") for row in rows):
         check_endpoint(config)
     elif config.replay:
         raise UserError(
@@ -98,8 +98,8 @@ def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None 
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
     row = ROWS[method]
     cooking = _cooking(config, row, seed, trial_folder)
-    if row.has_lessons:
-        first = _stage("lessons", _lessons(config, cooking, trial_folder), config)
+    if row.has_warm_start:
+        first = _stage("warm_start", _warm_start(config, cooking, trial_folder), config)
     elif row.imitates:
         first = _stage("imitation", _imitation(config, cooking), config)
     else:
@@ -134,14 +134,14 @@ def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None
     )
 
 
-def _lessons(config: VercoConfig, cooking: TrialPlan, trial_folder: Path | None) -> TrialPlan:
-    env_steps = config.lessons.worlds * config.lessons.env_steps
+def _warm_start(config: VercoConfig, cooking: TrialPlan, trial_folder: Path | None) -> TrialPlan:
+    env_steps = config.warm_start.worlds * config.warm_start.env_steps
     return dataclasses.replace(
         cooking,
         budget_env_steps=config.rounds * env_steps,
         validate_every_env_steps=config.rounds * env_steps,
         checkpoint_every_env_steps=env_steps,
-        make_algorithm=functools.partial(Lessons, config, trial_folder),
+        make_algorithm=functools.partial(MessageWarmStart, config, trial_folder),
     )
 
 

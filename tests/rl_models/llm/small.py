@@ -131,7 +131,7 @@ def settings(**changed):
     """Of a team on a small model."""
     known = {
         "language": LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=8, alpha=32)),
-        "messages": MessageSettings(most_tokens=8),
+        "messages": MessageSettings(max_tokens=8),
         "value_hidden_sizes": (64, 32),
     }
     return LanguageTeamSettings(**(known | changed))

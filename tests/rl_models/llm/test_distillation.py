@@ -100,5 +100,5 @@ def test_without_pairs_there_is_nothing_to_learn():
 def test_a_message_that_is_too_long_is_learned_as_far_as_it_travels():
     network, distillation = stage()
     _, said = distillation._ids("guest 0", "take the red apple and the blue ball and the green apple")
-    assert len(said) == network.settings.messages.most_tokens + 1
+    assert len(said) == network.settings.messages.max_tokens + 1
     assert said[-1] == network.language.tokens.end

@@ -66,7 +66,7 @@ def test_a_text_ends_before_its_end_token(language):
 
 
 def test_what_is_written_is_the_message_adapters(language):
-    writer = Writer(language, MessageSettings(most_tokens=MOST))
+    writer = Writer(language, MessageSettings(max_tokens=MOST))
     some = prompts(language)
     with language.using("message"):
         wanted = generate(language.base, some, MOST, language.tokens.end, None)
@@ -77,7 +77,7 @@ def test_what_is_written_is_the_message_adapters(language):
 
 
 def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
-    writer = Writer(language, MessageSettings(most_tokens=MOST))
+    writer = Writer(language, MessageSettings(max_tokens=MOST))
     some = prompts(language)[:4]
     first = writer.write(some)
     assert writer.write([*some, *some]) == [*first, *first]
@@ -93,11 +93,11 @@ def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
 @pytest.mark.parametrize("change", CHANGES)
 def test_no_message_is_written_by_weights_that_were(language, change):
     language.train_adapter("message")
-    writer, some = Writer(language, MessageSettings(most_tokens=MOST)), prompts(language)
+    writer, some = Writer(language, MessageSettings(max_tokens=MOST)), prompts(language)
     before = writer.write(some)
     change(language.message)
     after = writer.write(some)
-    assert after == Writer(language, MessageSettings(most_tokens=MOST)).write(some) != before
+    assert after == Writer(language, MessageSettings(max_tokens=MOST)).write(some) != before
 
 
 def test_a_message_is_one_line_of_ten_words_at_most(language):

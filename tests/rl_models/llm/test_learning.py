@@ -26,7 +26,7 @@ class Told(Hints):
 
 def right_things(heard):
     """Right things an episode of two guests, mean over the last five of twenty updates."""
-    policy = team(messages=MessageSettings(most_tokens=8, heard=heard), normalisation="sum")
+    policy = team(messages=MessageSettings(max_tokens=8, heard=heard), normalisation="sum")
     Told.writer = policy.network.writer
     one = collector(16, policy=policy, length=6)
     if heard == "messages":

@@ -24,7 +24,7 @@ from tests.rl_models.llm.small import THINGS, HintNarrator, Hints, collector, st
 from tests.rl_models.networks.weight_changes import CHANGES
 
 BY_AGENT = Ppo(is_joint=False)
-DRAWN = MessageSettings(most_tokens=8, sampled=True)
+DRAWN = MessageSettings(max_tokens=8, sampled=True)
 FORMS = {
     "sum": {},
     "token": {"normalisation": "token"},
@@ -32,7 +32,7 @@ FORMS = {
     "frozen_critic": {"critic_base": "frozen"},
     "drawn_messages": {"messages": DRAWN},
     "silence": {"messages": MessageSettings(heard="silence")},
-    "shuffled": {"messages": MessageSettings(most_tokens=8, heard="shuffled")},
+    "shuffled": {"messages": MessageSettings(max_tokens=8, heard="shuffled")},
     "rows_of_a_table": {"by_row": True},
     "three_agents": {"num_agents": 3},
 }

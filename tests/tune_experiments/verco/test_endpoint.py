@@ -66,8 +66,8 @@ def settings(**changes):
     return dataclasses.replace(SMOKE, chat=chat, test_episodes=2, valid_episodes=2, **changes)
 
 
-def lessons(config, folder):
-    """One round of the endpoint's lessons in a trial of that run folder: what was told, and the weights."""
+def warm_start(config, folder):
+    """One round of the warm start by an endpoint in a trial of that run folder: what was told, and the weights."""
     folder = folder / "trials" / trial_name("verco", 0)
     folder.mkdir(parents=True, exist_ok=True)
     stage = plan(config, "verco", 0, folder).stages[0].plan
@@ -77,17 +77,17 @@ def lessons(config, folder):
     return told, algorithm.policy().state_dict()
 
 
-def test_lessons_lose_nothing_and_repeat_offline_from_the_record_in_their_folder(endpoint, tmp_path, monkeypatch):
+def test_the_warm_start_loses_nothing_and_repeats_from_the_record_in_its_folder(endpoint, tmp_path, monkeypatch):
     config = settings(teacher="endpoint")
     with endpoint(GOOD) as server:
-        told, weights = lessons(config, tmp_path / "first")
+        told, weights = warm_start(config, tmp_path / "first")
         assert len(server.requests) > told["teacher/chat_requests"] > 0  # what was sent again counts once
     assert told["teacher/asked"] == told["teacher/answered"] + told["teacher/fallback"] > 0
     assert min(told["teacher/answered"], told["teacher/rejected"], told["teacher/failed"]) > 0
-    scripted, _ = lessons(settings(), tmp_path / "scripted")
+    scripted, _ = warm_start(settings(), tmp_path / "scripted")
     assert told["distillation/pairs"] == scripted["distillation/pairs"]
     monkeypatch.delenv("OPENAI_API_KEY")
-    again, same = lessons(dataclasses.replace(config, replay=str(tmp_path / "first")), tmp_path / "second")
+    again, same = warm_start(dataclasses.replace(config, replay=str(tmp_path / "first")), tmp_path / "second")
     assert again == told
     for name, value in weights.items():
         assert torch.equal(value, same[name]), name

@@ -9,7 +9,7 @@ from rl_envs.salad.tasks import TASKS, TESTED
 from rl_models.llm.distillation import is_held_out
 from tune_experiments.verco.config import make_kitchens
 from tune_experiments.verco.lookup import met_prompts
-from tune_experiments.verco.supervised_data import corpus, corpus_of, lesson
+from tune_experiments.verco.supervised_data import corpus, corpus_of, message_pairs
 from tune_experiments.verco_salad import LAPTOP
 
 HELD_OUT = (*TESTED, "tuning_order")
@@ -30,10 +30,10 @@ def test_no_tested_prompt_is_in_the_corpus(read, task, error):
 
 def test_the_corpus_has_prompts_of_the_kitchens_that_it_was_played_in(read):
     """So the test above can fail: only messages that are held out are missing of a kitchen that was read about."""
-    from tune_experiments.verco.config import FIRST_WORLD_OF_LESSONS, salad_world
+    from tune_experiments.verco.config import FIRST_WARM_START_WORLD, salad_world
 
     settings = LAPTOP.corpus
-    met = met_prompts(salad_world(procedural_kitchen(0), settings.worlds, FIRST_WORLD_OF_LESSONS), 20, 0.0)
+    met = met_prompts(salad_world(procedural_kitchen(0), settings.worlds, FIRST_WARM_START_WORLD), 20, 0.0)
     assert np.mean([prompt in read for prompt in met]) > 0.5
 
 
@@ -62,7 +62,7 @@ def test_no_held_out_prompt_of_the_message_adapter_was_read_by_the_base_model(ta
 
     config = dataclasses.replace(LAPTOP, task=task)
     share = config.distillation.held_out
-    held_out = {prompt for prompt, _ in lesson(config, 0, 0) if is_held_out(prompt, share)}
+    held_out = {prompt for prompt, _ in message_pairs(config, 0, 0) if is_held_out(prompt, share)}
     spoken = {prompt for prompt, _ in corpus_of(config).messages}
     assert len(held_out) > 3 and not held_out & spoken
     assert not [prompt for prompt in spoken if is_held_out(prompt, share)]

@@ -24,8 +24,8 @@ from tune_experiments.verco import prompted
 from tune_experiments.verco.config import make_world
 from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of, evaluate, hearing, writes
 from tune_experiments.verco.replay import Episode, Moment, replay, transcript
-from tune_experiments.verco.stage import Lessons
-from tune_experiments.verco.supervised_data import lesson, lesson_of_policy
+from tune_experiments.verco.stage import MessageWarmStart
+from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
 from tune_experiments.verco.taught import make_taught_world, writer_of
 from tune_experiments.verco.trials import ROWS, plan
 
@@ -51,7 +51,7 @@ def changed_by(train, weights):
 # ------------------------------------------------------------------------------------------------- what learns
 
 
-def test_lessons_change_the_message_adapter_alone_and_can_be_repeated():
+def test_the_warm_start_changes_the_message_adapter_alone_and_can_be_repeated():
     stage = plan(dataclasses.replace(SMOKE, rounds=2), "verco", 0).stages[0].plan
     one, again = stage.make_algorithm(stage), stage.make_algorithm(stage)
     told = []
@@ -66,8 +66,8 @@ def test_lessons_change_the_message_adapter_alone_and_can_be_repeated():
         torch.testing.assert_close(value, again.checkpoint()[0]["weights"][name], atol=0, rtol=0)
 
 
-def test_lessons_can_be_about_the_teams_own_play_before_it_learns_to_act():
-    config = dataclasses.replace(SMOKE, rounds=2, lessons_by="policy")
+def test_the_warm_start_can_be_about_the_teams_own_play_before_it_learns_to_act():
+    config = dataclasses.replace(SMOKE, rounds=2, warm_start_by="policy")
     stage = plan(config, "verco", 0).stages[0].plan
     one, again = stage.make_algorithm(stage), stage.make_algorithm(stage)
     before = {name: value.clone() for name, value in one.policy().state_dict().items()}
@@ -80,32 +80,32 @@ def test_lessons_can_be_about_the_teams_own_play_before_it_learns_to_act():
         torch.testing.assert_close(value, again.policy().state_dict()[name], atol=0, rtol=0)
 
 
-def test_the_team_plays_the_lessons_that_are_about_its_play():
-    lessons = dataclasses.replace(SMOKE.lessons, env_steps=24)
-    config = dataclasses.replace(SMOKE, task="lettuce_tomato_a", lessons=lessons)
+def test_the_team_plays_the_warm_start_that_is_about_its_play():
+    warm_start = dataclasses.replace(SMOKE.warm_start, env_steps=24)
+    config = dataclasses.replace(SMOKE, task="lettuce_tomato_a", warm_start=warm_start)
     policy = cooking("verco", config).build_policy()
-    own = lesson_of_policy(config, policy, 0, 0)
-    assert set(own) != set(lesson(config, 0, 0)) and own == lesson_of_policy(config, policy, 0, 0)
+    own = message_pairs_of_policy(config, policy, 0, 0)
+    assert set(own) != set(message_pairs(config, 0, 0)) and own == message_pairs_of_policy(config, policy, 0, 0)
     chance = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in policy.network.language.action.values():
             weight.add_(20 * torch.randn(weight.shape, generator=chance))
-    assert own != lesson_of_policy(config, policy, 0, 0)
+    assert own != message_pairs_of_policy(config, policy, 0, 0)
     asked = []
 
     def teacher(codes, scripted):
         asked.append(codes.shape[:2])
         return [["Please wait."] * 2 for _ in codes]
 
-    assert {message for _, message in lesson_of_policy(config, policy, 0, 0, teacher)} == {"Please wait."}
-    assert asked == [(config.lessons.worlds, 2)] * config.lessons.env_steps
+    assert {message for _, message in message_pairs_of_policy(config, policy, 0, 0, teacher)} == {"Please wait."}
+    assert asked == [(config.warm_start.worlds, 2)] * config.warm_start.env_steps
 
 
-def test_rounds_of_lessons_bring_new_play():
+def test_rounds_of_the_warm_start_bring_new_play():
     stage = plan(dataclasses.replace(SMOKE, rounds=2), "verco", 0).stages[0].plan
-    lessons = stage.make_algorithm(stage)
-    first, second = lessons.train(), lessons.train()
-    assert isinstance(lessons, Lessons)
+    warm_start = stage.make_algorithm(stage)
+    first, second = warm_start.train(), warm_start.train()
+    assert isinstance(warm_start, MessageWarmStart)
     assert second["distillation/pairs"] > first["distillation/pairs"]
 
 
@@ -263,7 +263,7 @@ def test_a_prompted_model_that_talks_nonsense_waits(answering):
     assert (episodes["success"] == 0).all() and (episodes["length"] == SMOKE.max_episode_steps).all()
 
 
-def test_lessons_can_be_given_by_an_endpoint(answering, monkeypatch):
+def test_the_warm_start_can_be_given_by_an_endpoint(answering, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     answering("Alice: Please chop, I bring things.\nBob: Please wait.")
     stage = plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[0].plan

@@ -29,16 +29,16 @@ def test_the_table_names_ablations_after_their_team_and_has_each_baseline_once()
     assert rows == {"verco": 1.0, "verco in silence": 0.25, "random legal actions": 0.125}
 
 
-def test_the_table_names_teams_that_had_their_lessons_alone_after_that_stage():
+def test_the_table_names_teams_that_had_their_warm_start_alone_after_that_stage():
     worlds = (
-        "tomato_b after lessons",
-        "tomato_b in silence after lessons",
-        "tomato_b: scripted cooks, deaf after lessons",
+        "tomato_b after warm start",
+        "tomato_b in silence after warm start",
+        "tomato_b: scripted cooks, deaf after warm start",
     )
     (table,) = tables([line("verco", world, 0.5) for world in worlds], "caption")
     assert table.title == "caption: tomato_b"
     labels = [label for label, _ in table.rows]
-    assert labels == ["verco after lessons", "verco in silence after lessons", "scripted cooks, deaf"]
+    assert labels == ["verco after warm start", "verco in silence after warm start", "scripted cooks, deaf"]
 
 
 def test_kitchens_with_several_orders_are_tested_by_order_too():
