@@ -27,8 +27,13 @@ from rich.console import Console
 
 from tune_experiments import sama_ablations, sama_overcooked
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.experiment.files import read_json
+from tune_experiments.experiment.finding import find_stored
+from tune_experiments.results.kept import keep
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
+from tune_experiments.run.manifest import describe_session
+from tune_experiments.run.run_folder import MANIFEST_FILE, read_config
 from tune_experiments.sama.config import ModelSettings
 from tune_experiments.sama.experiment import SamaExperiment
 from tune_experiments.sama.retest import RESULTS, check_out, teams_of, tested_again
@@ -55,6 +60,8 @@ class Retest:
     """Number of episodes of each test; 0: as many as in the run."""
     out: Path | None = None
     """Folder of the results; by default the run's name with `_retest` behind it."""
+    save: Path | None = None
+    """File NAME.jsonl.gz that keeps the results for a document, with the commands of training and of this test."""
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -73,14 +80,43 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out = command.out or command.run.with_name(f"{command.run.name}_retest")
     check_out(out)
     out.mkdir(parents=True, exist_ok=True)
+    _check_saved(command)
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows), highlight=False)
-    tables = experiment.tables([row for row in read(out / RESULTS) if row.experiment == experiment.name])
+    rows = [row for row in read(out / RESULTS) if row.experiment == experiment.name]
+    tables = experiment.tables(rows)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
     write_tables(out / "table.md", tables)
     console.print(f"wrote {out / RESULTS}, {out / 'table.md'}", highlight=False)
+    if command.save is not None:
+        _, config = find_stored(*read_config(command.run), (), command.run)
+        keep(experiment, config, rows, [*_sessions(command.run), _this_session(command)], command.save)
+        console.print(f"wrote {command.save}", highlight=False)
+
+
+def _check_saved(command: Retest) -> None:
+    """Refuse, before any test, a run whose commands cannot be kept."""
+    if command.save is not None:
+        _sessions(command.run)
+
+
+def _sessions(run: Path) -> list[dict[str, Any]]:
+    """The sessions of training, from the run's manifest.json."""
+    path = run / MANIFEST_FILE
+    if not path.is_file():
+        raise UserError(f"{path} does not exist, and --save keeps the commands that it holds: leave --save out")
+    return list(read_json(path)["sessions"])
+
+
+def _this_session(command: Retest) -> dict[str, Any]:
+    """This test as a session; folders of this machine are left out of its command."""
+    session = describe_session(())
+    left_out = {"--save", str(command.save), "--out", str(command.out)}
+    words = [word for word in shlex.split(session["command"]) if word not in left_out]
+    named = [f"runs/{command.run.name}" if word == str(command.run) else word for word in words]
+    return session | {"command": shlex.join(named)}
 
 
 def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:

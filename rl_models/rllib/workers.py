@@ -29,8 +29,8 @@ class Workers:
     fragment_length: PositiveInt = 20
     """Number of env steps in a fragment, T."""
     learners: NonNegativeInt = 0
-    """Number of learner processes; 0: the trial's own process learns. A loss that contrasts the texts of a batch, as the
-    grounding loss does, contrasts those of each learner on its own."""
+    """Number of learner processes; 0: the trial's own process learns. A loss that contrasts the texts of a batch (the
+    grounding loss) contrasts those of each learner on its own."""
     aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True})
     """Number of processes of each learner that join fragments into its batches (IMPALA); 0: it does so itself."""
     gpus_per_learner: NonNegativeFloat = 0.0

@@ -7,6 +7,7 @@ import pytest
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.errors import EXIT_CODE
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.kept import read_kept
 from tune_experiments.results.rows import read
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
@@ -37,8 +38,11 @@ def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits
     assert {row.method for row in rows} == {"sama-cramped_room"}
     assert "planner: rules" in (tmp_path / "again/table.md").read_text().lower()
     assert (tmp_path / "again/transcripts/sama-cramped_room-seed0/cramped_room.md").is_file()
-    main([str(run), "--out", str(tmp_path / "again")])
+    main([str(run), "--out", str(tmp_path / "again"), "--save", str(tmp_path / "sama.jsonl.gz")])
     assert read(tmp_path / "again/results.jsonl") == rows
+    kept = read_kept(tmp_path / "sama.jsonl.gz")
+    assert list(kept.results) == rows
+    assert kept.seeds == (0,)
 
 
 def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_path, capsys):
