@@ -28,7 +28,7 @@ from tune_experiments.search.successive_halving import Halving
 LINE = vars(Result("furnmove_sync", "A table", "sync", "furnmove-v0", "test", 0, "success", 1.0))
 SETTINGS = [SimpleNamespace(number=number, values={}, config=matrix_game.SMOKE) for number in range(2)]
 SPACE = SearchSpace({"learning_rate": tune.loguniform(1e-3, 1e-1)})
-COPY = {"heir": 1, "donor": 0, "values": {"learning_rate": 0.1}}
+COPY = {"target": 1, "source": 0, "values": {"learning_rate": 0.1}}
 GENERATION = {"env_steps": 100, "scores": [0.1, None], "copies": [COPY], "is_done": True}
 
 
@@ -97,8 +97,8 @@ def test_a_pickle_in_a_searchs_folder_is_never_opened(tmp_path, name):
         *(("search.json", one) for one in ({}, {"settings": 5}, {"settings": {"a": 5}}, {"settings": {}})),
         *(("rungs.json", {"sync": one}) for one in (5, {"a": 1}, {"0": "x"}, {"7": 1}, {"0": 9}, {"0": True})),
         *(("population.json", {"sync-seed0": one}) for one in (5, [5], [{}], [GENERATION] * 20)),
-        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"heir": 9}]}]}),
-        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"donor": -1}]}]}),
+        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"target": 9}]}]}),
+        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"source": -1}]}]}),
         ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"values": {"games": 3}}]}]}),
     ],
     ids=str,

@@ -13,7 +13,7 @@ from rl_envs.salad.symbols import RECIPES
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.results.rows import Result
-from tune_experiments.run.final_evaluation import outcome_of
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import imitation, prompted
 from tune_experiments.verco.config import CorpusSettings, ImitationSettings, make_world
@@ -135,7 +135,7 @@ def test_the_record_in_the_documents_answers_every_question_of_its_table(tmp_pat
     folder = tmp_path / TRIAL
     Trial(EXPERIMENT, dataclasses.replace(CONFIG, replay=str(RECORD)), "api", 0, folder).run(lambda row: None)
     prompted.client.cache_clear()
-    found = {(line.world, line.metric): line.value for line in outcome_of(folder)}
+    found = {(line.world, line.metric): line.value for line in read_test_results(folder)}
     assert found["tomato_a", "success"] == 1 and found["tomato_a", "chat_fallback"] == 0
     assert np.isclose(found["tomato_a", "return"], 1.18)
 
