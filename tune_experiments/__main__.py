@@ -11,8 +11,6 @@ and documents (`results/kept.py`). No Ray is started for these. A run of an expe
 from __future__ import annotations
 
 import contextlib
-import io
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
@@ -244,18 +243,13 @@ def compare(command: Compare, console: Console) -> None:
 
 def _read(words: Sequence[str]) -> Command:
     """The command with its arguments; whatever tyro refuses is one sentence."""
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            return tyro.extras.subcommand_cli_from_dict(
-                dict(zip(COMMANDS, (Evaluate, Play, Render, Export, Doctor, Table, Compare), strict=True)),
-                args=words,
-                prog="python -m tune_experiments",
-                description=__doc__,
-            )
-    except SystemExit as exit_request:
-        if exit_request.code == 0:  # --help
-            raise
-        raise UserError(f"cannot read {shlex.join(words)!r}; {USAGE} (COMMAND --help lists its flags)") from None
+    with one_sentence(words, f"{USAGE} (COMMAND --help lists its flags)"):
+        return tyro.extras.subcommand_cli_from_dict(
+            dict(zip(COMMANDS, (Evaluate, Play, Render, Export, Doctor, Table, Compare), strict=True)),
+            args=words,
+            prog="python -m tune_experiments",
+            description=__doc__,
+        )
 
 
 def _check_paths(command: Command) -> None:

@@ -11,9 +11,6 @@ without shaping. It leaves `results.jsonl`, tables in `crossplay.md` and heat ma
 
 from __future__ import annotations
 
-import contextlib
-import io
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +20,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.overcooked.crossplay import play_all, teams_of
 from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
@@ -58,13 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _read(words: Sequence[str]) -> CrossPlay:
     """The command; whatever tyro refuses is one sentence."""
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            command = tyro.cli(CrossPlay, args=words, description=__doc__)
-    except SystemExit as exit_request:
-        if exit_request.code == 0:  # --help
-            raise
-        raise UserError(f"cannot read {shlex.join(words)!r}; write RUN [RUN ...] (--help lists the flags)") from None
+    with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
+        command = tyro.cli(CrossPlay, args=words, description=__doc__)
     if not command.runs or command.episodes < 1:
         raise UserError("cross-play needs one run folder or more, and --episodes of at least 1")
     return command

@@ -12,8 +12,6 @@ before, it is not asked again. It trains nothing and starts no Ray.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import shlex
 import sys
 from collections.abc import Sequence
@@ -26,6 +24,7 @@ import tyro
 from rich.console import Console
 
 from tune_experiments import sama_ablations, sama_overcooked
+from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.files import read_json
 from tune_experiments.experiment.finding import find_stored
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out = command.out or command.run.with_name(f"{command.run.name}_retest")
     check_out(out)
     out.mkdir(parents=True, exist_ok=True)
-    _check_saved(command)
+    sessions = [] if command.save is None else _sessions(command.run)  # refused before any test
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows), highlight=False)
@@ -92,14 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console.print(f"wrote {out / RESULTS}, {out / 'table.md'}", highlight=False)
     if command.save is not None:
         _, config = find_stored(*read_config(command.run), (), command.run)
-        keep(experiment, config, rows, [*_sessions(command.run), _this_session(command)], command.save)
+        keep(experiment, config, rows, [*sessions, _this_session(command)], command.save)
         console.print(f"wrote {command.save}", highlight=False)
-
-
-def _check_saved(command: Retest) -> None:
-    """Refuse, before any test, a run whose commands cannot be kept."""
-    if command.save is not None:
-        _sessions(command.run)
 
 
 def _sessions(run: Path) -> list[dict[str, Any]]:
@@ -126,13 +119,8 @@ def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:
 
 def _read(words: Sequence[str]) -> Retest:
     """The command; whatever tyro refuses is one sentence."""
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            command = tyro.cli(Retest, args=words, description=__doc__)
-    except SystemExit as exit_request:
-        if exit_request.code == 0:  # --help
-            raise
-        raise UserError(f"cannot read {shlex.join(words)!r}; write RUN [flags] (--help lists the flags)") from None
+    with one_sentence(words, "write RUN [flags] (--help lists the flags)"):
+        command = tyro.cli(Retest, args=words, description=__doc__)
     if command.episodes < 0:
         raise UserError("--episodes must be at least 0, and 0 stands for as many as in the run")
     return command

@@ -13,8 +13,9 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import shlex
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,7 +25,7 @@ import tyro
 from tune_experiments.experiment.config_json import config_from_json, config_to_json, describe_type
 from tune_experiments.experiment.errors import UserError
 
-__all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "parse"]
+__all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "one_sentence", "parse"]
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
@@ -90,6 +91,26 @@ def parse(
         raise _explanation(default, arguments) or UserError(" ".join(captured.getvalue().split())) from None
     check_options(parsed.options)
     return parsed.config, parsed.options
+
+
+@contextlib.contextmanager
+def one_sentence(words: Sequence[str], advice: str) -> Iterator[None]:
+    """Within it tyro reads a small command line, and whatever it refuses is one sentence; `--help` ends as ever.
+
+    Args:
+        words: the command line.
+        advice: what to write instead.
+
+    Raises:
+        UserError: tyro has refused the words.
+    """
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    except SystemExit as exit_request:
+        if exit_request.code == 0:  # --help
+            raise
+        raise UserError(f"cannot read {shlex.join(words)!r}; {advice}") from None
 
 
 def check_options(options: RunOptions) -> None:
