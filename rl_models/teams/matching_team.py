@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import torch
-from torch import nn
 
-from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.networks.private import shared_or_private
 from rl_models.policy import TeamPolicy
+from rl_models.teams.reader_team import team_of_readers
 
 _HEAD_SCALE = 0.1
 """Scale of the heads' initial weights, in PyTorch's, so that a team begins with all actions nearly equally likely."""
@@ -36,17 +35,10 @@ def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions:
         num_actions: A.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        members = 1 if config.shares_network else sizes.num_agents
-        network = shared_or_private(lambda: MatchingReader(config.network, sizes), members)
-        policy = LegalPolicyHead(network.features, num_actions, 0, config.only_legal_moves, members)
-        value = LayeredValueHead(network.features, 0, members)
-        _scale_down(policy, value)
-        return TeamPolicy(network, policy, value)
-
-
-def _scale_down(*heads: nn.Module) -> None:
+    make_network = functools.partial(MatchingReader, config.network, sizes)
+    members = 1 if config.shares_network else sizes.num_agents
+    team = team_of_readers(make_network, members, num_actions, 0, config.only_legal_moves, seed)
     with torch.no_grad():
-        for parameter in (weights for head in heads for weights in head.parameters()):
-            parameter.mul_(_HEAD_SCALE)
+        for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
+            weights.mul_(_HEAD_SCALE)
+    return team

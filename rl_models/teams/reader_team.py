@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -39,10 +42,31 @@ def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: in
         num_actions: A.
         seed: seed of the initial weights.
     """
+    make_network = functools.partial(reading_network, config.network, sizes)
+    members = 1 if config.shares_network else sizes.num_agents
+    return team_of_readers(make_network, members, num_actions, config.head_hidden_size, config.only_legal_moves, seed)
+
+
+def team_of_readers(
+    make_network: Callable[[], Any],
+    members: int,
+    num_actions: int,
+    head_hidden_size: int,
+    only_legal_moves: bool,
+    seed: int,
+) -> TeamPolicy:
+    """Build a team of any readers with a policy head and a value head. PyTorch's global generator is left as it is.
+
+    Args:
+        make_network: builds a reader with `features`, its width.
+        members: number of networks: 1 that all agents share, or one an agent.
+        num_actions: A.
+        head_hidden_size: width of the hidden layer of each head; 0 for no hidden layer.
+        only_legal_moves: whether only legal moves are drawn.
+        seed: seed of the initial weights.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        members = 1 if config.shares_network else sizes.num_agents
-        network = shared_or_private(lambda: reading_network(config.network, sizes), members)
-        hidden_size = config.head_hidden_size
-        policy = LegalPolicyHead(network.features, num_actions, hidden_size, config.only_legal_moves, members)
-        return TeamPolicy(network, policy, LayeredValueHead(network.features, hidden_size, members))
+        network = shared_or_private(make_network, members)
+        policy = LegalPolicyHead(network.features, num_actions, head_hidden_size, only_legal_moves, members)
+        return TeamPolicy(network, policy, LayeredValueHead(network.features, head_hidden_size, members))
