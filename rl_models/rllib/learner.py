@@ -123,11 +123,19 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
         """Copies of weights, optimiser and replay, and how far training has come, between two updates."""
+        return self._copied(with_weights=True)
+
+    def part_of_checkpoint(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """`training_state` of the first learner; of others their replay alone, for all else is equal."""
+        return self._copied(with_weights=self.core.learners.rank == 0)
+
+    def _copied(self, with_weights: bool) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """Copies of the replay, if there is one, and of weights and optimiser if they are wanted."""
         with self._updating:
-            tensors = {
-                "weights": self._policy.state_dict(),
-                "optimizer": optimiser_tensors(self.core.optimiser),
-            }
+            tensors: dict[str, dict[str, torch.Tensor]] = {}
+            if with_weights:
+                tensors["weights"] = self._policy.state_dict()
+                tensors["optimizer"] = optimiser_tensors(self.core.optimiser)
             if self.core.replay is not None:
                 tensors[self._replay_group] = self.core.replay.tensors()
             copies = {
@@ -135,12 +143,6 @@ class TeamLearner(PrivateLearner, TorchLearner):
                 for group, named in tensors.items()
             }
             return copies, Progress(**vars(self.progress))
-
-    def part_of_checkpoint(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """`training_state` of the first learner; of others their replay alone, for all else is equal."""
-        tensors, progress = self.training_state()
-        is_first = self.core.learners.rank == 0
-        return {name: group for name, group in tensors.items() if is_first or name == self._replay_group}, progress
 
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""
