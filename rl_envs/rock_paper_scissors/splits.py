@@ -61,11 +61,16 @@ def triples(setting: str, split: str) -> Array:
 
 def _part(games: Sequence[Triple], split: str) -> list[Triple]:
     """Games of `valid` or `test` among those of `eval`: a third of the circles, or the rest."""
+    valid, test = _of_circles(games, _PART_KEY, parts=3)
+    return valid if split == "valid" else test
+
+
+def _of_circles(games: Sequence[Triple], key: int, parts: int) -> tuple[list[Triple], list[Triple]]:
+    """Games of the first of so many equal parts of a keyed permutation of their circles, and all other games."""
     circles = sorted({circle(game) for game in games})
-    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_PART_KEY)).argsort()
-    valid, test = np.split(order, [len(circles) // 3])
-    chosen = {circles[number] for number in (valid if split == "valid" else test)}
-    return [game for game in games if circle(game) in chosen]
+    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(key)).argsort()
+    first = {circles[number] for number in order[: len(circles) // parts]}
+    return [game for game in games if circle(game) in first], [game for game in games if circle(game) not in first]
 
 
 def circle(triple: Sequence[int]) -> tuple[int, ...]:
@@ -77,11 +82,7 @@ def circle(triple: Sequence[int]) -> tuple[int, ...]:
 def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
     """Half of the circles of the first letters, in all rotations, chosen by a keyed permutation of circles."""
     games = list(permutations(range(letters), 3))
-    circles = sorted({circle(game) for game in games})
-    order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(_KEYS[letters])).argsort()
-    half = np.array_split(order, 2)[split == "eval"]
-    chosen = {circles[number] for number in half}
-    return (game for game in games if circle(game) in chosen)
+    return _of_circles(games, _KEYS[letters], parts=2)[split == "eval"]
 
 
 def _windows(split: str) -> Iterable[Triple]:
