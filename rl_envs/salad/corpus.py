@@ -127,13 +127,30 @@ def _play(world: Salad, env_steps: int, seed: int, error: float, sense: float, h
     seen = world.reset(seed)
     for _ in range(env_steps):
         said = messages(world)
-        scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
-        legal = seen["legal"]
-        any_legal = (random.random(legal.shape) * legal).argmax(-1)
-        actions = np.where(random.random(scripted.shape) < error, any_legal, scripted)
+        actions, scripted, any_legal = erring_actions(cooks, seen["legal"], said, error, random)
         deaf = deaf_cooks.act()
         sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf)
         has_sense = random.random(scripted.shape) < sense
         heeding, alone = (np.where(has_sense, chosen, any_legal) for chosen in (sensible, deaf))
         yield _Moment(seen, said, heeding, alone)
         seen = world.step(actions)[0]
+
+
+def erring_actions(
+    cooks: ScriptedCooks, legal: Array, said: Sequence[Sequence[str]], error: float, random: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """What scripted cooks who hear each other do, with errors.
+
+    Args:
+        cooks: who act.
+        legal: [B, N, A] bool.
+        said: the cooks' messages `[B][N]`.
+        error: share of decisions that are random.
+        random: of the errors.
+
+    Returns:
+        the actions, those without errors, and random legal ones, [B, N] int64 each.
+    """
+    scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
+    any_legal = (random.random(legal.shape) * legal).argmax(-1)
+    return np.where(random.random(scripted.shape) < error, any_legal, scripted), scripted, any_legal
