@@ -13,25 +13,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
-from rl_envs.salad.corpus import Corpus
+from rl_envs.salad.corpus import Corpus, erring_actions
 from rl_envs.salad.narrator import Narrator
-from rl_envs.salad.teacher import messages, parse_message
+from rl_envs.salad.teacher import messages
 from rl_envs.salad.world import Salad
-from rl_models.heads.legal_policy import LayeredValueHead
-from rl_models.llm.heads import CandidateHead
-from rl_models.llm.network import ACTION_SCORES
-from rl_models.policy import Features, State, TeamPolicy
+from rl_models.policy import TeamPolicy
 from rl_models.text.edit_distance import TextIndex
+from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.supervised_data import corpus_of
 
-_NOT_CHOSEN = -50.0
-"""Score of an action that is not the answer, which has 0."""
 _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
 """Tested prompts whose distance is measured, the worlds in which they are met, and the seed of both."""
@@ -69,53 +63,46 @@ class Answers:
         return max((choice for choice in choices if choice in found), key=lambda choice: found[choice])
 
 
-class LookupNetwork(nn.Module):
+class LookupNetwork(AnsweringNetwork):
     """Every cook's situation in words; the answer of the nearest prompt is its action."""
 
     def __init__(self, narrator: Narrator, num_agents: int, read: Corpus) -> None:
-        super().__init__()
-        self.num_agents, self.features = num_agents, 1
+        super().__init__(num_agents)
         self._narrator = narrator
         self.messages, self.actions = Answers(read.messages), Answers(read.actions)
 
-    def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
-        return {}
-
-    @torch.no_grad()
-    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Scores [B, T, N, A] that are 0 for the answer; only for cooks who decide."""
-        legal, codes = obs["legal"].bool(), obs["situation"].cpu().numpy()
-        deciding = obs["decides"].bool() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
-        scores = torch.full(legal.shape, _NOT_CHOSEN)
-        for world, step, agent in deciding.nonzero().tolist():
-            team, may = codes[world, step], legal[world, step, agent].numpy()
-            scores[world, step, agent, self._chosen(team[agent], may, [self._said(team[1 - agent])])] = 0.0
-        return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
+    def answers(
+        self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
+    ) -> list[int]:
+        """As `AnsweringNetwork.answers`; each cook hears the message that is looked up for the other one."""
+        return [
+            self._chosen(team[agent], some, [self._said(team[1 - agent])])
+            for team, agent, some in zip(situations, agents, choices, strict=True)
+        ]
 
     def act(self, obs: Arrays, said: list[list[str]] | None) -> Array:
         """Actions [B, N] int64 where `said` `[B][N]` is heard in place of what was looked up, or nothing if None."""
         actions = np.zeros(obs["decides"].shape, np.int64)
         for world, agent in np.argwhere(obs["decides"]).tolist():
             heard = [] if said is None else [said[world][1 - agent]]
-            actions[world, agent] = self._chosen(obs["situation"][world, agent], obs["legal"][world, agent], heard)
+            choices = np.flatnonzero(obs["legal"][world, agent]).tolist()
+            actions[world, agent] = self._chosen(obs["situation"][world, agent], choices, heard)
         return actions
 
     def _said(self, code: Array) -> str:
         return self.messages.of(self._narrator.message_prompt(code))
 
-    def _chosen(self, code: Array, legal: Array, heard: list[str]) -> int:
-        phrases, numbers = self._narrator.actions(code), np.flatnonzero(legal).tolist()
-        choices = tuple(phrases[number] for number in numbers)
-        answer = self.actions.one_of(self._narrator.action_prompt(code, heard), choices)
-        return int(numbers[choices.index(answer)])
+    def _chosen(self, code: Array, choices: Sequence[int], heard: list[str]) -> int:
+        phrases = self._narrator.actions(code)
+        named = tuple(phrases[number] for number in choices)
+        return choices[named.index(self.actions.one_of(self._narrator.action_prompt(code, heard), named))]
 
 
 def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
     """Two cooks who look up what to say and do."""
     world = make_world(config)
     network = LookupNetwork(Narrator(world), world.num_agents, corpus_of(config))
-    return TeamPolicy(network, CandidateHead(len(world.macros)), LayeredValueHead(1))
+    return answering_team(network, len(world.macros))
 
 
 def met_prompts(world: Salad, env_steps: int, error: float, seed: int = _PROBE_SEED) -> set[str]:
@@ -138,9 +125,7 @@ def met_prompts(world: Salad, env_steps: int, error: float, seed: int = _PROBE_S
             met.add(narrator.message_prompt(code))
             if seen["decides"][row, agent]:
                 met |= {narrator.action_prompt(code, heard) for heard in ([], [said[row][1 - agent]])}
-        scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
-        any_legal = (chance.random(seen["legal"].shape) * seen["legal"]).argmax(-1)
-        seen = world.step(np.where(chance.random(scripted.shape) < error, any_legal, scripted))[0]
+        seen = world.step(erring_actions(cooks, seen["legal"], said, error, chance)[0])[0]
     return met
 
 

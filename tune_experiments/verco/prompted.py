@@ -13,9 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from rl_envs.core.spec import Array
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES
@@ -25,13 +22,11 @@ from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSet
 from rl_models.chat.record import LastReplies, RecordError
 from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import usage_of
-from rl_models.heads.legal_policy import LayeredValueHead
-from rl_models.llm.heads import CandidateHead
-from rl_models.llm.network import ACTION_SCORES
-from rl_models.policy import Features, State, TeamPolicy
+from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
 
 Tensors = dict[str, dict[str, Any]]
@@ -39,8 +34,6 @@ _INSTRUCTION = (
     "You are one of two cooks who make a salad together. Foods are chopped on a cutting board, go into a bowl when "
     "they are chopped, and the bowl is served at the delivery. You hold one thing at a time and see only what is near."
 )
-_NOT_CHOSEN = -50.0
-"""Score of an action that the model did not name, where the one that it named has 0."""
 
 
 def check_endpoint(config: VercoConfig) -> None:
@@ -134,36 +127,21 @@ def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:
     return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
 
 
-class PromptedNetwork(nn.Module):
+class PromptedNetwork(AnsweringNetwork):
     """Every cook's situation goes to the chat model in words; its answer is the action."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
-        super().__init__()
         world = make_world(config)
-        self.num_agents, self.features = world.num_agents, 1
+        super().__init__(world.num_agents)
         self._chat, self._concurrency = chat_of(config, trial_folder), config.concurrency
         self._narrator = Narrator(world)
         self._known: dict[tuple[str, tuple[str, ...]], int] = {}
 
-    def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
-        return {}
-
-    @torch.no_grad()
-    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Scores [B, T, N, A] that are 0 for the action that was named; only for cooks who decide."""
-        legal, codes = obs["legal"].bool(), obs["situation"].cpu().numpy()
-        deciding = obs["decides"].bool() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
-        places = deciding.nonzero().tolist()
-        choices = [torch.nonzero(legal[tuple(place)]).flatten().tolist() for place in places]
-        scores = torch.full(legal.shape, _NOT_CHOSEN)
-        named = self._choose([codes[tuple(place)] for place in places], choices)
-        for place, choice, index in zip(places, choices, named, strict=True):
-            scores[(*place, choice[index])] = 0.0
-        return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
-
-    def _choose(self, codes: Sequence[Array], choices: Sequence[Sequence[int]]) -> list[int]:
-        """The place of each choice; what has been asked before is not asked again."""
+    def answers(
+        self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
+    ) -> list[int]:
+        """As `AnsweringNetwork.answers`; what has been asked before is not asked again."""
+        codes = [team[agent] for team, agent in zip(situations, agents, strict=True)]
         questions = [
             (self._narrator.action_prompt(code), tuple(self._narrator.actions(code)[a] for a in some))
             for code, some in zip(codes, choices, strict=True)
@@ -173,13 +151,13 @@ class PromptedNetwork(nn.Module):
             player = ChatPlayer(client(self._chat, self._concurrency), self._chat.model, _INSTRUCTION)
             answers = player.choose([text for text, _ in new], [some for _, some in new], [0] * len(new))
             self._known |= {question: answer.values for question, answer in zip(new, answers, strict=True)}
-        return [self._known[question] for question in questions]
+        return [some[self._known[question]] for question, some in zip(questions, choices, strict=True)]
 
 
 def prompted_team(config: VercoConfig, seed: int, trial_folder: Path | None) -> TeamPolicy:
     """Two cooks who ask a chat model what to do."""
     network = PromptedNetwork(config, trial_folder)
-    return TeamPolicy(network, CandidateHead(len(make_world(config).macros)), LayeredValueHead(1))
+    return answering_team(network, len(make_world(config).macros))
 
 
 class NoTraining:

@@ -1,0 +1,69 @@
+"""Teams without weights whose actions are answers to prompts: those of a chat model, or of a memory of texts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from rl_envs.core.spec import Array
+from rl_models.heads.legal_policy import LayeredValueHead
+from rl_models.llm.heads import CandidateHead
+from rl_models.llm.network import ACTION_SCORES
+from rl_models.policy import Features, State, TeamPolicy
+
+_NOT_CHOSEN = -50.0
+"""Score of an action that is not the answer, which has 0."""
+
+
+class AnsweringNetwork(nn.Module, ABC):
+    """Every cook who decides is answered with one of its legal actions.
+
+    Args:
+        num_agents: N.
+    """
+
+    def __init__(self, num_agents: int) -> None:
+        super().__init__()
+        self.num_agents, self.features = num_agents, 1
+
+    @abstractmethod
+    def answers(
+        self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
+    ) -> list[int]:
+        """Choose for all cooks who decide.
+
+        Args:
+            situations: of each such cook its team's situations, [N, F] int.
+            agents: which cook of the team it is.
+            choices: numbers of its legal actions.
+
+        Returns:
+            one of the choices of each.
+        """
+
+    def initial_state(self, batch: int) -> State:
+        """Nothing is remembered."""
+        return {}
+
+    @torch.no_grad()
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Scores [B, T, N, A] that are 0 for the answer; only for cooks who decide."""
+        legal, codes = obs["legal"].bool(), obs["situation"].cpu().numpy()
+        deciding = obs["decides"].bool() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
+        places = deciding.nonzero().tolist()
+        choices = [torch.nonzero(legal[tuple(place)]).flatten().tolist() for place in places]
+        scores = torch.full(legal.shape, _NOT_CHOSEN)
+        chosen = self.answers(
+            [codes[world, step] for world, step, _ in places], [place[-1] for place in places], choices
+        )
+        for place, action in zip(places, chosen, strict=True):
+            scores[(*place, action)] = 0.0
+        return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
+
+
+def answering_team(network: AnsweringNetwork, num_actions: int) -> TeamPolicy:
+    """The team of a network whose answers are its actions; it has no values."""
+    return TeamPolicy(network, CandidateHead(num_actions), LayeredValueHead(1))
