@@ -38,6 +38,7 @@ class World(ABC):
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
         tables: constant arrays that ids in observations index.
+        text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
@@ -47,6 +48,7 @@ class World(ABC):
     agents: tuple[str, ...]
     observation_spec: dict[str, ArraySpec]
     text_spec: Mapping[str, TextSpec] = MappingProxyType({})
+    text_tables: Mapping[str, str] = MappingProxyType({})
     action_spec: ActionSpec
     recorded_draws: tuple[str, ...] = ()
     metric_names: tuple[str, ...] = ()

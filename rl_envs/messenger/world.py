@@ -30,6 +30,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from numbers import Integral
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +65,7 @@ class Messenger(World):
 
     action_names = ACTIONS
     metric_names = ("win_rate",)
+    text_tables = MappingProxyType({"manual": "sentence_words"})
 
     def __init__(
         self,

@@ -90,6 +90,7 @@ class Arena(Turns):
         self.recorded_draws += ("agent_order",) if room.num_agents > 1 else ()
         super().__init__(num_worlds, first_world, room, rules)
         self.tables = {"name_words": lexicon.name_words, "name_kinds": lexicon.name_kinds}
+        self.text_tables = dict.fromkeys(("grid", "inventory"), "name_words")
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         agents, monsters, items = ((num_worlds, n) for n in (self.num_agents, self._num_monsters, self._num_items))

@@ -1,10 +1,14 @@
 """Worlds as Gymnasium environments, in which one player controls the whole team.
 
-`TeamEnv` wraps one world, `TeamVectorEnv` all B worlds of a batch. This file must not know any particular world.
+`TeamEnv` wraps one world, `TeamVectorEnv` all B worlds of a batch. At the end of an episode `episode` has the form of
+Gymnasium's RecordEpisodeStatistics, so that Stable-Baselines3 and CleanRL log it: `r` the return, `l` the length in env
+steps, `t` the seconds since the episode began. The world's own metrics are under `metrics`. This file must not know any
+particular world.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gymnasium
@@ -16,39 +20,53 @@ from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_envs.wrappers.single_world import SingleWorld
-from rl_envs.wrappers.spaces import observation_space, team_action_space
+from rl_envs.wrappers.spaces import observation_space, team_action_space, with_tokens
 
 
 class TeamEnv(gymnasium.Env):
     """One world as a `gymnasium.Env` whose action is the joint action of all N agents.
 
     Observations are dicts of `[N, ...]` arrays. An action is `[N]` int, or a dict of such arrays. The reward is the sum
-    over the agents. `info` holds `agent_rewards` [N] and `duration` [N], and at the end of an episode `episode`. After
-    the end `step` is refused. `reset()` without a seed continues the world's own chance.
+    over the agents. `info` holds `agent_rewards` [N] and `duration` [N], and at the end of an episode `metrics` and
+    `episode`. After the end `step` is refused. `reset()` without a seed continues the world's own chance.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012 (Gymnasium's form)
 
-    def __init__(self, world: World | str, render_mode: str | None = None, **arguments: Any) -> None:
+    def __init__(
+        self,
+        world: World | str,
+        render_mode: str | None = None,
+        *,
+        text_tokens: bool = False,
+        episode_statistics: bool = True,
+        **arguments: Any,
+    ) -> None:
         """Wrap a world.
 
         Args:
             world: a world of B = 1, or a registered id.
             render_mode: `rgb_array` or None.
+            text_tokens: give tokens in place of the ids of constant texts, such as a manual's sentences.
+            episode_statistics: report `episode`. Set it to False inside RecordEpisodeStatistics, which reports it
+                itself and refuses a second one, and where two equal games must give equal infos.
             arguments: keyword arguments for a registered id.
 
         Raises:
             ValueError: an unknown id, B above 1, or an unsupported render mode.
         """
-        self.single_world = SingleWorld(world, arguments)
+        self.single_world = SingleWorld(world, arguments, text_tokens)
         self.render_mode = _checked_mode(render_mode, self.single_world.can_render)
         self.world = self.single_world.world
-        self.observation_space = observation_space(self.world, (self.world.num_agents,))
+        self.episode_statistics = episode_statistics
+        self.observation_space = observation_space(self.world, (self.world.num_agents,), text_tokens)
         self.action_space = team_action_space(self.world.action_spec, self.world.num_agents)
+        self._began = time.perf_counter()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
         """Begin an episode; `options` are ignored."""
         super().reset(seed=seed)
+        self._began = time.perf_counter()
         return self.single_world.reset(seed), {}
 
     def step(self, action: Actions) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
@@ -61,7 +79,11 @@ class TeamEnv(gymnasium.Env):
         turn = self.single_world.step(action)
         info: dict[str, Any] = {"agent_rewards": turn.reward, "duration": turn.duration}
         if turn.is_last:
-            info["episode"] = turn.episode
+            info["metrics"] = turn.episode
+            if self.episode_statistics:
+                seconds = round(time.perf_counter() - self._began, 6)
+                total = float(turn.episode["return"].sum())
+                info["episode"] = {"r": total, "l": int(turn.episode["length"]), "t": seconds}
         return turn.observations, float(turn.reward.sum()), turn.terminated, turn.truncated, info
 
     def render(self) -> Array | None:  # type: ignore[override]
@@ -78,8 +100,8 @@ class TeamVectorEnv(VectorEnv):
 
     Observations are dicts of `[B, N, ...]` arrays; rewards [B] are sums over the agents. `info` holds `agent_rewards`
     [B, N] and `duration` [B, N]. In a step in which worlds ended it also holds `final_obs` ([B] objects: a dict of
-    `[N, ...]`, or None) and `final_info` (`episode`: name -> [B, ...]). Each entry has Gymnasium's mask [B] beside it,
-    under the same name with a leading underscore.
+    `[N, ...]`, or None) and `final_info` (`metrics` and `episode`: name -> [B, ...]). Each entry has Gymnasium's mask
+    [B] beside it, under the same name with a leading underscore.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium's form)
@@ -89,7 +111,13 @@ class TeamVectorEnv(VectorEnv):
     }
 
     def __init__(
-        self, world: World | str, num_envs: int | None = None, render_mode: str | None = None, **arguments: Any
+        self,
+        world: World | str,
+        num_envs: int | None = None,
+        render_mode: str | None = None,
+        *,
+        text_tokens: bool = False,
+        **arguments: Any,
     ) -> None:
         """Wrap a batch of worlds.
 
@@ -97,6 +125,7 @@ class TeamVectorEnv(VectorEnv):
             world: a batch of worlds, or a registered id.
             num_envs: B, for a registered id.
             render_mode: `rgb_array` or None.
+            text_tokens: give tokens in place of the ids of constant texts, such as a manual's sentences.
             arguments: keyword arguments for a registered id.
 
         Raises:
@@ -109,11 +138,13 @@ class TeamVectorEnv(VectorEnv):
         self.world = world
         self.num_envs = world.num_worlds
         self.render_mode = _checked_mode(render_mode, type(world).render is not World.render)
-        self.single_observation_space = observation_space(world, (world.num_agents,))
+        self.text_tokens = text_tokens
+        self.single_observation_space = observation_space(world, (world.num_agents,), text_tokens)
         self.single_action_space = team_action_space(world.action_spec, world.num_agents)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._has_begun = False
+        self._began = np.zeros(self.num_envs)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:  # type: ignore[override]
         """Begin an episode in every world, or in those of `options["reset_mask"]` ([B] bool).
@@ -127,8 +158,10 @@ class TeamVectorEnv(VectorEnv):
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         if seed is not None or not self._has_begun:
             observations = self.world.reset(self.np_random_seed if seed is None else seed)  # type: ignore[arg-type]
+            self._began[:] = time.perf_counter()
         else:
             observations = self.world.next_episode(np.flatnonzero(mask))
+            self._began[mask] = time.perf_counter()
         self._has_begun = True
         return self._with_texts(observations), {}
 
@@ -157,8 +190,7 @@ class TeamVectorEnv(VectorEnv):
         self.world.close()
 
     def _with_texts(self, observations: Arrays) -> Arrays:
-        texts = {key: self.world.texts[key].look_up(observations[key]) for key in self.world.text_spec}
-        return observations | texts
+        return with_tokens(self.world, observations, self.text_tokens)
 
     def _final(self, done: Array, observations: Arrays, episode: Arrays) -> dict[str, Any]:
         mask = np.zeros(self.num_envs, bool)
@@ -166,13 +198,23 @@ class TeamVectorEnv(VectorEnv):
         final = np.full(self.num_envs, None, object)
         for row, world in enumerate(done):
             final[world] = {key: value[row] for key, value in observations.items()}
-        metrics: dict[str, Any] = {}
-        for name, value in episode.items():
-            metrics[name] = np.zeros((self.num_envs, *value.shape[1:]))
-            metrics[name][done] = value
-            metrics[f"_{name}"] = mask.copy()
-        final_info = {"episode": metrics, "_episode": mask.copy()}
+        now = time.perf_counter()
+        seconds = np.round(now - self._began[done], 6)
+        self._began[done] = now
+        statistics = {"r": episode["return"].sum(1), "l": episode["length"].astype(np.int64), "t": seconds}
+        final_info: dict[str, Any] = {}
+        for group, values in (("metrics", episode), ("episode", statistics)):
+            final_info |= {group: self._spread(values, mask), f"_{group}": mask.copy()}
         return {"final_obs": final, "_final_obs": mask, "final_info": final_info, "_final_info": mask.copy()}
+
+    def _spread(self, values: Arrays, mask: Array) -> dict[str, Any]:
+        """Numbers of the ended worlds, name -> [K, ...], as [B, ...] with their masks."""
+        spread: dict[str, Any] = {}
+        for name, value in values.items():
+            spread[name] = np.zeros((self.num_envs, *value.shape[1:]), value.dtype)
+            spread[name][mask] = value
+            spread[f"_{name}"] = mask.copy()
+        return spread
 
 
 def _checked_mode(render_mode: str | None, can_render: bool) -> str | None:

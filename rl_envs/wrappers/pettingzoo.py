@@ -20,17 +20,20 @@ class TeamParallelEnv(ParallelEnv):
 
     An agent that is out of the game terminates and leaves `agents`. After the end of an episode `step` is refused.
     Agents that do not decide at this moment stay in `agents`: `decides` of their observation is false, and their action
-    is ignored and may be left out.
+    is ignored and may be left out. The last infos of an episode hold the world's `metrics`.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4, "is_parallelizable": True}  # noqa: RUF012
 
-    def __init__(self, world: World | str, render_mode: str | None = None, **arguments: Any) -> None:
+    def __init__(
+        self, world: World | str, render_mode: str | None = None, *, text_tokens: bool = False, **arguments: Any
+    ) -> None:
         """Wrap a world.
 
         Args:
             world: a world of B = 1, or a registered id.
             render_mode: `rgb_array` or None.
+            text_tokens: give tokens in place of the ids of constant texts, such as a manual's sentences.
             arguments: keyword arguments for a registered id.
 
         Raises:
@@ -39,14 +42,14 @@ class TeamParallelEnv(ParallelEnv):
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
         self.render_mode = render_mode
-        self._roster = Roster(SingleWorld(world, arguments))
+        self._roster = Roster(SingleWorld(world, arguments, text_tokens))
         self.world = self._roster.world
         self.metadata = {**type(self).metadata, "name": type(self.world).__name__}
         self.possible_agents = list(self.world.agents)
         self.agents: list[str] = []
-        self.observation_spaces = {name: observation_space(self.world) for name in self.possible_agents}
+        self.observation_spaces = {name: observation_space(self.world, (), text_tokens) for name in self.possible_agents}
         self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.possible_agents}
-        size = spaces.flatdim(observation_space(self.world, (len(self.possible_agents),)))
+        size = spaces.flatdim(observation_space(self.world, (len(self.possible_agents),), text_tokens))
         self.state_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def observation_space(self, agent: str) -> spaces.Space:

@@ -1,4 +1,4 @@
-"""Worlds as environments of stock RLlib, from a config dict `{"world": id, "arguments": {...}}`.
+"""Worlds as environments of stock RLlib, from a config dict `{"world": id, "arguments": {...}, "text_tokens": False}`.
 
 `TeamGymEnv` is for team modules (one player controls all agents), `TeamMultiAgentEnv` for one policy per agent. We do
 not use RLlib's wrapper of PettingZoo: its agent order depends on the hash seed, its `__all__` is never true when some
@@ -28,12 +28,13 @@ class TeamGymEnv(TeamEnv):
         """Build the world that the config names.
 
         Args:
-            config: `world` (a world or a registered id), optionally `arguments` and `render_mode`.
+            config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
 
         Raises:
             ValueError: the config names no world.
         """
-        super().__init__(_named(config), render_mode=config.get("render_mode"), **dict(config.get("arguments") or {}))
+        mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
+        super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
 
 
 class TeamMultiAgentEnv(MultiAgentEnv):
@@ -50,18 +51,19 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         """Build the world that the config names.
 
         Args:
-            config: `world` (a world or a registered id), optionally `arguments` and `render_mode`.
+            config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
 
         Raises:
             ValueError: the config names no world.
         """
-        self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {})))
+        text_tokens = bool(config.get("text_tokens"))
+        self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))
         self.world = self._roster.world
         self.agents = list(self.world.agents)
         self.possible_agents = list(self.world.agents)
         super().__init__()
         self.render_mode = config.get("render_mode", "rgb_array" if self._roster.single_world.can_render else None)
-        self.observation_spaces = {name: observation_space(self.world) for name in self.agents}
+        self.observation_spaces = {name: observation_space(self.world, (), text_tokens) for name in self.agents}
         self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.agents}
 
     def reset(  # type: ignore[override]

@@ -1,6 +1,6 @@
 """The agents in the game: the bookkeeping by agent name that PettingZoo and RLlib both ask for.
 
-Agents are always listed in the world's order. This file must not import Gymnasium, PettingZoo or RLlib.
+Agents are always listed in the world's order. This file must not import PettingZoo or RLlib.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class AgentSteps:
         rewards: name -> float.
         terminated: name -> whether the game is over or this agent left it.
         truncated: name -> whether the time limit stopped the game while this agent was in it.
-        infos: name -> `duration`, and at the end of the episode `episode`.
+        infos: name -> `duration`, and at the end of the episode `metrics`.
     """
 
     observations: dict[str, Arrays]
@@ -115,5 +115,5 @@ class Roster:
     def _info(self, index: int, duration: Any, episode: Mapping[str, Any]) -> dict[str, Any]:
         info: dict[str, Any] = {"duration": int(duration[index])}
         if episode:
-            info["episode"] = {**episode, "return": float(episode["return"][index])}
+            info["metrics"] = {**episode, "return": float(episode["return"][index])}
         return info

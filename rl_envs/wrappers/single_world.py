@@ -2,7 +2,7 @@
 
 A batched world begins the next episode within the step that ends one. Here the final state stays, so that it can be
 observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance. This
-file must not import Gymnasium, PettingZoo or RLlib.
+file must not import PettingZoo or RLlib.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
+from rl_envs.wrappers.spaces import with_tokens
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,18 @@ class SingleWorld:
     Attributes:
         world: the wrapped world.
         is_over: whether the next call must be `reset`.
+        text_tokens: whether ids of constant texts are given as tokens, too.
     """
 
-    def __init__(self, world: World | str, arguments: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, world: World | str, arguments: dict[str, Any] | None = None, text_tokens: bool = False
+    ) -> None:
         """Wrap a world, or make a registered one.
 
         Args:
             world: a world of B = 1, or a registered id.
             arguments: keyword arguments for a registered id.
+            text_tokens: give tokens in place of ids where ids are rows of a table of texts (`World.text_tables`).
 
         Raises:
             ValueError: B is not 1, or arguments were given for a world that is already built.
@@ -68,6 +73,7 @@ class SingleWorld:
             raise ValueError(f"this wrapper takes one world; got {world.num_worlds} (TeamVectorEnv takes many)")
         world.auto_resets = False
         self.world = world
+        self.text_tokens = text_tokens
         self.is_over = True
         self._has_chance = False
 
@@ -116,8 +122,8 @@ class SingleWorld:
         return type(self.world).render is not World.render
 
     def _unbatched(self, observations: Arrays) -> Arrays:
-        texts = {key: self.world.texts[key].look_up(observations[key]) for key in self.world.text_spec}
-        return {key: value[0, ...] for key, value in (observations | texts).items()}
+        observations = with_tokens(self.world, observations, self.text_tokens)
+        return {key: value[0, ...] for key, value in observations.items()}
 
 
 def _batched(actions: Actions) -> Actions:

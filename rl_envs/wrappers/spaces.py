@@ -2,7 +2,7 @@
 
 Ids are integer boxes and not discrete spaces, so that an observation is the world's own array and no library converts
 it (to one-hot vectors, for example). Composed text is given as tokens, because users of other libraries do not have the
-text table that row numbers point into.
+text table that row numbers point into. Ids of constant texts (`World.text_tables`) stay ids unless tokens are asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.spec import ActionSpec, ArraySpec, TextSpec
+from rl_envs.core.spec import ActionSpec, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 
 
@@ -31,10 +31,37 @@ def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> space
     return spaces.Box(spec.low, spec.high, (*lead, *spec.shape), np.dtype(spec.dtype).type)
 
 
-def observation_space(world: World, lead: tuple[int, ...] = ()) -> spaces.Dict:
-    """The space of one agent's observation; with `lead=(N,)`, of the whole team's."""
+def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: bool = False) -> spaces.Dict:
+    """The space of one agent's observation; with `lead=(N,)`, of the whole team's.
+
+    Args:
+        world: the world.
+        lead: axes before one agent's shape.
+        text_tokens: constant texts are tokens, [*shape of the ids, L], and not ids.
+    """
     declared: Mapping[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
+    if text_tokens:
+        declared = declared | {key: _token_spec(world, key) for key in world.text_tables}
     return spaces.Dict({key: array_space(spec, lead) for key, spec in declared.items()})
+
+
+def with_tokens(world: World, observations: Arrays, text_tokens: bool = False) -> Arrays:
+    """Observations with the tokens of composed texts in place of row numbers.
+
+    Args:
+        world: the world.
+        observations: dict of `[B, N, ...]`.
+        text_tokens: give tokens in place of the ids of constant texts, too.
+    """
+    texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
+    if text_tokens:
+        texts |= {key: world.tables[table][observations[key]] for key, table in world.text_tables.items()}
+    return observations | texts
+
+
+def _token_spec(world: World, key: str) -> ArraySpec:
+    ids, table = world.observation_spec[key], world.tables[world.text_tables[key]]
+    return ArraySpec((*ids.shape, table.shape[1]), table.dtype.name, 0, int(table.max()), ids.meaning)
 
 
 def agent_action_space(spec: ActionSpec) -> spaces.Space:

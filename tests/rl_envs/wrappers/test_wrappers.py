@@ -72,8 +72,36 @@ def test_the_team_is_one_player_and_earns_the_sum():
     _, reward, terminated, truncated, info = env.step(np.array([0, 0]))
     assert (reward, terminated, truncated) == (2.0, True, False)
     assert info["agent_rewards"].tolist() == [1.0, 1.0]
-    assert info["episode"]["outcome"] == 1.0
-    assert info["episode"]["return"].tolist() == [1.0, 1.0]
+    assert info["metrics"]["outcome"] == 1.0
+    assert info["metrics"]["return"].tolist() == [1.0, 1.0]
+
+
+def test_the_end_of_an_episode_is_reported_as_gymnasium_does():
+    env = TeamEnv(MatrixGame(adversary=2))
+    env.reset(seed=0)
+    *_, info = env.step(np.array([0, 0]))
+    assert set(info["episode"]) == {"r", "l", "t"}
+    assert (info["episode"]["r"], info["episode"]["l"]) == (2.0, 1)
+    assert 0 <= info["episode"]["t"] < 60
+
+
+def test_gymnasiums_episode_statistics_work_on_one_world():
+    env = gymnasium.wrappers.RecordEpisodeStatistics(TeamEnv(MatrixGame(adversary=2), episode_statistics=False))
+    env.reset(seed=0)
+    *_, info = env.step(np.array([0, 0]))
+    assert (info["episode"]["r"], info["episode"]["l"]) == (2.0, 1)
+
+
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv])
+def test_ids_of_constant_texts_can_be_had_as_tokens(env_class):
+    env = env_class("messenger-v0", text_tokens=True)
+    ids = env_class("messenger-v0").reset(seed=4)[0]
+    seen = env.reset(seed=4)[0]
+    if env_class is TeamParallelEnv:
+        ids, seen = ids["agent_0"], seen["agent_0"]
+    np.testing.assert_array_equal(seen["manual"], env.world.tables["sentence_words"][ids["manual"]])
+    space = env.observation_space("agent_0") if env_class is TeamParallelEnv else env.observation_space
+    assert space.contains(seen)
 
 
 def test_an_ended_episode_stays_as_it_ended_until_reset():
@@ -165,8 +193,10 @@ def test_the_batch_resets_in_the_same_step_and_keeps_what_gymnasium_promises():
     assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, True, False]
     assert info["final_obs"][0]["cell"].tolist() == [4, 4]
     assert info["final_obs"][2] is None
-    assert info["final_info"]["episode"]["success"].tolist() == [1.0, 0.0, 0.0]
-    assert info["final_info"]["episode"]["return"].shape == (3, 2)
+    assert info["final_info"]["metrics"]["success"].tolist() == [1.0, 0.0, 0.0]
+    assert info["final_info"]["metrics"]["return"].shape == (3, 2)
+    assert info["final_info"]["episode"]["l"].tolist() == [1, 4, 0]
+    assert info["final_info"]["episode"]["_l"].tolist() == [True, True, False]
     assert (observation["cell"][:2] < 2).all()
 
 
