@@ -43,6 +43,8 @@ class World(ABC):
         texts: observation key -> the texts to which its row numbers refer.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
             the world stays in its final state (for example to be rendered) until `next_episode` is called.
+        restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because they are games of
+            others that cannot be restored; None in worlds whose `restore` is exact.
     """
 
     agents: tuple[str, ...]
@@ -54,6 +56,7 @@ class World(ABC):
     metric_names: tuple[str, ...] = ()
     max_episode_steps: int
     auto_resets: bool = True
+    restarted: Array | None = None
 
     def __init__(self, num_worlds: int = 1, first_world: int = 0) -> None:
         """Prepare B worlds; `reset` or `restore` must come before the first step.

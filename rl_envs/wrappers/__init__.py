@@ -1,1 +1,5 @@
-"""Worlds as Gymnasium, PettingZoo and RLlib environments. Import the module that you need; none is imported here."""
+"""Worlds as Gymnasium, PettingZoo and RLlib environments, one module each; and environments of others as worlds."""
+
+from rl_envs.wrappers.foreign import from_gymnasium, from_pettingzoo
+
+__all__ = ["from_gymnasium", "from_pettingzoo"]

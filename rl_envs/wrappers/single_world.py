@@ -52,9 +52,7 @@ class SingleWorld:
         text_tokens: whether ids of constant texts are given as tokens, too.
     """
 
-    def __init__(
-        self, world: World | str, arguments: dict[str, Any] | None = None, text_tokens: bool = False
-    ) -> None:
+    def __init__(self, world: World | str, arguments: dict[str, Any] | None = None, text_tokens: bool = False) -> None:
         """Wrap a world, or make a registered one.
 
         Args:

@@ -103,7 +103,8 @@ class Collector:
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
-        self._is_first = np.array(snapshot["is_first"], bool)
+        restarted = self.world.restarted
+        self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 
     def _step(self, steps: dict[str, Array], step: int) -> None:

@@ -1,0 +1,217 @@
+"""Foreign environments side by side in one process: each row is one PettingZoo parallel environment.
+
+`Games` resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the
+game has zeros, all of its own actions legal, and no reward. This file knows nothing of worlds; `foreign_world.py` makes
+one of it, and `game_processes.py` plays it in other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.wrappers.foreign_spaces import MASK, ForeignEnvError, Layout, num_actions
+
+MakeEnv = Callable[[], Any]
+"""Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
+
+
+@dataclass
+class Frame:
+    """What all agents of K games see.
+
+    Attributes:
+        arrays: key -> [K, N, ...].
+        texts: key -> K lists of N strings.
+        alive: [K, N] bool, agents in the game.
+        legal: [K, N, A] bool, legal actions.
+        coordination: [K] int64, number of the present coordination set; 0 where the environment declares none.
+    """
+
+    arrays: Arrays
+    texts: dict[str, list[list[str]]]
+    alive: Array
+    legal: Array
+    coordination: Array
+
+    def put(self, rows: Array, other: Frame) -> None:
+        """Replace some of the K games by those of another frame."""
+        for key, value in other.arrays.items():
+            self.arrays[key][rows] = value
+        for key, texts in other.texts.items():
+            for row, own in zip(rows.tolist(), texts, strict=True):
+                self.texts[key][row] = own
+        self.alive[rows], self.legal[rows], self.coordination[rows] = other.alive, other.legal, other.coordination
+
+
+@dataclass
+class Turn:
+    """The result of one env step of K games: what is seen, reward [K, N] float64, terminated and truncated [K] bool."""
+
+    frame: Frame
+    reward: Array
+    terminated: Array
+    truncated: Array
+
+
+class Declaration:
+    """What an environment says of itself before it is played.
+
+    Attributes:
+        agents: names of the N agents.
+        layout: where their observations stand.
+        actions: number of actions of each agent.
+        first_action: [N], what the environment calls each agent's first action.
+    """
+
+    def __init__(self, env: Any) -> None:
+        """Read the names and the spaces.
+
+        Raises:
+            ForeignEnvError: a space is not understood, or nobody is declared.
+        """
+        if not getattr(env, "possible_agents", None):
+            raise ForeignEnvError(
+                f"{type(env).__name__} names no possible_agents: a world needs a PettingZoo parallel environment (use "
+                "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
+            )
+        self.agents: tuple[str, ...] = tuple(env.possible_agents)
+        self.layout = Layout({name: env.observation_space(name) for name in self.agents})
+        self.actions = [num_actions(env.action_space(name), name) for name in self.agents]
+        self.first_action = [int(env.action_space(name).start) for name in self.agents]
+        self.has_masks = any(
+            isinstance(env.observation_space(name), spaces.Dict) and MASK in env.observation_space(name).spaces
+            for name in self.agents
+        )
+
+    @property
+    def own_actions(self) -> Array:
+        """[N, A] bool, actions that are an agent's own and no padding."""
+        return np.arange(max(self.actions)) < np.array(self.actions)[:, None]
+
+
+class Games:
+    """K environments in this process."""
+
+    def __init__(self, make_env: MakeEnv, count: int, first: Any = None) -> None:
+        """Build them.
+
+        Args:
+            make_env: builds one environment.
+            count: K.
+            first: an environment that is already built and serves as the first.
+        """
+        self.envs = [first if first is not None and row == 0 else make_env() for row in range(count)]
+        self.declaration = Declaration(self.envs[0])
+        self._own = self.declaration.own_actions
+        self._index = {name: index for index, name in enumerate(self.declaration.agents)}
+        self._alive = np.zeros((count, len(self._index)), bool)
+
+    def reset(self, rows: Array, seeds: Array) -> Frame:
+        """Begin episodes in some games, [K] rows with [K] seeds."""
+        frame = self._blank(len(rows))
+        for place, (row, seed) in enumerate(zip(rows.tolist(), seeds.tolist(), strict=True)):
+            env = self.envs[row]
+            observations, infos = env.reset(seed=seed)
+            self._alive[row] = self._present(env.agents)
+            self._write(frame, place, row, observations, infos)
+        return frame
+
+    def step(self, rows: Array, actions: Array) -> Turn:
+        """One env step of some games, [K] rows with actions [K, N]."""
+        count, agents = actions.shape
+        turn = Turn(self._blank(count), np.zeros((count, agents)), np.zeros(count, bool), np.zeros(count, bool))
+        for place, row in enumerate(rows.tolist()):
+            self._step(turn, place, row, actions[place].tolist())
+        return turn
+
+    def render(self, row: int) -> Array | None:
+        """The environment's own picture, [H, W, 3] uint8; None where it draws none."""
+        picture: Array | None = self.envs[row].render()
+        return picture
+
+    def close(self) -> None:
+        """Close all environments."""
+        for env in self.envs:
+            env.close()
+
+    def _step(self, turn: Turn, place: int, row: int, actions: Sequence[int]) -> None:
+        env, names, first = self.envs[row], self.declaration.agents, self.declaration.first_action
+        live = np.flatnonzero(self._alive[row]).tolist()
+        chosen = {names[index]: first[index] + actions[index] for index in live}
+        observations, rewards, terminated, truncated, infos = env.step(chosen)
+        for name, reward in rewards.items():
+            turn.reward[place, self._index[name]] = reward
+        if not env.agents or all(terminated.get(name) or truncated.get(name) for name in env.agents):
+            stopped = [index for index in live if truncated.get(names[index]) and not terminated.get(names[index])]
+            turn.truncated[place], turn.terminated[place] = bool(stopped), not stopped
+            self._alive[row] = False
+            self._alive[row, stopped] = True
+        else:
+            self._alive[row] = self._remaining(row, env.agents, terminated, truncated)
+        self._write(turn.frame, place, row, observations, infos)
+
+    def _remaining(self, row: int, agents: Sequence[str], *ends: Any) -> Array:
+        present = self._present([name for name in agents if not any(end.get(name) for end in ends)])
+        late = np.flatnonzero(present & ~self._alive[row])
+        if late.size:
+            raise ForeignEnvError(
+                f"the agent {self.declaration.agents[late[0]]!r} appears after its episode began, and a team has all "
+                "of its agents from the start: let the environment return it from reset, or end the episode there"
+            )
+        return present
+
+    def _present(self, agents: Sequence[str]) -> Array:
+        present = np.zeros(len(self._index), bool)
+        for name in agents:
+            if name not in self._index:
+                raise ForeignEnvError(
+                    f"the agent {name!r} appears and is not declared: list it in the environment's possible_agents, "
+                    f"which are {', '.join(self._index)}"
+                )
+            present[self._index[name]] = True
+        return present
+
+    def _blank(self, count: int) -> Frame:
+        layout, agents = self.declaration.layout, len(self._index)
+        texts = {key: [[""] * agents for _ in range(count)] for key in layout.texts}
+        legal = np.repeat(self._own[None], count, axis=0)
+        return Frame(layout.blank(count), texts, np.zeros((count, agents), bool), legal, np.zeros(count, np.int64))
+
+    def _write(self, frame: Frame, place: int, row: int, observations: Any, infos: Any) -> None:
+        frame.alive[place] = self._alive[row]
+        layout = self.declaration.layout
+        for name, observation in observations.items():
+            agent = self._index.get(name)
+            if agent is None:
+                continue
+            layout.write(frame.arrays, place, agent, observation)
+            for leaf in layout.text_leaves[agent]:
+                frame.texts[leaf.key][place][agent] = str(leaf.of(observation))
+            info = infos.get(name) or {}
+            frame.coordination[place] = info.get("coordination", frame.coordination[place])
+            within = isinstance(observation, Mapping) and MASK in observation
+            mask = observation[MASK] if within else info.get(MASK)
+            if mask is not None and self._alive[row, agent]:
+                frame.legal[place, agent] = self._mask(name, agent, mask)
+
+    def _mask(self, name: str, agent: int, mask: Any) -> Array:
+        legal = np.zeros_like(self._own[agent])
+        given = np.asarray(mask).astype(bool).ravel()
+        if given.size != self.declaration.actions[agent]:
+            raise ForeignEnvError(
+                f"the mask of {name!r} has {given.size} entries for {self.declaration.actions[agent]} actions: let the "
+                "environment give one entry for each action"
+            )
+        if not given.any():
+            raise ForeignEnvError(
+                f"the mask of {name!r} has no legal action: let the environment keep one legal (often one that does "
+                "nothing), or end the agent's game there"
+            )
+        legal[: given.size] = given
+        return legal

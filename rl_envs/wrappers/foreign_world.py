@@ -1,0 +1,287 @@
+"""Environments of others as worlds: any PettingZoo parallel environment, or a Gymnasium environment as a team of one.
+
+| | |
+|---|---|
+| agents | the environment's `possible_agents`, in their order; `agent_0` for Gymnasium |
+| actions | as many as the agent with the most has; `legal` hides those that another agent has not |
+| observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
+| observation `agent` | [N] uint8, one-hot: which agent it is |
+| observation `alive` | [] bool, in the game; not with `agents_leave=False` |
+| observation `legal` | [A] bool, legal actions; only where the environment gives masks or the agents' actions differ in number |
+| observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
+| tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
+| rewards | the environment's, 0 for who is not in the game |
+| episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated |
+| recorded draws | none |
+| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of what is seen |
+| metrics | none beside `return` and `length` |
+
+Chance. Every episode is begun with a seed of its own from the world's counters, so an environment that keeps PettingZoo's
+promise on seeds plays the same episodes in any process and in any batch. A snapshot is the seed and the actions of the
+present episode; `restore` plays them again. Where that does not lead to the same sight, the environment has chance that
+no seed fixes: its episode begins anew, `restarted` says in which worlds, and a warning is logged.
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
+from rl_envs.core.world import World
+from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv
+from rl_envs.wrappers.foreign_spaces import MASK
+from rl_envs.wrappers.game_processes import GameProcesses
+from rl_envs.wrappers.word_ids import WordIds
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_EPISODE_STEPS = 1000
+"""Time limit of an environment that declares none."""
+_SEEDS = 2**31
+
+
+class ForeignWorld(World):
+    """B environments of others; the table above documents them.
+
+    Attributes:
+        words: numbers of the words in texts, and `words.text_of(tokens)` for the way back.
+    """
+
+    def __init__(
+        self,
+        make_env: MakeEnv,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        num_processes: int = 0,
+        max_episode_steps: int | None = None,
+        agents_leave: bool = True,
+        vocabulary: Sequence[str] = (),
+        max_words: int = 64,
+    ) -> None:
+        """Build the environments; `from_pettingzoo` describes the arguments."""
+        self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        env = make_env()
+        says = Declaration(env)
+        self._declared, self.words = says, WordIds(vocabulary)
+        self.agents, self.action_spec = says.agents, max(says.actions)
+        self.max_episode_steps = max_episode_steps or _time_limit(env)
+        self._agents_leave = agents_leave
+        sets = getattr(getattr(env, "unwrapped", env), "coordination_sets", None)
+        self._declare(env, sets)
+        super().__init__(num_worlds, first_world)
+        if sets is not None:
+            self.tables = {"coordination": np.asarray(sets, bool).reshape(len(sets), -1)}
+        if num_processes:
+            env.close()
+            self._games: Games | GameProcesses = GameProcesses(make_env, num_worlds, num_processes, says)
+        else:
+            self._games = Games(make_env, num_worlds, env)
+        self._seen: Frame | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Arguments and a snapshot: environments of others seldom pickle."""
+        state = self.snapshot() if self._is_running else None
+        return {"arguments": self._arguments, "auto_resets": self.auto_resets, "snapshot": state, "words": self.words}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__init__(**kept["arguments"])  # type: ignore[misc]
+        self.auto_resets, self.words = kept["auto_resets"], kept["words"]
+        if kept["snapshot"] is not None:
+            self.restore(kept["snapshot"])
+
+    def snapshot(self) -> Arrays:
+        """As every world's; what is seen leaves a fingerprint, by which `restore` knows it again."""
+        if self._seen is not None:
+            self.state["fingerprint"] = _fingerprints(self._seen, self.num_worlds)
+        return super().snapshot()
+
+    def close(self) -> None:
+        """Close the environments and end their processes."""
+        self._games.close()
+
+    # ----------------------------------------------------------------- hooks
+
+    def _begin(self, rows: Array) -> None:
+        seeds = (self.chance.uniforms(1, rows)[:, 0] * _SEEDS).astype(np.int64)
+        self.state["seed"][rows] = seeds
+        self._see(rows, self._games.reset(rows, seeds))
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        rows = np.arange(self.num_worlds)
+        self._check_legal(actions)
+        length = self.state["episode_length"]
+        self.state["played"][rows, length] = np.where(self._present().alive, actions, 0)
+        turn = self._games.step(rows, self.state["played"][rows, length])
+        self._see(rows, turn.frame, turn.terminated | turn.truncated)
+        late = (length + 1 >= self.max_episode_steps) & ~turn.terminated
+        return turn.reward, turn.terminated, turn.truncated | late
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = self._present()
+        observations = {key: value[rows] for key, value in seen.arrays.items()}
+        own = np.eye(self.num_agents, dtype=np.uint8)
+        observations["agent"] = np.repeat(own[None], len(rows), axis=0)
+        beside = {
+            "alive": seen.alive,
+            "legal": seen.legal,
+            "coordination": np.repeat(seen.coordination[:, None].astype(np.int32), self.num_agents, axis=1),
+        }
+        observations |= {key: value[rows] for key, value in beside.items() if key in self.observation_spec}
+        return observations | {key: self._rows_of(key, rows) for key in self.text_spec}
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        numbers = np.uint8 if self.action_spec <= 256 else np.int32  # type: ignore[operator]
+        own = {
+            "seed": np.zeros(num_worlds, np.int64),
+            "played": np.zeros((num_worlds, self.max_episode_steps, self.num_agents), numbers),
+            "fingerprint": np.zeros(num_worlds, np.uint64),
+        }
+        return super()._blank_state(num_worlds) | own
+
+    def _needed_state(self) -> set[str]:
+        return {"seed", "played", "episode_length"}
+
+    def _check_state(self, state: Arrays) -> None:
+        """Refuse what no environment has played.
+
+        Raises:
+            ValueError: a seed, a length or an action that does not exist.
+        """
+        if not ((state["seed"] >= 0) & (state["seed"] < _SEEDS)).all():
+            raise ValueError(f"restore: seed must lie in 0 .. {_SEEDS - 1}, got {state['seed']}")
+        length = state["episode_length"]
+        if not ((length >= 0) & (length <= self.max_episode_steps)).all():
+            raise ValueError(f"restore: episode_length must lie in 0 .. {self.max_episode_steps}, got {length}")
+        if (state["played"] >= self.action_spec).any():
+            raise ValueError(f"restore: played must hold actions 0 .. {self.action_spec - 1}")  # type: ignore[operator]
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        """Play the present episodes again, and begin those anew that do not lead to the same sight."""
+        went_on = self._replay(rows)
+        known = self.state["fingerprint"]
+        same = (known == 0) | (known == _fingerprints(self._present(), self.num_worlds))
+        lost = rows[~(went_on & same)]
+        self.restarted = np.isin(rows, lost)
+        if lost.size:
+            logger.warning(
+                "%d of %d games cannot be restored, because their environment has chance that its seed does not fix: "
+                "their episodes begin anew",
+                lost.size,
+                self.num_worlds,
+            )
+            self.chance.next_episode(lost)
+            self._start(lost)
+
+    # --------------------------------------------------------------- private
+
+    def _declare(self, env: Any, sets: Any) -> None:
+        """Observation keys: the environment's and those that every foreign world has."""
+        says, agents = self._declared, len(self.agents)
+        own = {"agent": ArraySpec((agents,), "uint8", 0, 1, "which agent it is, one-hot")}
+        if self._agents_leave:
+            own["alive"] = ArraySpec((), "bool", 0, 1, "is in the game")
+        if says.has_masks or len(set(says.actions)) > 1 or _gives_masks(env):
+            own["legal"] = ArraySpec((max(says.actions),), "bool", 0, 1, "legal actions")
+        if sets is not None:
+            own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
+        self.observation_spec = says.layout.spec | own
+        longest, vocabulary = self._arguments["max_words"], self.words.vocabulary
+        self.text_spec = {
+            key: TextSpec(min(longest, length), vocabulary, f"{key} of the environment, its words")
+            for key, length in says.layout.texts.items()
+        }
+
+    def _replay(self, rows: Array) -> Array:
+        """Play the recorded actions: whether each of the worlds came as far as before, [K] bool."""
+        length = self.state["episode_length"][rows]
+        self._see(rows, self._games.reset(rows, self.state["seed"][rows]))
+        went_on = np.ones(len(rows), bool)
+        for step in range(int(length.max(initial=0))):
+            going = np.flatnonzero((length > step) & went_on)
+            turn = self._games.step(rows[going], self.state["played"][rows[going], step])
+            over = turn.terminated | turn.truncated
+            self._see(rows[going], turn.frame, over)
+            went_on[going[over & (length[going] > step + 1)]] = False
+        return went_on
+
+    def _see(self, rows: Array, frame: Frame, over: Array | None = None) -> None:
+        if not self._agents_leave:
+            self._refuse_leavers(frame, over)
+            frame.alive[:] = True
+        if self._seen is None:
+            self._seen = frame
+        else:
+            self._seen.put(rows, frame)
+
+    def _refuse_leavers(self, frame: Frame, over: Array | None) -> None:
+        left = ~frame.alive if over is None else ~frame.alive & ~over[:, None]
+        if left.any():
+            name = self.agents[int(np.flatnonzero(left.any(0))[0])]
+            raise ValueError(
+                f"the agent {name!r} left the game before it ended, and agents_leave is False: set it to True, and "
+                "train with a method for agents that leave (not QMIX)"
+            )
+
+    def _present(self) -> Frame:
+        if self._seen is None:
+            raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
+        return self._seen
+
+    def _check_legal(self, actions: Array) -> None:
+        """Refuse a padded action; whether a masked one is refused is the environment's business."""
+        padded = self._present().alive & (actions >= np.array(self._declared.actions))
+        if padded.any():
+            world, agent = (int(place[0]) for place in np.nonzero(padded))
+            raise ValueError(
+                f"action {int(actions[world, agent])} of {self.agents[agent]!r} is padding: it has "
+                f"{self._declared.actions[agent]} actions, and the mask `legal` says which; let the policy use it"
+            )
+
+    def _rows_of(self, key: str, rows: Array) -> Array:
+        """[K, N] int32, rows of the texts under a key."""
+        length, texts = self.text_spec[key].length, self._present().texts[key]
+        tokens = [self.words.tokens(text, length) for row in rows.tolist() for text in texts[row]]
+        return self.texts[key].add(np.array(tokens)).reshape(len(rows), self.num_agents)
+
+
+class DrawnForeignWorld(ForeignWorld):
+    """A foreign world whose environments draw pictures."""
+
+    def render(self, index: int = 0) -> Array:
+        """The environment's own picture, [H, W, 3] uint8."""
+        return np.asarray(self._games.render(index), np.uint8)
+
+
+def _gives_masks(env: Any) -> bool:
+    _, infos = env.reset(seed=0)
+    return any(MASK in (info or {}) for info in infos.values())
+
+
+def _time_limit(env: Any) -> int:
+    """What the environment declares, in one of the usual places."""
+    for place in (env, getattr(env, "unwrapped", None), getattr(getattr(env, "unwrapped", None), "env", None)):
+        for name in ("max_episode_steps", "_max_episode_steps", "max_cycles"):
+            if isinstance(limit := getattr(place, name, None), int) and limit > 0:
+                return limit
+        limit = getattr(getattr(place, "spec", None), "max_episode_steps", None)
+        if isinstance(limit, int) and limit > 0:
+            return limit
+    return DEFAULT_MAX_EPISODE_STEPS
+
+
+def _fingerprints(seen: Frame, num_worlds: int) -> Array:
+    """[B] uint64, never 0, hash of all that is seen."""
+    prints = np.zeros(num_worlds, np.uint64)
+    for row in range(num_worlds):
+        digest = hashlib.blake2b(digest_size=8)
+        for value in (*seen.arrays.values(), seen.alive, seen.legal):
+            digest.update(np.ascontiguousarray(value[row]).tobytes())
+        digest.update(repr([texts[row] for texts in seen.texts.values()]).encode())
+        prints[row] = int.from_bytes(digest.digest(), "little") | 1
+    return prints

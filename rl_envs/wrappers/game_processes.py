@@ -1,0 +1,152 @@
+"""Foreign environments in processes of their own, with the interface of `foreign_games.Games`.
+
+Each worker process owns some consecutive rows. It is started as a command and not forked, so a program needs no
+`if __name__ == "__main__"` and Ray's threads are not copied. A worker ends when this side closes or dies.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import traceback
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv, Turn
+from rl_envs.wrappers.foreign_spaces import ForeignEnvError
+
+
+class GameProcesses:
+    """K environments in P processes."""
+
+    def __init__(self, make_env: MakeEnv, count: int, processes: int, declaration: Declaration) -> None:
+        """Start the processes.
+
+        Args:
+            make_env: builds one environment; it is pickled by value where it is a lambda or of the main script.
+            count: K.
+            processes: P.
+            declaration: what one of the environments says of itself.
+        """
+        self.declaration = declaration
+        self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)
+        sizes = np.diff(self._bounds).tolist()
+        self._workers = [_Worker(make_env, size) for size in sizes]
+
+    def reset(self, rows: Array, seeds: Array) -> Frame:
+        """Begin episodes in some games, [K] rows with [K] seeds."""
+        parts = self._ask("reset", rows, seeds)
+        return _joined([part for part, _ in parts], [places for _, places in parts])
+
+    def step(self, rows: Array, actions: Array) -> Turn:
+        """One env step of some games, [K] rows with actions [K, N]."""
+        parts = self._ask("step", rows, actions)
+        order = np.argsort(np.concatenate([places for _, places in parts]))
+        turns = [turn for turn, _ in parts]
+        frame = _joined([turn.frame for turn in turns], [places for _, places in parts])
+        reward, terminated, truncated = (
+            np.concatenate([getattr(turn, name) for turn in turns])[order]
+            for name in ("reward", "terminated", "truncated")
+        )
+        return Turn(frame, reward, terminated, truncated)
+
+    def render(self, row: int) -> Array | None:
+        """The environment's own picture, [H, W, 3] uint8; None where it draws none."""
+        owner = int(np.searchsorted(self._bounds, row, side="right")) - 1
+        self._workers[owner].send("render", row - int(self._bounds[owner]))
+        picture: Array | None = self._workers[owner].receive()
+        return picture
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.close()
+
+    def _ask(self, what: str, rows: Array, values: Array) -> list[tuple[Any, Array]]:
+        """Answers of all workers that own one of the rows, and the places of their rows."""
+        owners = np.searchsorted(self._bounds, rows, side="right") - 1
+        asked = [(owner, np.flatnonzero(owners == owner)) for owner in np.unique(owners).tolist()]
+        for owner, places in asked:
+            self._workers[owner].send(what, rows[places] - self._bounds[owner], values[places])
+        return [(self._workers[owner].receive(), places) for owner, places in asked]
+
+
+class _Worker:
+    def __init__(self, make_env: MakeEnv, count: int) -> None:
+        self._pipe, theirs = Pipe()
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment
+        )
+        theirs.close()
+        self._pipe.send((cloudpickle.dumps(make_env), count))
+
+    def send(self, *request: Any) -> None:
+        try:
+            self._pipe.send(request)
+        except OSError:
+            raise self._death() from None
+
+    def receive(self) -> Any:
+        try:
+            answer = self._pipe.recv()
+        except (EOFError, OSError):
+            raise self._death() from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self._pipe.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _death(self) -> RuntimeError:
+        self._process.wait()
+        return RuntimeError(
+            f"a process that plays foreign environments ended with exit code {self._process.returncode}: its own "
+            "message stands above; begin the run again to continue from its checkpoint"
+        )
+
+
+def _joined(frames: list[Frame], places: list[Array]) -> Frame:
+    """One frame of the parts' games, in the order of their places."""
+    order = np.argsort(np.concatenate(places))
+    arrays = {key: np.concatenate([frame.arrays[key] for frame in frames])[order] for key in frames[0].arrays}
+    texts = {key: [row for frame in frames for row in frame.texts[key]] for key in frames[0].texts}
+    others = (
+        np.concatenate([getattr(frame, name) for frame in frames])[order] for name in ("alive", "legal", "coordination")
+    )
+    return Frame(arrays, {key: [rows[place] for place in order] for key, rows in texts.items()}, *others)
+
+
+def _answer(games: Games, what: str, *values: Any) -> Any:
+    try:
+        return getattr(games, what)(*values)
+    except ForeignEnvError as error:
+        return error
+    except Exception:
+        return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
+
+
+def _play(pipe: Connection) -> None:
+    """Answer requests until the other side closes."""
+    try:
+        pickled, count = pipe.recv()
+        games = Games(cloudpickle.loads(pickled), count)
+        while True:
+            pipe.send(_answer(games, *pipe.recv()))
+    except (EOFError, OSError):
+        return
+
+
+if __name__ == "__main__":
+    _play(Connection(int(sys.argv[1])))

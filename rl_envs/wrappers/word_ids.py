@@ -1,0 +1,62 @@
+"""Texts of foreign environments as words with numbers, so that a reader can learn a vector for each word.
+
+Nobody declares the words of a foreign environment. So a word that is not listed gets a number by a hash of its letters,
+which is the same in every process. Two such words share a number by accident with probability 1 / `SPARE_WORDS`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+
+SPARE_WORDS = 4096
+"""How many numbers there are for words that are not listed."""
+_PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
+
+
+class WordIds:
+    """Numbers of words: 0 is padding, then the listed words, then the spare numbers.
+
+    Attributes:
+        vocabulary: V, how many numbers there are.
+    """
+
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        """Store the listed words, which are compared in lower case."""
+        self._numbers = {word: number for number, word in enumerate(dict.fromkeys(map(str.lower, words)), start=1)}
+        self._listed = len(self._numbers) + 1
+        self.vocabulary = self._listed + SPARE_WORDS
+        self._rows: dict[tuple[str, int], Array] = {}
+        self._texts: dict[bytes, str] = {}
+
+    def tokens(self, text: str, length: int) -> Array:
+        """Numbers of the words and punctuation marks of a text, [length] int32, padded with 0.
+
+        Raises:
+            ValueError: the text has more words.
+        """
+        if (text, length) not in self._rows:
+            pieces = _PIECE.findall(text.lower())
+            if len(pieces) > length:
+                raise ValueError(
+                    f"a text has {len(pieces)} words and only {length} fit: raise max_words; it begins {text[:60]!r}"
+                )
+            row = np.zeros(length, np.int32)
+            row[: len(pieces)] = [self._number(piece) for piece in pieces]
+            self._rows[text, length] = row
+            self._texts.setdefault(row.tobytes(), text)
+        return self._rows[text, length]
+
+    def text_of(self, tokens: Array) -> str:
+        """The text that had these tokens, as the environment wrote it; an empty one for tokens never seen."""
+        return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
+
+    def _number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = self._listed + zlib.crc32(word.encode()) % SPARE_WORDS
+        return self._numbers[word]
