@@ -3,7 +3,7 @@
 | | |
 |---|---|
 | agents | the environment's `possible_agents`, in their order; `agent_0` for Gymnasium |
-| actions | as many as the agent with the most has; `legal` hides those that another agent has not |
+| actions | as many as the agent with the most has; `legal` hides those that another agent has not, and there they are played as its first action |
 | observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
 | observation `alive` | [] bool, in the game; not with `agents_leave=False` |
@@ -114,9 +114,9 @@ class ForeignWorld(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         rows = np.arange(self.num_worlds)
-        self._check_legal(actions)
         length = self.state["episode_length"]
-        self.state["played"][rows, length] = np.where(self._present().alive, actions, 0)
+        is_own = actions < np.array(self._declared.actions)
+        self.state["played"][rows, length] = np.where(self._present().alive & is_own, actions, 0)
         turn = self._games.step(rows, self.state["played"][rows, length])
         self._see(rows, turn.frame, turn.terminated | turn.truncated)
         late = (length + 1 >= self.max_episode_steps) & ~turn.terminated
@@ -232,16 +232,6 @@ class ForeignWorld(World):
         if self._seen is None:
             raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
         return self._seen
-
-    def _check_legal(self, actions: Array) -> None:
-        """Refuse a padded action; whether a masked one is refused is the environment's business."""
-        padded = self._present().alive & (actions >= np.array(self._declared.actions))
-        if padded.any():
-            world, agent = (int(place[0]) for place in np.nonzero(padded))
-            raise ValueError(
-                f"action {int(actions[world, agent])} of {self.agents[agent]!r} is padding: it has "
-                f"{self._declared.actions[agent]} actions, and the mask `legal` says which; let the policy use it"
-            )
 
     def _rows_of(self, key: str, rows: Array) -> Array:
         """[K, N] int32, rows of the texts under a key."""

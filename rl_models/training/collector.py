@@ -103,7 +103,7 @@ class Collector:
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
-        restarted = self.world.restarted
+        restarted = getattr(self.world, "restarted", None)  # games of others may have begun anew
         self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 
