@@ -80,9 +80,8 @@ class _Worker:
     def __init__(self, make_env: MakeEnv, count: int) -> None:
         self._pipe, theirs = Pipe()
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment
-        )
+        command = f"from {__name__} import play; play({theirs.fileno()})"
+        self._process = subprocess.Popen([sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment)
         theirs.close()
         self._pipe.send((cloudpickle.dumps(make_env), count))
 
@@ -137,8 +136,9 @@ def _answer(games: Games, what: str, *values: Any) -> Any:
         return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
 
 
-def _play(pipe: Connection) -> None:
-    """Answer requests until the other side closes."""
+def play(descriptor: int) -> None:
+    """Answer requests from the pipe with this file descriptor until the other side closes."""
+    pipe = Connection(descriptor)
     try:
         pickled, count = pipe.recv()
         games = Games(cloudpickle.loads(pickled), count)
@@ -146,7 +146,3 @@ def _play(pipe: Connection) -> None:
             pipe.send(_answer(games, *pipe.recv()))
     except (EOFError, OSError):
         return
-
-
-if __name__ == "__main__":
-    _play(Connection(int(sys.argv[1])))

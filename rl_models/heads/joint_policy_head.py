@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.heads.legal_policy import legal_logits
 from rl_models.layers.initialisation import glorot_
 from rl_models.policy import Features
 
@@ -14,7 +15,7 @@ _MIXTURE_HIDDEN = 64
 
 
 class MarginalHead(nn.Module):
-    """Marginal policies: each agent draws its own action, so the mixture has one component."""
+    """Marginal policies: each agent draws its own action, a legal one if the network says which are legal."""
 
     def __init__(self, features: int, num_actions: int) -> None:
         super().__init__()
@@ -24,12 +25,15 @@ class MarginalHead(nn.Module):
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = self.policy(features.features).unsqueeze(-2)
+        logits = legal_logits(self.policy(features.features), features.legal).unsqueeze(-2)
         return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits)
 
 
 class SyncHead(nn.Module):
-    """SYNC policies: M marginal policies an agent, and mixture weights that every agent computes from all messages."""
+    """SYNC policies: M marginal policies an agent, and mixture weights that every agent computes from all messages.
+
+    Each of the M policies has legal actions only, if the network says which are legal.
+    """
 
     def __init__(
         self, features: int, num_actions: int, components: int, num_agents: int, message_features: int
@@ -57,6 +61,7 @@ class SyncHead(nn.Module):
                 "SYNC computes its mixture weights from messages: use a network whose agents exchange messages"
             )
         logits = self.policies(features.features).unflatten(-1, (self.components, -1))
+        logits = legal_logits(logits, None if features.legal is None else features.legal.unsqueeze(-2))
         return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
 
 

@@ -15,6 +15,16 @@ _NEVER = -1e9
 """Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
 
 
+def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
+    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None.
+
+    Args:
+        logits: [..., A] float32.
+        legal: [..., A] bool, of a shape that the logits' broadcasts to.
+    """
+    return logits if legal is None else logits.masked_fill(~legal, _NEVER)
+
+
 class LegalPolicyHead(nn.Module):
     """Marginal policies over the legal actions, or over all actions if the world does not say which are legal."""
 
@@ -37,9 +47,7 @@ class LegalPolicyHead(nn.Module):
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = self.policy(features.features)
-        if self._only_legal and features.legal is not None:
-            logits = logits.masked_fill(~features.legal, _NEVER)
+        logits = legal_logits(self.policy(features.features), features.legal if self._only_legal else None)
         return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
 
 

@@ -42,28 +42,23 @@ class TboneConfig:
     baseline)."""
 
 
-class Tbone(nn.Module):
-    """View -> convolutions -> LSTM -> talk -> reply, for the N agents of a team."""
+class TalkingAgents(nn.Module):
+    """Encoded observation -> LSTM -> talk -> reply, for the N agents of a team; a subclass encodes observations."""
 
-    observation_keys = ("view",)
-
-    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
-        """Build the network.
+    def _add_talk(self, config: TboneConfig, num_agents: int, encoded: int) -> None:
+        """Add what follows the encoder, and initialise all weights.
 
         Args:
             config: widths.
             num_agents: N.
-            view: (C, 15, 15), shape of one agent's observation.
+            encoded: width of an encoded observation.
         """
-        super().__init__()
         self.num_agents = num_agents
         self.hidden_size = config.hidden_size
         self.features = config.hidden_size
         self.message_features = config.message_features
-        self.embedding = ChannelEmbedding(view[0], config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.channels)
         self.agent_vectors = nn.Parameter(torch.rand(num_agents, config.agent_features))
-        self.lstm = SteppedLstm(config.channels[-1] + config.agent_features, config.hidden_size)
+        self.lstm = SteppedLstm(encoded + config.agent_features, config.hidden_size)
         rounds = [
             CommunicationRound(num_agents, config.hidden_size, config.message_features, config.communicates)
             for _ in range(2)
@@ -83,12 +78,12 @@ class Tbone(nn.Module):
         """Features [B, T, N, hidden_size] float32, and messages [B, T, N, message features] of the reply round.
 
         Args:
-            obs: `view` [B, T, N, C, 15, 15] uint8.
+            obs: what the encoder reads, name -> [B, T, N, ...], and optionally `legal` [B, T, N, A] bool.
             state: `belief` and `memory` before the first step, [B, N, hidden_size] float32 each.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
-        gates = self._input_gates(obs["view"], self.agent_vectors).unbind(1)
+        gates = self._input_gates(obs, self.agent_vectors).unbind(1)
         belief, memory = state["belief"], state["memory"]
         starts = is_first.any(0).tolist()
         beliefs, messages = [], []
@@ -100,7 +95,7 @@ class Tbone(nn.Module):
             beliefs.append(belief)
             messages.append(message)
         state = {"belief": belief, "memory": memory}
-        return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1))
+        return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1), legal=obs.get("legal"))
 
     def agent_step(
         self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
@@ -109,7 +104,7 @@ class Tbone(nn.Module):
 
         Args:
             agent: index of the agent, from 0 to N - 1.
-            obs: the agent's `view` [B, 1, 1, C, 15, 15] uint8.
+            obs: what the encoder reads of this agent, name -> [B, 1, 1, ...].
             state: the agent's `belief` and `memory`, [B, 1, hidden_size] float32 each.
             is_first: [B, 1] bool, an episode begins at this step.
             needs_messages: exchange replies even if agents do not communicate.
@@ -117,25 +112,54 @@ class Tbone(nn.Module):
         Returns:
             features [B, 1, 1, hidden_size] and the replies of all agents [B, 1, N, message features].
         """
-        gates = self._input_gates(obs["view"], self.agent_vectors[[agent]])[:, 0]
+        gates = self._input_gates(obs, self.agent_vectors[[agent]])[:, 0]
         keep = (~is_first)[..., None]
         belief, memory = self.lstm.step(gates, state["belief"] * keep, state["memory"] * keep)
         belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False)
         belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages)
-        return Features(belief[:, None], {"belief": belief, "memory": memory}, messages[:, None])
+        state = {"belief": belief, "memory": memory}
+        return Features(belief[:, None], state, messages[:, None], legal=obs.get("legal"))
 
-    def _input_gates(self, view: Tensor, identities: Tensor) -> Tensor:
+    def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
+        """Encoded observations, [B, T, N, features] float32."""
+        raise NotImplementedError
+
+    def _input_gates(self, obs: dict[str, Tensor], identities: Tensor) -> Tensor:
         """[B, T, N, 4 * hidden_size], the part of the LSTM's gates that does not depend on its state."""
-        batch, time, agents = view.shape[:3]
-        visual = apply_in_chunks(self._encode, view.flatten(0, 2)).view(batch, time, agents, -1)
-        return self.lstm.input_gates(torch.cat([visual, identities.expand(batch, time, -1, -1)], dim=-1))
-
-    def _encode(self, frames: Tensor) -> Tensor:
-        """Views [K, C, 15, 15] -> features [K, channels of the last convolution]."""
-        return embed_and_convolve(self.embedding, self.convolutions, frames)
+        encoded = self._encoded(obs)
+        identities = identities.expand(*encoded.shape[:2], -1, -1)
+        return self.lstm.input_gates(torch.cat([encoded, identities], dim=-1))
 
     def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         belief, memory = self.lstm.step(gates, belief, memory)
         belief, _ = self.talk(belief)
         belief, message = self.reply(belief)
         return belief, memory, message
+
+
+class Tbone(TalkingAgents):
+    """View -> convolutions -> LSTM -> talk -> reply, for the N agents of a team."""
+
+    observation_keys = ("view",)
+
+    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
+        """Build the network.
+
+        Args:
+            config: widths.
+            num_agents: N.
+            view: (C, 15, 15), shape of one agent's observation.
+        """
+        super().__init__()
+        self.embedding = ChannelEmbedding(view[0], config.cell_features)
+        self.convolutions = grid_convolutions(config.cell_features, config.channels)
+        self._add_talk(config, num_agents, config.channels[-1])
+
+    def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
+        """[B, T, N, channels of the last convolution] of `view` [B, T, N, C, 15, 15] uint8."""
+        view = obs["view"]
+        return apply_in_chunks(self._encode, view.flatten(0, 2)).unflatten(0, view.shape[:3])
+
+    def _encode(self, frames: Tensor) -> Tensor:
+        """Views [K, C, 15, 15] -> features [K, channels of the last convolution]."""
+        return embed_and_convolve(self.embedding, self.convolutions, frames)

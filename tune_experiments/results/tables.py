@@ -8,7 +8,7 @@ paper's numbers are handed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import rich.box
@@ -47,12 +47,14 @@ class PaperTable:
         metrics: The columns.
         rows: (label, one number a metric or None); the paper's rows have labels that end in ", paper".
         caption: What the intervals are over, and how long the methods trained.
+        missing: Metric -> what a cell without a number says; it stays empty where nothing is named.
     """
 
     title: str
     metrics: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Interval | None, ...]], ...]
     caption: str
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     def markdown(self) -> str:
         """The table in Markdown."""
@@ -62,7 +64,7 @@ class PaperTable:
             f"| method | {' | '.join(self.metrics)} |",
             f"|---|{'---:|' * len(self.metrics)}",
         ]
-        lines += [f"| {label} | {' | '.join(_cell(number, ' ') for number in cells)} |" for label, cells in self.rows]
+        lines += [f"| {label} | {' | '.join(self._cells(label, cells, ' '))} |" for label, cells in self.rows]
         return "\n".join([*lines, "", self.caption, ""])
 
     def for_terminal(self, width: int) -> rich.console.Group:
@@ -77,7 +79,7 @@ class PaperTable:
 
     def _blocks(self, width: int, separator: str) -> list[rich.table.Table]:
         """The fewest tables that fit, with `separator` between a number and its interval."""
-        cells = [[_cell(number, separator) for number in numbers] for _, numbers in self.rows]
+        cells = [self._cells(label, numbers, separator) for label, numbers in self.rows]
         widths = [_width(column) + _GAP for column in zip(self.metrics, *cells, strict=True)]
         room = width - max(widths)
         labels = [label if len(label) <= room else _folded(label) for label, _ in self.rows]
@@ -101,12 +103,19 @@ class PaperTable:
             tables.append(table)
         return tables
 
+    def _cells(self, label: str, numbers: Sequence[Interval | None], separator: str) -> list[str]:
+        """One row; the paper's own rows have no words in place of numbers."""
+        words = {} if label.endswith(_PAPER) else self.missing
+        pairs = zip(self.metrics, numbers, strict=True)
+        return [words.get(metric, "") if number is None else number.text(separator) for metric, number in pairs]
+
 
 def make_table(
     results: Sequence[Result],
     table: str,
     metrics: Sequence[str] = FURNITURE_METRICS,
     paper: PaperNumbers | None = None,
+    missing: Mapping[str, str] | None = None,
 ) -> PaperTable:
     """Build one table.
 
@@ -115,6 +124,7 @@ def make_table(
         table: Which lines belong to it.
         metrics: The columns, in order.
         paper: The paper's numbers.
+        missing: Metric -> what a cell without a number says.
 
     Raises:
         UserError: no line belongs to the table.
@@ -132,7 +142,7 @@ def make_table(
         if any(metric in printed for metric in metrics):
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
-    return PaperTable(table, tuple(metrics), tuple(rows), _caption(_by_row(mine)))
+    return PaperTable(table, tuple(metrics), tuple(rows), _caption(_by_row(mine)), missing or {})
 
 
 def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
@@ -215,7 +225,3 @@ def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
         groups[-1].append(i)
         left -= width
     return groups
-
-
-def _cell(number: Interval | None, separator: str) -> str:
-    return "" if number is None else number.text(separator)

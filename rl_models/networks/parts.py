@@ -1,0 +1,211 @@
+"""Observations of any game: several arrays an agent, some of them vectors and some of them images.
+
+`PartsEncoder` turns them into one vector an agent: vectors are divided by their largest values, images go through
+convolutions. The networks behind it are those of the papers: a multilayer perceptron or CommNet (Sukhbaatar et al.,
+2016) with the agent's own or the whole team's observations for the values (MAPPO: Yu et al., 2022, section 3), and
+TBONE's rounds of messages (A Cordial Sync, section 4.1). All agents share the weights; the agent's index is one of the
+vectors. No file here knows a game: what there is to see is an argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+from rl_models.layers.grid_convolutions import apply_in_chunks
+from rl_models.layers.initialisation import glorot_
+from rl_models.networks.tbone import TalkingAgents, TboneConfig
+from rl_models.networks.vector import VectorConfig, VectorNetwork
+from rl_models.policy import Features, State
+
+Critic = Literal["own", "team"]
+"""Whose observations an agent's value is computed from."""
+_SMALL = 8
+"""Largest side of an image that a convolution leaves as it is; larger ones are halved by each."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One array of an agent's observation.
+
+    Attributes:
+        key: observation key.
+        shape: shape of one agent's array; of an image (H, W, C).
+        scale: divisor of its numbers, their largest value; 1 if nobody declares it.
+        is_image: whether it goes through convolutions.
+    """
+
+    key: str
+    shape: tuple[int, ...]
+    scale: float = 1.0
+    is_image: bool = False
+
+
+@dataclass(frozen=True)
+class PartsConfig:
+    """Widths of the networks."""
+
+    hidden_sizes: tuple[PositiveInt, ...] = (64, 64)
+    """Widths of the dense layers behind the encoder."""
+    channels: tuple[PositiveInt, ...] = (16, 32)
+    """Number of channels of each convolution over an image."""
+    image_features: PositiveInt = 64
+    """Width of an encoded image."""
+    talk: TboneConfig = field(default_factory=lambda: TboneConfig(hidden_size=64))
+    """Widths of the rounds of messages; those of grids have no effect."""
+
+
+class PartsEncoder(nn.Module):
+    """Arrays of one agent -> one vector.
+
+    Attributes:
+        features: F, width of the vector.
+    """
+
+    def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
+        super().__init__()
+        self._vectors = [part for part in parts if not part.is_image]
+        self._images = [part for part in parts if part.is_image]
+        self.images = nn.ModuleList(_ImageEncoder(config, part) for part in self._images)
+        self.features = sum(math.prod(part.shape) for part in self._vectors)
+        self.features += config.image_features * len(self._images)
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """Observations, name -> [B, T, N, ...], to vectors [B, T, N, F] float32."""
+        vectors = [obs[part.key].unsqueeze(-1).flatten(3).float() / part.scale for part in self._vectors]
+        images = [encoder(obs[part.key]) for encoder, part in zip(self.images, self._images, strict=True)]
+        return torch.cat([*vectors, *images], -1)
+
+
+class _ImageEncoder(nn.Module):
+    """Convolutions with ReLU, and a linear layer."""
+
+    def __init__(self, config: PartsConfig, part: Part) -> None:
+        super().__init__()
+        self._scale = part.scale
+        self.convolutions = nn.Sequential(*_convolutions(part.shape, config.channels))
+        with torch.no_grad():
+            flat = self.convolutions(torch.zeros(1, part.shape[2], *part.shape[:2])).numel()
+        self.output = nn.Linear(flat, config.image_features)
+        glorot_(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images [B, T, N, H, W, C] -> [B, T, N, image features] float32."""
+        return apply_in_chunks(self._encode, images.flatten(0, 2)).unflatten(0, images.shape[:3])
+
+    def _encode(self, images: Tensor) -> Tensor:
+        pixels = images.float().permute(0, 3, 1, 2) / self._scale
+        return torch.relu(self.output(self.convolutions(pixels).flatten(1)))
+
+
+def _convolutions(shape: Sequence[int], channels: Sequence[int]) -> Iterator[nn.Module]:
+    height, width, inputs = shape
+    for outputs in channels:
+        stride = 2 if max(height, width) > _SMALL else 1
+        height, width = -(-height // stride), -(-width // stride)
+        yield nn.Conv2d(inputs, outputs, 3, stride, padding=1)
+        yield nn.ReLU()
+        inputs = outputs
+    if max(height, width) > _SMALL:
+        yield nn.AdaptiveAvgPool2d(_SMALL)
+
+
+class TeamState(nn.Module):
+    """The encoded observations of all agents, side by side.
+
+    Attributes:
+        features: N times the width of one agent's.
+    """
+
+    def __init__(self, encoder: PartsEncoder, num_agents: int) -> None:
+        super().__init__()
+        self.encoder, self.features = encoder, num_agents * encoder.features
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """Observations, name -> [B, T, N, ...], to [B, T, features] float32."""
+        team: Tensor = self.encoder(obs).flatten(2)
+        return team
+
+
+class TowersOfParts(nn.Module):
+    """Two networks side by side: the first half of the features is for the policy, the second for the value.
+
+    With `critic` "team" (MAPPO) the second one sees the observations of all agents beside the agent's own.
+    """
+
+    def __init__(
+        self, config: PartsConfig, parts: Sequence[Part], num_agents: int, critic: Critic, rounds: int = 0
+    ) -> None:
+        """Build both.
+
+        Args:
+            config: widths.
+            parts: what an agent sees.
+            num_agents: N.
+            critic: whose observations a value is computed from.
+            rounds: rounds of CommNet's messages in the policy's network; 0 for none.
+        """
+        super().__init__()
+        self.num_agents, self._critic = num_agents, critic
+        self.encoders = nn.ModuleList(PartsEncoder(config, parts) for _ in range(2))
+        width = self.encoders[0].features
+        seen_by_critic = width * (1 + num_agents if critic == "team" else 1)
+        self.actor, self.critic = (
+            VectorNetwork(VectorConfig(config.hidden_sizes), num_agents, [1.0] * seen, heard)
+            for seen, heard in ((width, rounds), (seen_by_critic, 0))
+        )
+        self.features = self.actor.features + self.critic.features
+
+    def initial_state(self, batch: int) -> State:
+        """The empty state of a network without memory."""
+        return {}
+
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Features [B, T, N, F] float32 with two halves.
+
+        Args:
+            obs: name -> [B, T, N, ...], and optionally `legal` [B, T, N, A] bool.
+            state: empty.
+            is_first: [B, T] bool, not used.
+        """
+        own, valued = (encoder(obs) for encoder in self.encoders)
+        if self._critic == "team":
+            team = valued.flatten(2).unsqueeze(2).expand(-1, -1, self.num_agents, -1)
+            valued = torch.cat([valued, team], -1)
+        halves = [
+            network({"vector": vector}, {}, is_first).features
+            for network, vector in ((self.actor, own), (self.critic, valued))
+        ]
+        return Features(torch.cat(halves, -1), {}, legal=obs.get("legal"))
+
+
+class TboneOfParts(TalkingAgents):
+    """Encoder -> dense layers -> LSTM -> talk -> reply, for the N agents of a team."""
+
+    def __init__(self, config: PartsConfig, parts: Sequence[Part], num_agents: int, has_legal: bool = False) -> None:
+        """Build the network.
+
+        Args:
+            config: widths.
+            parts: what an agent sees.
+            num_agents: N.
+            has_legal: whether observations say which actions are legal.
+        """
+        super().__init__()
+        self.encoder = PartsEncoder(config, parts)
+        self.observation_keys = (*(part.key for part in parts), *(["legal"] if has_legal else []))
+        widths = (self.encoder.features, *config.hidden_sizes)
+        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
+        self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        self._add_talk(config.talk, num_agents, config.hidden_sizes[-1])
+
+    def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
+        """[B, T, N, width of the last dense layer]."""
+        encoded: Tensor = self.dense(self.encoder(obs))
+        return encoded

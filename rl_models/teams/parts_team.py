@@ -1,0 +1,89 @@
+"""Ready-made teams for any game whose observations are vectors and images: IPPO, MAPPO, CommNet, TBONE, SYNC, QMIX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+
+from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.towers import LegalPolicyTower, ValueTower
+from rl_models.networks.parts import Part, PartsConfig, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
+from rl_models.networks.q_network import QNetwork
+from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
+from rl_models.policy import TeamPolicy
+
+Kind = Literal["ippo", "mappo", "commnet", "tbone", "sync"]
+_COMMNET_ROUNDS = 2
+
+
+def parts_team(
+    config: PartsConfig,
+    parts: Sequence[Part],
+    num_agents: int,
+    num_actions: int,
+    kind: Kind,
+    components: int = 1,
+    has_legal: bool = False,
+    seed: int = 0,
+) -> TeamPolicy:
+    """Build a team. PyTorch's global generator is left as it is.
+
+    Args:
+        config: widths of the network.
+        parts: what an agent sees; its index should be among it.
+        num_agents: N.
+        num_actions: A; only legal actions are drawn if the game says which are legal.
+        kind: `ippo` values an agent by its own observation, `mappo` by those of all; `commnet` averages messages,
+            `tbone` exchanges them with an LSTM, `sync` draws one of several product policies with them.
+        components: M, number of product policies (`sync`).
+        has_legal: whether observations say which actions are legal.
+        seed: seed of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if kind in ("tbone", "sync"):
+            talking = TboneOfParts(config, parts, num_agents, has_legal)
+            width, messages = talking.features, talking.message_features
+            head = (
+                SyncHead(width, num_actions, components, num_agents, messages)
+                if kind == "sync"
+                else MarginalHead(width, num_actions)
+            )
+            return TeamPolicy(talking, head, ValueHead(width))
+        towers = TowersOfParts(
+            config,
+            parts,
+            num_agents,
+            critic="team" if kind == "mappo" else "own",
+            rounds=_COMMNET_ROUNDS if kind == "commnet" else 0,
+        )
+        return TeamPolicy(towers, LegalPolicyTower(towers.features, num_actions), ValueTower(towers.features))
+
+
+def qmix_parts_team(
+    config: PartsConfig,
+    parts: Sequence[Part],
+    num_agents: int,
+    num_actions: int,
+    mixing_hidden_size: int = 32,
+    seed: int = 0,
+    epsilon: float = 1.0,
+) -> QmixPolicy:
+    """Build a team of QMIX. PyTorch's global generator is left as it is.
+
+    Args:
+        config: widths of the network.
+        parts: what an agent sees.
+        num_agents: N.
+        num_actions: A.
+        mixing_hidden_size: width of the mixing network.
+        seed: seed of the initial weights.
+        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = QNetwork(PartsEncoder(config, parts), num_agents, num_actions, config.hidden_sizes[-1])
+        state = TeamState(PartsEncoder(config, parts), num_agents)
+        return QmixPolicy(network, StateMixer(state, num_agents, mixing_hidden_size), epsilon)

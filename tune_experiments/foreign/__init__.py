@@ -1,0 +1,1 @@
+"""What experiments on environments of others share: their configuration, worlds, teams and evaluation."""

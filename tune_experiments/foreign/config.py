@@ -1,0 +1,109 @@
+"""Every setting of a run on an environment of others, with the laptop's values as defaults."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
+from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.networks.parts import PartsConfig
+from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.checks import check_ranges, check_some
+from tune_experiments.experiment.errors import UserError
+
+MethodName = Literal[
+    "ippo",
+    "mappo",
+    "commnet",
+    "tbone",
+    "qmix",
+    "sync_2",
+    "sync_4",
+    "sync_8",
+    "sync_2_cordial",
+    "sync_4_cordial",
+    "sync_8_cordial",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QmixSettings(QmixLearnerConfig):
+    """How the row `qmix` learns."""
+
+    mixing_hidden_size: PositiveInt = 32
+    """Width of the mixing network; QMIX's paper has 32."""
+    optimiser: OptimiserName = "adam"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+    exploration_env_steps: PositiveInt = 30_000
+    """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run."""
+
+    env: str = "mpe2.simple_spread_v3"
+    """Environment to play: a module with a PettingZoo parallel_env, or package.module:function of your own."""
+    env_arguments: str = "{}"
+    """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
+    agents_leave: bool = False
+    """Whether agents can leave before an episode ends; a method for such games cannot be qmix."""
+    max_episode_steps: NonNegativeInt = 0
+    """Number of env steps until an episode is truncated; 0 takes what the environment declares."""
+    env_processes: NonNegativeInt = 0
+    """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
+    methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")
+    """Rows of the table, each a method that is trained; sync_M has M components, and _cordial adds CORDIAL."""
+    network: PartsConfig = field(default_factory=PartsConfig)
+    """Widths of the networks."""
+    learner: LearnerConfig = field(
+        default_factory=lambda: LearnerConfig(
+            learning_rate=1e-3, value_coef=0.01, num_epochs=8, max_grad_norm=10.0, final_entropy_coef=0.001
+        )
+    )
+    """How all methods but qmix learn; is_joint holds for sync, and the others take a ratio for each agent."""
+    cordial_coef: NonNegativeFloat = 0.1
+    """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
+    qmix: QmixSettings = field(default_factory=QmixSettings)
+    """How the row qmix learns."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=25))
+    """Processes and worlds of a trial."""
+    budget_env_steps: PositiveInt = 100_000
+    """Number of joint env steps of training."""
+    validate_every_env_steps: PositiveInt = 20_000
+    """Number of env steps between validations."""
+    valid_episodes: PositiveInt = 64
+    """Number of episodes of each validation."""
+    checkpoint_every_env_steps: PositiveInt = 50_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+    test_episodes: PositiveInt = 256
+    """Number of episodes behind each number of the table."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        check_ranges(self)
+        self.arguments()
+
+    def arguments(self) -> dict[str, Any]:
+        """Keyword arguments of the environment.
+
+        Raises:
+            UserError: they are no JSON object.
+        """
+        try:
+            arguments = json.loads(self.env_arguments)
+        except ValueError as error:
+            raise UserError(f"--env-arguments is no JSON ({error}): write it as '{{\"max_cycles\": 50}}'") from None
+        if not isinstance(arguments, dict):
+            raise UserError("--env-arguments must be a JSON object, such as '{\"max_cycles\": 50}'")
+        return arguments

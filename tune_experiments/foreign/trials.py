@@ -1,0 +1,168 @@
+"""From settings to one training run on an environment of others: worlds, team, loss, evaluation.
+
+Rows, from agents on their own to agents that draw together. `ippo` and `mappo` have one policy network that all agents
+share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
+(Yu et al., 2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an
+LSTM, `sync_M` draws one of M product policies with them (A Cordial Sync, section 4) and is paid for the entropy of its
+marginals. `qmix` mixes action values (Rashid et al., 2018).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from rl_envs import World
+from rl_envs.core.spec import ArraySpec
+from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers.foreign import named_env
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.algorithms.qmix import qmix_objective
+from rl_models.distributions.joint_policy import WholeJointPolicy
+from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.networks.parts import Part
+from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.foreign.config import Config
+
+QMIX = "qmix"
+LARGEST_JOINT = 3000
+"""Largest number of joint actions of which every probability is computed."""
+VALIDATION_SEED, TEST_SEED = 101, 202
+_NOT_SEEN = ("legal", "alive", "decides", "coordination")
+
+
+def plan(config: Config, method: str, seed: int) -> TrialPlan:
+    """One method with one seed."""
+    settings: Any = config.qmix if method == QMIX else config.learner
+    return TrialPlan(
+        make_world=functools.partial(training_world, config),
+        build_policy=functools.partial(build_policy, config, method, seed),
+        objective=_qmix(config) if method == QMIX else _actor_critic(config, method),
+        optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=config.budget_env_steps,
+        validate_every_env_steps=config.validate_every_env_steps,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        validate=functools.partial(play, config, config.valid_episodes, VALIDATION_SEED),
+    )
+
+
+def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) -> World:
+    """Worlds of training, which play in processes if the configuration says so."""
+    return make_world(config, num_worlds, first_world, num_processes=config.env_processes)
+
+
+def make_world(config: Config, num_worlds: int = 1, first_world: int = 0, **more: Any) -> World:
+    """Worlds of the configured environment; `more` are further options of `from_pettingzoo`."""
+    arguments = config.arguments() | ({"render_mode": more.pop("render_mode")} if "render_mode" in more else {})
+    return from_pettingzoo(
+        named_env(config.env, arguments),
+        num_worlds,
+        first_world,
+        max_episode_steps=config.max_episode_steps or None,
+        agents_leave=config.agents_leave,
+        **more,
+    )
+
+
+def build_policy(config: Config, method: str, seed: int) -> TeamPolicy:
+    """The team of one method with its initial weights."""
+    world = _example(config)
+    parts, agents, actions = parts_of(world.observation_spec), world.num_agents, cast(int, world.action_spec)
+    if method == QMIX:
+        return qmix_parts_team(config.network, parts, agents, actions, config.qmix.mixing_hidden_size, seed)
+    kind, components = _kind(method)
+    has_legal = "legal" in world.observation_spec
+    return parts_team(config.network, parts, agents, actions, kind, components, has_legal, seed)
+
+
+def parts_of(spec: dict[str, ArraySpec]) -> list[Part]:
+    """What of a world's observations a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
+    return [
+        Part(key, one.shape, _scale(one), len(one.shape) == 3 and min(one.shape[:2]) >= 3)
+        for key, one in spec.items()
+        if key not in _NOT_SEEN
+    ]
+
+
+def play(config: Config, episodes: int, seed: int, policy: TeamPolicy) -> Episodes:
+    """One episode of each of some worlds with sampled actions: metric -> one value an episode.
+
+    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed.
+    """
+    world = make_world(config, episodes)
+    joint = cast(int, world.action_spec) ** world.num_agents
+    played = Evaluation(world, policy, _tvd if joint <= LARGEST_JOINT else None).run(seed)
+    world.close()
+    return played | {"return": played["return"].sum(-1)}
+
+
+def _tvd(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    policy = output.policy
+    return {"tvd": policy.tvd()} if isinstance(policy, WholeJointPolicy) else {}
+
+
+def _kind(method: str) -> tuple[Kind, int]:
+    """`sync_4_cordial` -> sync with four components."""
+    words = method.split("_")
+    return cast(Kind, words[0]), int(words[1]) if words[0] == "sync" else 1
+
+
+def _actor_critic(config: Config, method: str) -> Objective:
+    is_sync = method.startswith("sync")
+    learner = dataclasses.replace(config.learner, is_joint=config.learner.is_joint and is_sync)
+    objective: Any = make_objective(
+        learner, learner.entropy_schedule(config.budget_env_steps), _cordial(config, method)
+    )
+    return cast(Objective, dataclasses.replace(objective, entropy_kind="marginal" if is_sync else "component"))
+
+
+def _cordial(config: Config, method: str) -> Sequence[ExtraLoss] | Any:
+    if not method.endswith("_cordial"):
+        return ()
+    world = _example(config)
+    if "coordination" not in world.tables:
+        raise UserError(
+            f"{method} needs coordination sets, and {config.env} declares none: give the environment an attribute "
+            "coordination_sets, or train sync without _cordial"
+        )
+    sets = world.tables["coordination"].reshape(-1, *[cast(int, world.action_spec)] * world.num_agents)
+    beta = Schedule.linear(config.cordial_coef, config.cordial_coef / 10, config.budget_env_steps)
+    return (CoordinationLoss(CoordinationSet.from_matrices(torch.from_numpy(sets).long()), beta),)
+
+
+def _qmix(config: Config) -> Objective:
+    batch = config.workers.worlds * config.workers.fragment_length
+    return qmix_objective(config.qmix, config.learner.gamma, batch)
+
+
+def _example(config: Config) -> World:
+    return _one_world(config.env, config.env_arguments, config.max_episode_steps, config.agents_leave)
+
+
+@functools.lru_cache(maxsize=4)
+def _one_world(env: str, arguments: str, max_episode_steps: int, agents_leave: bool) -> World:
+    """One world, which says what there is to see."""
+    return make_world(
+        Config(env=env, env_arguments=arguments, max_episode_steps=max_episode_steps, agents_leave=agents_leave)
+    )
+
+
+def _scale(spec: ArraySpec) -> float:
+    largest = max(abs(spec.low), abs(spec.high))
+    return float(largest) if math.isfinite(largest) and largest > np.finfo(np.float32).eps else 1.0

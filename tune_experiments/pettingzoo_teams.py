@@ -1,0 +1,121 @@
+"""Teams of this package in a game of others: any PettingZoo parallel environment with discrete actions.
+
+    python tune_experiments/pettingzoo_teams.py --env mpe2.simple_spread_v3                      # laptop: minutes
+    python tune_experiments/pettingzoo_teams.py --methods ippo mappo sync_4 commnet tbone qmix --seeds 0 1 2
+    python tune_experiments/pettingzoo_teams.py --env pettingzoo.sisl.pursuit_v5 \
+        --env-arguments '{"max_cycles": 100, "n_pursuers": 4}' --methods ippo mappo sync_4
+    python tune_experiments/pettingzoo_teams.py --preset smoke                                   # learns nothing
+
+`pip install 'concord-marl[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
+or of everybody's), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
+policies together), `sync_M_cordial` where the game declares coordination sets, and `qmix`. Observations may be vectors,
+images, dicts of those, and masks of legal actions; what agents see and do is padded to the widest. Numbers are of test
+episodes that training has not seen, with sampled actions; with the first row stands random play. `return` is the sum
+over the agents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from rl_envs import World
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.networks.parts import PartsConfig
+from rl_models.networks.tbone import TboneConfig
+from rl_models.policy import TeamPolicy
+from rl_models.rllib.workers import Workers
+from rl_models.teams.tbone_team import uniform_team
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.foreign.config import Config
+from tune_experiments.foreign.trials import TEST_SEED, make_world, plan, play
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.main import main
+from tune_experiments.run.ray_cluster import import_tune
+from tune_experiments.search.search import SearchSpace
+
+LAPTOP = Config()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    methods=("ippo", "mappo", "sync_4"),
+    network=PartsConfig(hidden_sizes=(16, 16), talk=TboneConfig(hidden_size=16)),
+    learner=LearnerConfig(num_epochs=1, value_coef=0.01),
+    workers=Workers(worlds_per_runner=8, fragment_length=25),
+    budget_env_steps=800,
+    validate_every_env_steps=400,
+    valid_episodes=4,
+    checkpoint_every_env_steps=400,
+    test_episodes=8,
+)
+TOO_MANY = "too many joint actions"
+RANDOM = "random play in "
+
+
+class PettingzooTeams(Experiment):
+    """From agents on their own to agents that draw their actions together, in a game of others."""
+
+    name = "pettingzoo_teams"
+    caption = "Teams in a game of others"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP}
+    columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
+
+    def methods(self, config: Config) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """PPO, or QMIX."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Test episodes of the team, and with the first row of uniform actions."""
+        teams = {config.env: policy}
+        if method == config.methods[0]:
+            actions = cast(Any, policy.policy_head).num_actions
+            teams[f"{RANDOM}{config.env}"] = uniform_team(policy.num_agents, actions)
+        return {name: play(config, config.test_episodes, TEST_SEED, team) for name, team in teams.items()}
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table; a joint policy that is too large to be written down has no distance to its marginals."""
+        return [make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})]
+
+    def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
+        """SYNC against agents that draw apart."""
+        syncs = [method for method in config.methods if method.startswith("sync")]
+        return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
+
+    def deviations(self, config: Config) -> Sequence[str]:
+        """What a reader of the papers should know."""
+        notes = [
+            "no paper has these numbers: the game is not one of the papers', and the budget is a laptop's",
+            f"the environment is built with {config.env_arguments}",
+        ]
+        if config.budget_env_steps < LAPTOP.budget_env_steps:
+            notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
+        return notes
+
+    def test_world(self, config: Config, num_worlds: int) -> World:
+        """Worlds that draw pictures, where the environment can."""
+        return make_world(config, num_worlds, render_mode="rgb_array")
+
+    def search_space(self) -> SearchSpace:
+        """Constants of PPO, ranked by the return of validation."""
+        tune = import_tune()
+        domains: dict[str, Any] = {
+            "learner.learning_rate": tune.loguniform(2e-4, 5e-3),
+            "learner.entropy_coef": tune.loguniform(1e-3, 5e-2),
+            "learner.num_epochs": tune.choice([4, 8, 16]),
+        }
+        return SearchSpace(domains, objective="valid/return")
+
+
+EXPERIMENT = PettingzooTeams()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
