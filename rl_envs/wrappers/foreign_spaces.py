@@ -128,7 +128,7 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
 def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Callable[[Any], Array]]:
     if isinstance(space, spaces.Box):
         dtype = np.float32 if space.dtype == np.float64 else np.dtype(space.dtype)
-        low, high = float(space.low.min(initial=np.inf)), float(space.high.max(initial=-np.inf))
+        low, high = (float(space.low.min()), float(space.high.max())) if space.low.size else (0.0, 0.0)
         spec = ArraySpec(space.shape, np.dtype(dtype).name, low, high, f"{key} of the environment")
         return spec, lambda value: np.asarray(value, dtype)
     if isinstance(space, spaces.MultiBinary):

@@ -1,0 +1,122 @@
+"""Small PettingZoo and Gymnasium environments, built in code, for the tests of foreign environments as worlds."""
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+IMAGE = spaces.Box(0, 255, (6, 5, 3), np.uint8)
+WIDE = spaces.Dict(
+    {
+        "vector": spaces.Box(-2.0, 2.0, (3,), np.float64),
+        "image": IMAGE,
+        "kind": spaces.Discrete(4, start=1),
+        "inner": spaces.Dict({"flags": spaces.MultiBinary(2)}),
+        "action_mask": spaces.MultiBinary(4),
+    }
+)
+NARROW = spaces.Dict({"vector": spaces.Box(0.0, 9.0, (5,), np.float32), "note": spaces.Text(24)})
+
+
+class Unlike(ParallelEnv):
+    """Two unlike agents: `first` with 4 actions and a mask, `second` with 2 actions, and who leaves after 3 steps."""
+
+    metadata = {"name": "unlike"}  # noqa: RUF012
+    max_cycles = 6
+
+    def __init__(self, render_mode=None):
+        self.possible_agents = ["first", "second"]
+        self.render_mode = render_mode
+        self.taken = []
+
+    def observation_space(self, agent):
+        return WIDE if agent == "first" else NARROW
+
+    def action_space(self, agent):
+        return spaces.Discrete(4 if agent == "first" else 2, start=0 if agent == "first" else 5)
+
+    def reset(self, seed=None, options=None):
+        self.random = np.random.default_rng(seed)
+        self.agents, self.steps = list(self.possible_agents), 0
+        return self._seen(), {name: {} for name in self.agents}
+
+    def step(self, actions):
+        self.taken.append(dict(actions))
+        self.steps += 1
+        before = list(self.agents)
+        left = {name: name == "second" and self.steps == 3 for name in before}
+        stopped = {name: self.steps == self.max_cycles for name in before}
+        self.agents = [name for name in before if not (left[name] or stopped[name])]
+        rewards = {name: float(action) for name, action in actions.items()}
+        return {n: self._seen()[n] for n in before}, rewards, left, stopped, {name: {} for name in before}
+
+    def _seen(self):
+        wide = {
+            "vector": self.random.uniform(-2, 2, 3),
+            "image": self.random.integers(0, 255, (6, 5, 3), np.uint8),
+            "kind": 1 + self.steps % 4,
+            "inner": {"flags": np.array([1, 0], np.int8)},
+            "action_mask": np.array([1, 1, self.steps % 2, 0], np.int8),
+        }
+        narrow = {"vector": np.arange(5, dtype=np.float32), "note": f"step {self.steps}"}
+        return {"first": wide, "second": narrow}
+
+    def render(self):
+        return np.full((4, 4, 3), self.steps, np.uint8)
+
+
+class Faulty(Unlike):
+    """Breaks one promise, which its argument names."""
+
+    def __init__(self, fault):
+        super().__init__()
+        self.fault = fault
+
+    def observation_space(self, agent):
+        if self.fault == "space" and agent == "second":
+            return spaces.Sequence(spaces.Discrete(3))
+        return super().observation_space(agent)
+
+    def action_space(self, agent):
+        return spaces.Box(-1, 1, (2,)) if self.fault == "continuous" else super().action_space(agent)
+
+    def reset(self, seed=None, options=None):
+        seen, infos = super().reset(seed, options)
+        if self.fault == "late":
+            self.agents.remove("second")
+            del seen["second"], infos["second"]
+        return seen, infos
+
+    def step(self, actions):
+        seen, rewards, left, stopped, infos = super().step(actions)
+        if self.fault == "late":
+            self.agents = ["first", "second"]
+            left["second"] = stopped["second"] = False
+        if self.fault == "stranger":
+            self.agents = [*self.agents, "stranger"]
+        if self.fault == "mask":
+            seen["first"]["action_mask"][:] = 0
+        return seen, rewards, left, stopped, infos
+
+
+class Careless(Unlike):
+    """Draws from a generator that no seed fixes."""
+
+    def reset(self, seed=None, options=None):
+        return super().reset(None, options)
+
+
+class Counter(gymnasium.Env):
+    """One agent counts up or down from a number that the seed fixes; terminated at 4 above it."""
+
+    observation_space = spaces.Box(-100, 100, (1,), np.int64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.first = self.now = int(self.np_random.integers(0, 50))
+        return np.array([self.now]), {}
+
+    def step(self, action):
+        self.now += 1 if action else -1
+        return np.array([self.now]), 1.0, self.now == self.first + 4, False, {}

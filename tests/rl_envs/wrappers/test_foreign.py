@@ -1,0 +1,227 @@
+"""Environments of others as worlds: padding, masks, agents that leave, seeds, resume, processes, bad input."""
+
+import functools
+import logging
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import parallel_api_test
+
+from rl_envs.testing import check_world
+from rl_envs.wrappers import from_gymnasium, from_pettingzoo
+from rl_envs.wrappers.foreign import named_env
+from rl_envs.wrappers.foreign_spaces import ForeignEnvError, Layout
+from rl_envs.wrappers.gymnasium import TeamEnv
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
+from rl_envs.wrappers.word_ids import WordIds
+from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, Faulty, Unlike
+
+SPREAD = named_env("mpe2.simple_spread_v3", {"max_cycles": 6})
+
+
+def team(first=0, second=0, worlds=1):
+    return np.tile([first, second], (worlds, 1))
+
+
+@pytest.mark.parametrize("make_env", [Unlike, SPREAD, named_env("mpe2.simple_speaker_listener_v4", {"max_cycles": 6})])
+def test_a_foreign_environment_keeps_every_worlds_contract(make_env):
+    check_world(functools.partial(from_pettingzoo, make_env))
+
+
+def test_a_gymnasium_environment_is_a_team_of_one():
+    check_world(functools.partial(from_gymnasium, Counter, max_episode_steps=20))
+    world = from_gymnasium(Counter)
+    assert world.agents == ("agent_0",)
+    assert set(world.observation_spec) == {"observation", "agent"}
+
+
+def test_a_registered_gymnasium_environment_is_played():
+    world = from_gymnasium(functools.partial(gymnasium.make, "CartPole-v1"), 3)
+    assert (world.action_spec, world.max_episode_steps) == (2, 500)
+    world.reset(0)
+    for _ in range(60):
+        *_, info = world.step(np.ones((3, 1), int))
+    assert "episode" not in info or (info["episode"]["length"] < 60).all()
+    assert world.state["episode_length"].max() < 60, "an episode of constant pushes is short, and another one begins"
+
+
+def test_unlike_agents_are_padded_to_the_widest():
+    world = from_pettingzoo(Unlike, 2)
+    seen = world.reset(0)
+    assert world.action_spec == 4
+    assert seen["vector"].shape == (2, 2, 5)
+    assert seen["vector"].dtype == np.float32
+    assert (seen["vector"][:, 0, 3:] == 0).all()
+    assert seen["vector"][:, 1].tolist() == [[0, 1, 2, 3, 4]] * 2
+    assert (world.observation_spec["vector"].low, world.observation_spec["vector"].high) == (-2, 9)
+    assert seen["image"].shape == (2, 2, 6, 5, 3)
+    assert seen["image"].dtype == np.uint8
+    assert not seen["image"][:, 1].any()
+    assert seen["kind"][:, 0].tolist() == [[1, 0, 0, 0]] * 2
+    assert seen["inner/flags"][:, 0].tolist() == [[1, 0]] * 2
+    assert seen["agent"].tolist() == [[[1, 0], [0, 1]]] * 2
+
+
+def test_the_mask_hides_illegal_and_padded_actions():
+    world = from_pettingzoo(Unlike)
+    assert world.reset(0)["legal"][0].tolist() == [[True, True, False, False], [True, True, False, False]]
+    assert world.step(team())[0]["legal"][0, 0].tolist() == [True, True, True, False]
+
+
+def test_a_padded_action_is_played_as_the_agents_first_and_a_first_action_has_its_own_number():
+    env = Unlike()
+    world = from_pettingzoo(lambda: env)
+    world.reset(0)
+    world.step(team(3, 1))
+    world.step(team(0, 3))
+    assert env.taken == [{"first": 3, "second": 6}, {"first": 0, "second": 5}]
+
+
+def test_an_agent_that_left_is_not_alive_gets_no_reward_and_does_not_act():
+    env = Unlike()
+    world = from_pettingzoo(lambda: env)
+    world.reset(0)
+    for _ in range(3):
+        seen, reward, terminated, truncated, _ = world.step(team(1, 1))
+    assert seen["alive"].tolist() == [[True, False]]
+    assert not (terminated | truncated).any()
+    _, reward, *_ = world.step(team(1, 1))
+    assert reward.tolist() == [[1.0, 0.0]]
+    assert env.taken[-1] == {"first": 1}
+
+
+def test_a_stopped_episode_is_truncated_with_those_alive_who_were_stopped():
+    world = from_pettingzoo(Unlike)
+    world.reset(0)
+    for _ in range(6):
+        _, _, terminated, truncated, info = world.step(team())
+    assert (terminated[0], truncated[0]) == (False, True)
+    assert info["final_obs"]["alive"].tolist() == [[True, False]]
+    assert info["episode"]["length"].tolist() == [6]
+
+
+def test_an_own_time_limit_truncates():
+    world = from_pettingzoo(Unlike, max_episode_steps=2)
+    world.reset(0)
+    world.step(team())
+    assert world.step(team())[3].tolist() == [True]
+
+
+def test_who_says_that_nobody_leaves_is_told_who_did():
+    world = from_pettingzoo(Unlike, agents_leave=False)
+    assert "alive" not in world.reset(0)
+    with pytest.raises(ValueError, match="'second' left the game before it ended, and agents_leave is False"):
+        for _ in range(3):
+            world.step(team())
+
+
+def test_texts_are_the_numbers_of_their_words():
+    world = from_pettingzoo(Unlike, vocabulary=["step"])
+    seen = world.reset(0)
+    tokens = world.texts["note"].look_up(seen["note"])[0, 1]
+    assert tokens[0] == 1
+    assert tokens[1] > 1
+    assert not tokens[2:].any()
+    assert world.words.text_of(tokens) == "step 0"
+
+
+def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
+    assert WordIds(["go"]).tokens("Go north!", 5).tolist() == [1, 196, 4053, 0, 0]
+    with pytest.raises(ValueError, match="3 words and only 2 fit: raise max_words"):
+        WordIds().tokens("a b c", 2)
+
+
+def test_keys_of_several_dimensions_part_and_own_names_are_kept_free():
+    layout = Layout({"a": spaces.Box(0, 1, (2,)), "b": IMAGE, "c": spaces.Dict({"alive": spaces.Discrete(2)})})
+    assert set(layout.spec) == {"observation_1d", "observation_3d", "alive_"}
+
+
+@pytest.mark.processes
+def test_worker_processes_play_the_same_games_and_end_with_the_world():
+    worlds = [from_pettingzoo(SPREAD, 3, num_processes=number) for number in (0, 2)]
+    first, second = (world.reset(5) for world in worlds)
+    for _ in range(8):
+        for key in first:
+            np.testing.assert_array_equal(first[key], second[key])
+        actions = (worlds[0].chance.policy_uniforms(3) * 5).astype(int)
+        (first, reward, *_), (second, again, *_) = (world.step(actions) for world in worlds)
+        np.testing.assert_array_equal(reward, again)
+    workers = worlds[1]._games._workers
+    worlds[1].close()
+    assert [worker._process.returncode for worker in workers] == [0, 0]
+
+
+@pytest.mark.processes
+def test_an_error_in_a_worker_process_says_what_raised():
+    world = from_pettingzoo(functools.partial(Faulty, "mask"), 2, num_processes=1)
+    world.reset(0)
+    with pytest.raises(ForeignEnvError, match="no legal action"):
+        world.step(team(worlds=2))
+    world.close()
+
+
+def test_a_game_whose_chance_no_seed_fixes_begins_anew_and_says_so(caplog):
+    world = from_pettingzoo(Careless, 2)
+    world.reset(0)
+    world.step(team(worlds=2))
+    snapshot = world.snapshot()
+    with caplog.at_level(logging.WARNING):
+        world.restore(snapshot)
+    assert world.restarted.tolist() == [True, True]
+    assert world.state["episode_length"].tolist() == [0, 0]
+    assert "2 of 2 games cannot be restored" in caplog.text
+
+
+def test_a_seeded_game_goes_on_where_it_was():
+    world = from_pettingzoo(SPREAD, 2)
+    world.reset(0)
+    world.step(np.ones((2, 3), int))
+    snapshot = world.snapshot()
+    wanted = world.step(np.full((2, 3), 2))[1]
+    again = from_pettingzoo(SPREAD, 2)
+    again.restore(snapshot)
+    assert not again.restarted.any()
+    np.testing.assert_array_equal(again.step(np.full((2, 3), 2))[1], wanted)
+
+
+FAULTS = {
+    "continuous": r"actions of 'first' are Box.* ask the environment for discrete actions",
+    "space": r"observation 'observation' of 'second' is a Sequence space, which is not understood",
+    "late": r"agent 'second' appears after its episode began",
+    "stranger": r"agent 'stranger' appears and is not declared: list it in the environment's possible_agents",
+    "mask": r"mask of 'first' has no legal action",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_bad_input_is_one_sentence(fault):
+    with pytest.raises(ForeignEnvError, match=FAULTS[fault]):
+        world = from_pettingzoo(functools.partial(Faulty, fault))
+        world.reset(0)
+        world.step(team())
+
+
+def test_a_package_that_is_not_installed_is_named():
+    with pytest.raises(ForeignEnvError, match=r"install 'no_such_games'; mpe2 comes with pip install"):
+        named_env("no_such_games.chess_v9")
+    with pytest.raises(ForeignEnvError, match="'mpe2' has no 'parallel_env'"):
+        named_env("mpe2")
+    with pytest.raises(ForeignEnvError, match="names no possible_agents"):
+        from_pettingzoo(functools.partial(gymnasium.make, "CartPole-v1"))
+
+
+def test_pictures_are_the_environments_own():
+    world = from_pettingzoo(functools.partial(Unlike, "rgb_array"))
+    world.reset(0)
+    world.step(team())
+    assert (world.render() == 1).all()
+    with pytest.raises(NotImplementedError):
+        from_pettingzoo(Unlike).render()
+
+
+def test_foreign_worlds_pass_the_public_checks_of_pettingzoo_and_gymnasium(capsys):
+    parallel_api_test(TeamParallelEnv(from_pettingzoo(SPREAD)), num_cycles=40)
+    check_env(TeamEnv(from_pettingzoo(SPREAD)), skip_render_check=True)
