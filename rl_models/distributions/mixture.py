@@ -126,7 +126,7 @@ class MixtureOfMarginals:
 
     def marginals(self) -> Tensor:
         """Each agent's marginal policy, [..., N, A] float32: sum_j alpha_j pi^i_j."""
-        return torch.logsumexp(self.log_weights[..., None, :, None] + self.log_marginals, dim=-2).exp()
+        return self._log_marginals_of_all().exp()
 
     def component_entropy(self) -> Tensor:
         """Entropy of (component, own action) for each agent, [..., N] float32: H(alpha) + sum_j alpha_j H(pi^i_j).
@@ -140,8 +140,9 @@ class MixtureOfMarginals:
 
     def marginal_entropy(self) -> Tensor:
         """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
-        marginals = self.marginals()
-        return torch.special.entr(marginals).sum(-1)
+        # By way of logarithms, because the gradient of -p log p is not finite at p = 0, an illegal action.
+        log_marginals = self._log_marginals_of_all()
+        return -(log_marginals.exp() * log_marginals).sum(-1)
 
     def l1_to_own_product(self) -> Tensor:
         """L1 distance between Pi and the product of its marginals, [...] float32 in [0, 2]."""
@@ -150,6 +151,10 @@ class MixtureOfMarginals:
     def tvd(self) -> Tensor:
         """Total variation distance between Pi and the product of its marginals, [...]; 0 for one component."""
         return 0.5 * self.l1_to_own_product()
+
+    def _log_marginals_of_all(self) -> Tensor:
+        """[..., N, A], log of sum_j alpha_j pi^i_j."""
+        return torch.logsumexp(self.log_weights[..., None, :, None] + self.log_marginals, dim=-2)
 
     def _chosen(self, actions: Tensor) -> Tensor:
         """[..., N, M], log pi^i_j(a_i)."""

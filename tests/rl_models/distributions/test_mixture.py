@@ -191,3 +191,11 @@ def test_equal_uniforms_give_equal_actions_however_many_samples_are_drawn_at_onc
         for part in (slice(0, 4), slice(4, 8))
     ]
     assert torch.equal(whole, torch.cat(halves))
+
+
+def test_the_entropy_of_marginals_has_a_finite_gradient_where_an_action_is_illegal():
+    logits = torch.zeros(1, 1, 2, 3, 4).masked_fill(torch.tensor([False, False, True, True]), -1e9).requires_grad_()
+    entropy = MixtureOfMarginals.from_logits(torch.zeros(1, 1, 3), logits).marginal_entropy()
+    torch.testing.assert_close(entropy, torch.full((1, 1, 2), 2.0).log())
+    entropy.sum().backward()
+    assert logits.grad.isfinite().all()

@@ -1,0 +1,49 @@
+"""PettingZoo environments, built in code, for the tests of teams in games of others."""
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+
+class Meeting(ParallelEnv):
+    """Two agents earn 1 each when they choose the same of three actions; it declares that as a coordination set."""
+
+    metadata = {"name": "meeting"}  # noqa: RUF012
+    coordination_sets = np.eye(3, dtype=bool)[None]
+    max_cycles = 4
+
+    def __init__(self, image=False, render_mode=None):
+        self.possible_agents = ["left", "right"]
+        self.image, self.render_mode = image, render_mode
+
+    def observation_space(self, agent):
+        return spaces.Box(0, 255, (9, 9, 3), np.uint8) if self.image else spaces.Box(0, 1, (2,), np.float32)
+
+    def action_space(self, agent):
+        return spaces.Discrete(3)
+
+    def reset(self, seed=None, options=None):
+        self.random = np.random.default_rng(seed)
+        self.agents, self.steps = list(self.possible_agents), 0
+        return self._seen(), self._infos()
+
+    def step(self, actions):
+        self.steps += 1
+        paid = float(len(set(actions.values())) == 1)
+        before, stopped = self.agents, self.steps == self.max_cycles
+        self.agents = [] if stopped else before
+        flags = dict.fromkeys(before, False), dict.fromkeys(before, stopped)
+        return self._seen(), dict.fromkeys(before, paid), *flags, self._infos()
+
+    def render(self):
+        return np.full((8, 8, 3), 40 * self.steps, np.uint8)
+
+    def close(self):
+        pass
+
+    def _seen(self):
+        one = self.random.integers(0, 255, (9, 9, 3), np.uint8) if self.image else np.ones(2, np.float32)
+        return dict.fromkeys(self.possible_agents, one)
+
+    def _infos(self):
+        return {name: {"coordination": 0} for name in self.possible_agents}

@@ -1,0 +1,140 @@
+"""Our teams in a game of others: every row learns on vectors and images, and what its table and refusals say."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.batch import forward, to_batch
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.foreign.config import Config
+from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
+from tune_experiments.results.rows import Result
+from tune_experiments.run.main import main
+
+EXPERIMENT = find_experiment("pettingzoo_teams")
+SMOKE = EXPERIMENT.presets["smoke"]
+MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.foreign.games:Meeting")
+ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix")
+SEEN = {
+    "vectors": MEETING,
+    "images": dataclasses.replace(MEETING, env_arguments='{"image": true}'),
+    "unlike": dataclasses.replace(SMOKE, env="mpe2.simple_speaker_listener_v4"),
+    "leaving": dataclasses.replace(SMOKE, env="tests.rl_envs.wrappers.foreign_envs:Unlike", agents_leave=True),
+}
+CASES = [(game, row) for game in SEEN for row in ROWS]
+CASES = [(game, row) for game, row in CASES if game in ("vectors", "images") or not row.endswith("cordial")]
+CASES = [(game, row) for game, row in CASES if (game, row) != ("leaving", "qmix")]
+
+
+def played(config, row, length=6):
+    trial = plan(config, row, 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, length, trial.objective.needs_values)
+    collector.reset(0)
+    return trial, policy, collector.collect()
+
+
+@pytest.mark.parametrize(("game", "row"), CASES)
+def test_every_row_learns_and_every_weight_gets_gradient(game, row):
+    trial, policy, fragment = played(SEEN[game], row)
+    before = {name: weights.clone() for name, weights in policy.named_parameters() if weights.requires_grad}
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    same = [name for name, weights in policy.named_parameters() if name in before and weights.equal(before[name])]
+    assert same == []
+
+
+@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] != "qmix"])
+def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
+    trial, policy, fragment = played(SEEN[game], row, length=9)
+    batch = trial.objective.prepare(to_batch(fragment))
+    assert (batch["truncated"] | batch["terminated"]).any() or game == "unlike"
+    _, statistics = trial.objective.loss(forward(policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+@pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix"])
+def test_no_row_draws_a_padded_action(row):
+    _, _, fragment = played(SEEN["unlike"], row, length=25)
+    speaker = to_batch(fragment)["actions"][..., 0]
+    assert speaker.max() == 2
+    assert to_batch(fragment)["actions"][..., 1].max() > 2
+
+
+@pytest.mark.parametrize(("row", "depends"), [("ippo", False), ("mappo", True)])
+def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_not(row, depends):
+    policy = build_policy(SEEN["vectors"], row, 0)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"], 2).reset(0).items()}
+    first = torch.ones(2, 1, dtype=torch.bool)
+    before = policy(seen, {}, first)
+    seen["observation"][:, :, 1] = 0.0
+    after = policy(seen, {}, first)
+    assert (before.values[..., 0] != after.values[..., 0]).all() == depends
+    torch.testing.assert_close(before.policy.marginals()[:, :, 0], after.policy.marginals()[:, :, 0])
+
+
+def test_the_agents_index_is_an_input():
+    parts = parts_of(make_world(SEEN["vectors"]).observation_spec)
+    assert [part.key for part in parts] == ["observation", "agent"]
+    policy = build_policy(SEEN["vectors"], "ippo", 0)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"]).reset(0).items()}
+    marginals = policy(seen, {}, torch.ones(1, 1, dtype=torch.bool)).policy.marginals()
+    assert (marginals[0, 0, 0] != marginals[0, 0, 1]).any()
+
+
+def test_sync_is_paid_for_the_entropy_of_its_marginals():
+    assert plan(SMOKE, "sync_4", 0).objective.entropy_kind == "marginal"
+    assert [plan(SMOKE, row, 0).objective.is_joint for row in ("ippo", "mappo", "sync_4")] == [False, False, True]
+
+
+@pytest.mark.learns
+def test_cordial_teaches_two_agents_to_meet():
+    config = dataclasses.replace(MEETING, cordial_coef=1.0, budget_env_steps=6_000)
+    trial = plan(config, "sync_4_cordial", 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 12)
+    collector.reset(0)
+    learner = Learner(policy, trial.objective, trial.optimiser)
+    for _ in range(30):
+        learner.update([collector.collect()])
+    assert play(config, 64, 5, policy)["return"].mean() > 6.5, "8 is always; by chance it is 2.67"
+
+
+def test_a_joint_policy_that_is_too_large_has_no_distance_and_the_table_says_so():
+    config = dataclasses.replace(SMOKE, env_arguments='{"N": 6, "max_cycles": 3}')
+    measured = play(config, 2, 0, build_policy(config, "sync_4", 0))
+    assert "tvd" not in measured
+    assert "tvd" in play(SMOKE, 2, 0, build_policy(SMOKE, "sync_4", 0))
+    line = Result("pettingzoo_teams", EXPERIMENT.caption, "sync_4", "mpe2", "test", 0, "return", 1.0)
+    table = EXPERIMENT.tables([line])[0].markdown()
+    assert "| sync_4 | 1.000 |  | too many joint actions |" in table
+
+
+BAD = {
+    "no_such_games.chess_v9": "install 'no_such_games'",
+    "tests.rl_envs.wrappers.foreign_envs:Unlike": "left the game before it ended, and agents_leave is False",
+}
+
+
+@pytest.mark.parametrize("env", BAD)
+def test_a_wrong_environment_is_refused_in_one_sentence(env):
+    config = dataclasses.replace(SMOKE, env=env)
+    with pytest.raises(ValueError, match=BAD[env]):
+        play(config, 2, 0, build_policy(config, "ippo", 0))
+
+
+def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys):
+    with pytest.raises(UserError, match="--env-arguments is no JSON"):
+        Config(env_arguments="max_cycles=3")
+    with pytest.raises(UserError, match=r"sync_4_cordial needs coordination sets, and .* declares none"):
+        plan(SMOKE, "sync_4_cordial", 0)
+    arguments = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", '{"continuous_actions": true}']
+    assert main(EXPERIMENT, arguments) != 0
+    assert "ask the environment for discrete actions" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
