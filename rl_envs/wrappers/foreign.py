@@ -26,7 +26,9 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
         options: `num_processes` (0: the environments are stepped in this process; else in as many worker processes),
             `max_episode_steps` (None: what the environment declares, else 1000), `agents_leave` (True: `alive` is
             observed; False where no agent ever leaves before the end, which QMIX needs), `vocabulary` (words that get
-            numbers of their own in texts), `max_words` (64, largest number of words of a text).
+            numbers of their own in texts), `word_ids` (numbers of texts in place of those of words), `max_words` (64,
+            largest number of words of a text or sentence), `max_sentences` (1: a text is one row of words; above 1 it
+            is that many rows, one a sentence).
 
     Raises:
         ForeignEnvError: the environment has continuous actions, or a space that is not understood.

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,13 +37,14 @@ from rl_envs.core.world import World
 from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv
 from rl_envs.wrappers.foreign_spaces import MASK
 from rl_envs.wrappers.game_processes import GameProcesses
-from rl_envs.wrappers.word_ids import WordIds
+from rl_envs.wrappers.word_ids import TextNumbers, WordIds
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_EPISODE_STEPS = 1000
 """Time limit of an environment that declares none."""
 _SEEDS = 2**31
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class ForeignWorld(World):
@@ -62,13 +64,16 @@ class ForeignWorld(World):
         max_episode_steps: int | None = None,
         agents_leave: bool = True,
         vocabulary: Sequence[str] = (),
+        word_ids: TextNumbers | None = None,
         max_words: int = 64,
+        max_sentences: int = 1,
     ) -> None:
         """Build the environments; `from_pettingzoo` describes the arguments."""
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         env = make_env()
         says = Declaration(env)
-        self._declared, self.words = says, WordIds(vocabulary)
+        self._declared: Declaration = says
+        self.words: TextNumbers = word_ids or WordIds(vocabulary)
         self.agents, self.action_spec = says.agents, max(says.actions)
         self.max_episode_steps = max_episode_steps or _time_limit(env)
         self._agents_leave = agents_leave
@@ -192,8 +197,10 @@ class ForeignWorld(World):
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
         self.observation_spec = says.layout.spec | own
         longest, vocabulary = self._arguments["max_words"], self.words.vocabulary
+        sentences = self._arguments["max_sentences"]
+        rows = (sentences,) if sentences > 1 else ()
         self.text_spec = {
-            key: TextSpec(min(longest, length), vocabulary, f"{key} of the environment, its words")
+            key: TextSpec(min(longest, length), vocabulary, f"{key} of the environment, its words", rows)
             for key, length in says.layout.texts.items()
         }
 
@@ -235,9 +242,10 @@ class ForeignWorld(World):
 
     def _rows_of(self, key: str, rows: Array) -> Array:
         """[K, N] int32, rows of the texts under a key."""
-        length, texts = self.text_spec[key].length, self._present().texts[key]
-        tokens = [self.words.tokens(text, length) for row in rows.tolist() for text in texts[row]]
-        return self.texts[key].add(np.array(tokens)).reshape(len(rows), self.num_agents)
+        spec, texts = self.text_spec[key], self._present().texts[key]
+        pieces = [piece for row in rows.tolist() for text in texts[row] for piece in _sentences(text, spec.rows)]
+        tokens = np.array([self.words.tokens(piece, spec.length) for piece in pieces])
+        return self.texts[key].add(tokens).reshape(len(rows), self.num_agents, *spec.rows)
 
 
 class DrawnForeignWorld(ForeignWorld):
@@ -246,6 +254,20 @@ class DrawnForeignWorld(ForeignWorld):
     def render(self, index: int = 0) -> Array:
         """The environment's own picture, [H, W, 3] uint8."""
         return np.asarray(self._games.render(index), np.uint8)
+
+
+def _sentences(text: str, rows: tuple[int, ...]) -> list[str]:
+    """A text as it is, or as its sentences with empty ones behind them.
+
+    Raises:
+        ValueError: it has more sentences than fit.
+    """
+    if not rows:
+        return [text]
+    found = [piece for piece in _SENTENCE_END.split(text) if piece.strip()]
+    if len(found) > rows[0]:
+        raise ValueError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
+    return found + [""] * (rows[0] - len(found))
 
 
 def _gives_masks(env: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,22 @@ from rl_envs.core.spec import Array
 SPARE_WORDS = 4096
 """How many numbers there are for words that are not listed."""
 _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
+
+
+class TextNumbers(Protocol):
+    """What turns texts into numbers: words as below, or the tokens of an encoder.
+
+    Attributes:
+        vocabulary: V, how many numbers there are; 0 is padding.
+    """
+
+    vocabulary: int
+
+    def tokens(self, text: str, length: int) -> Array:
+        """Numbers of a text, [length] int32, padded with 0; ValueError if it is longer."""
+
+    def text_of(self, tokens: Array) -> str:
+        """The text that had these numbers."""
 
 
 class WordIds:

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 class Film2(nn.Module):
     """FiLM² layer: visual features [K, H, W, inputs] and text [K, text features] -> [K, H, W, C]."""
 
-    def __init__(self, inputs: int, text_features: int, channels: int, modulates_text: bool = True) -> None:
+    def __init__(
+        self, inputs: int, text_features: int, channels: int, modulates_text: bool = True, kernel_size: int = 3
+    ) -> None:
         """Build the layer.
 
         Args:
@@ -22,11 +24,13 @@ class Film2(nn.Module):
             text_features: width of the text features.
             channels: C, channels of the output.
             modulates_text: False leaves out eqs. 4-6, and the layer is FiLM.
+            kernel_size: side of the convolutions' kernels, an odd number; 1 for a grid of one cell.
         """
         super().__init__()
         self.channels = channels
         self.modulates_text = modulates_text
-        self.convolutions = nn.Conv2d(inputs, channels * (3 if modulates_text else 1), 3, padding=1)
+        outputs = channels * (3 if modulates_text else 1)
+        self.convolutions = nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2)
         self.projections = nn.Linear(text_features, channels * (3 if modulates_text else 2))
 
     def forward(self, visual: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:

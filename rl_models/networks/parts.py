@@ -1,10 +1,11 @@
 """Observations of any game: several arrays an agent, some of them vectors and some of them images.
 
 `PartsEncoder` turns them into one vector an agent: vectors are divided by their largest values, images go through
-convolutions. The networks behind it are those of the papers: a multilayer perceptron or CommNet (Sukhbaatar et al.,
-2016) with the agent's own or the whole team's observations for the values (MAPPO: Yu et al., 2022, section 3), and
-TBONE's rounds of messages (A Cordial Sync, section 4.1). All agents share the weights; the agent's index is one of the
-vectors. No file here knows a game: what there is to see is an argument.
+convolutions, and a reader reads texts with all of that as its query. The networks behind it are those of the papers: a
+multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the agent's own or the whole team's observations for the
+values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of messages (A Cordial Sync, section 4.1). All agents
+share the weights; the agent's index is one of the vectors. No file here knows a game: what there is to see is an
+argument.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from torch import Tensor, nn
 from rl_models.layers.grid_convolutions import apply_in_chunks
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.tbone import TalkingAgents, TboneConfig
+from rl_models.networks.text_readers import TextPart, TextReader, TextReaderConfig, WordTable
 from rl_models.networks.vector import VectorConfig, VectorNetwork
 from rl_models.policy import Features, State
+from rl_models.text.token_states import TokenStates
 
 Critic = Literal["own", "team"]
 """Whose observations an agent's value is computed from."""
@@ -39,12 +42,14 @@ class Part:
         shape: shape of one agent's array; of an image (H, W, C).
         scale: divisor of its numbers, their largest value; 1 if nobody declares it.
         is_image: whether it goes through convolutions.
+        vocabulary: V, number of tokens of a text, whose shape is () or (sentences,); 0 for an array of numbers.
     """
 
     key: str
     shape: tuple[int, ...]
     scale: float = 1.0
     is_image: bool = False
+    vocabulary: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,10 @@ class PartsConfig:
     """Number of channels of each convolution over an image."""
     image_features: PositiveInt = 64
     """Width of an encoded image."""
+    reader: TextReaderConfig = field(default_factory=TextReaderConfig)
+    """Reader of texts, in games that show any."""
+    text_encoder: str = ""
+    """Frozen Hugging Face encoder whose states the reader reads, a folder or a hub id; empty: words are learned."""
     talk: TboneConfig = field(default_factory=lambda: TboneConfig(hidden_size=64))
     """Widths of the rounds of messages; those of grids have no effect."""
 
@@ -70,17 +79,32 @@ class PartsEncoder(nn.Module):
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
         super().__init__()
-        self._vectors = [part for part in parts if not part.is_image]
+        texts = [part for part in parts if part.vocabulary]
+        self._vectors = [part for part in parts if not (part.is_image or part.vocabulary)]
         self._images = [part for part in parts if part.is_image]
         self.images = nn.ModuleList(_ImageEncoder(config, part) for part in self._images)
         self.features = sum(math.prod(part.shape) for part in self._vectors)
         self.features += config.image_features * len(self._images)
+        self.reader: TextReader | None = None
+        if texts:
+            table = self._words(config, max(part.vocabulary for part in texts))
+            read = [TextPart(part.key, math.prod(part.shape)) for part in texts]
+            self.reader = TextReader(config.reader, read, table, self.features)
+            self.features += self.reader.features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """Observations, name -> [B, T, N, ...], to vectors [B, T, N, F] float32."""
         vectors = [obs[part.key].unsqueeze(-1).flatten(3).float() / part.scale for part in self._vectors]
         images = [encoder(obs[part.key]) for encoder, part in zip(self.images, self._images, strict=True)]
-        return torch.cat([*vectors, *images], -1)
+        seen = torch.cat([*vectors, *images], -1)
+        return seen if self.reader is None else torch.cat([seen, self.reader(obs, seen)], -1)
+
+    @staticmethod
+    def _words(config: PartsConfig, vocabulary: int) -> nn.Module:
+        """What turns the tokens of texts into states."""
+        if config.text_encoder:
+            return TokenStates(config.text_encoder)
+        return WordTable(vocabulary, config.reader.word_features)
 
 
 class _ImageEncoder(nn.Module):

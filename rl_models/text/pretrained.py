@@ -82,6 +82,16 @@ class PretrainedEncoder:
             return list(states)
         return [state[mask.bool()] for state, mask in zip(states, inputs["attention_mask"], strict=True)]
 
+    @property
+    def tokenizer(self) -> Any:
+        """Its tokenizer."""
+        return self._loaded[0]
+
+    @property
+    def model(self) -> Any:
+        """Its model, in evaluation mode."""
+        return self._loaded[1]
+
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer

@@ -59,6 +59,10 @@ class Config:
     """Whether agents can leave before an episode ends; a method for such games cannot be qmix."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps until an episode is truncated; 0 takes what the environment declares."""
+    max_words: PositiveInt = 64
+    """Largest number of words (or of an encoder's tokens) of a text, or of one of its sentences."""
+    max_sentences: PositiveInt = 1
+    """Largest number of sentences of a text; 1 reads it as one row of words, and emma wants one row a sentence."""
     env_processes: NonNegativeInt = 0
     """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")

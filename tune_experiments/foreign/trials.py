@@ -33,6 +33,7 @@ from rl_models.networks.parts import Part
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
+from rl_models.text.token_states import ModelTokens
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -70,12 +71,16 @@ def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) ->
 def make_world(config: Config, num_worlds: int = 1, first_world: int = 0, **more: Any) -> World:
     """Worlds of the configured environment; `more` are further options of `from_pettingzoo`."""
     arguments = config.arguments() | ({"render_mode": more.pop("render_mode")} if "render_mode" in more else {})
+    encoder = config.network.text_encoder
     return from_pettingzoo(
         named_env(config.env, arguments),
         num_worlds,
         first_world,
         max_episode_steps=config.max_episode_steps or None,
         agents_leave=config.agents_leave,
+        word_ids=ModelTokens(encoder) if encoder else None,
+        max_words=config.max_words,
+        max_sentences=config.max_sentences,
         **more,
     )
 
@@ -83,7 +88,7 @@ def make_world(config: Config, num_worlds: int = 1, first_world: int = 0, **more
 def build_policy(config: Config, method: str, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
     world = _example(config)
-    parts, agents, actions = parts_of(world.observation_spec), world.num_agents, cast(int, world.action_spec)
+    parts, agents, actions = parts_of(world), world.num_agents, cast(int, world.action_spec)
     if method == QMIX:
         return qmix_parts_team(config.network, parts, agents, actions, config.qmix.mixing_hidden_size, seed)
     kind, components = _kind(method)
@@ -91,13 +96,15 @@ def build_policy(config: Config, method: str, seed: int) -> TeamPolicy:
     return parts_team(config.network, parts, agents, actions, kind, components, has_legal, seed)
 
 
-def parts_of(spec: dict[str, ArraySpec]) -> list[Part]:
+def parts_of(world: World) -> list[Part]:
     """What of a world's observations a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
-    return [
+    arrays = [
         Part(key, one.shape, _scale(one), len(one.shape) == 3 and min(one.shape[:2]) >= 3)
-        for key, one in spec.items()
+        for key, one in world.observation_spec.items()
         if key not in _NOT_SEEN
     ]
+    texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
+    return arrays + texts
 
 
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy) -> Episodes:
@@ -148,19 +155,13 @@ def _cordial(config: Config, method: str) -> Sequence[ExtraLoss] | Any:
 
 def _qmix(config: Config) -> Objective:
     batch = config.workers.worlds * config.workers.fragment_length
-    return qmix_objective(config.qmix, config.learner.gamma, batch)
-
-
-def _example(config: Config) -> World:
-    return _one_world(config.env, config.env_arguments, config.max_episode_steps, config.agents_leave)
+    return qmix_objective(config.qmix, config.learner.gamma, batch, tuple(_example(config).text_spec))
 
 
 @functools.lru_cache(maxsize=4)
-def _one_world(env: str, arguments: str, max_episode_steps: int, agents_leave: bool) -> World:
+def _example(config: Config) -> World:
     """One world, which says what there is to see."""
-    return make_world(
-        Config(env=env, env_arguments=arguments, max_episode_steps=max_episode_steps, agents_leave=agents_leave)
-    )
+    return make_world(config)
 
 
 def _scale(spec: ArraySpec) -> float:

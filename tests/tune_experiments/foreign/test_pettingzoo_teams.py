@@ -80,7 +80,7 @@ def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_no
 
 
 def test_the_agents_index_is_an_input():
-    parts = parts_of(make_world(SEEN["vectors"]).observation_spec)
+    parts = parts_of(make_world(SEEN["vectors"]))
     assert [part.key for part in parts] == ["observation", "agent"]
     policy = build_policy(SEEN["vectors"], "ippo", 0)
     seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"]).reset(0).items()}

@@ -1,0 +1,68 @@
+"""A text game of one's own as a PettingZoo environment: two agents stand before doors, and a manual says which is safe.
+
+Each agent sees the colour of its door as a number. The manual has one sentence a colour, in an order that changes: "the
+red door is safe." or "the red door is deadly." Entering a safe door pays 1, a deadly one -1, waiting 0. Who does not
+read earns 0 on average at best; who reads earns half a point each. An episode is one step.
+
+    python tune_experiments/pettingzoo_teams.py --env examples.signposts:parallel_env --methods ippo --max-sentences 4 \
+        --network.reader.name emma
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+COLOURS = ("red", "green", "blue", "white")
+WAIT, ENTER = 0, 1
+
+
+class Signposts(ParallelEnv):
+    """Doors and a manual; see above."""
+
+    metadata: dict[str, Any] = {"name": "signposts"}  # noqa: RUF012 (PettingZoo's form)
+
+    def __init__(self, colours: int = 4, max_cycles: int = 1) -> None:
+        """Prepare the game with this many colours."""
+        self.possible_agents = ["first", "second"]
+        self.agents: list[str] = []
+        self.colours, self.max_cycles = COLOURS[:colours], max_cycles
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """The door's colour, and the manual."""
+        return spaces.Dict({"door": spaces.Discrete(len(self.colours)), "manual": spaces.Text(200)})
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """Wait or enter."""
+        return spaces.Discrete(2)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin an episode."""
+        random = np.random.default_rng(seed)
+        self.agents = list(self.possible_agents)
+        self.safe = random.permuted(np.arange(len(self.colours)) % 2 == 0)
+        self.order = random.permutation(len(self.colours))
+        self.doors = dict(zip(self.agents, random.integers(0, len(self.colours), 2).tolist(), strict=True))
+        return self._seen(), {name: {} for name in self.agents}
+
+    def step(self, actions: dict[str, int]) -> tuple[dict[str, Any], ...]:
+        """Enter or wait."""
+        before, self.agents = self.agents, []
+        rewards = {name: float(actions[name] * (1 if self.safe[self.doors[name]] else -1)) for name in before}
+        ended, stopped = dict.fromkeys(before, True), dict.fromkeys(before, False)
+        return self._seen(), rewards, ended, stopped, {name: {} for name in before}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _seen(self) -> dict[str, Any]:
+        said = [f"the {self.colours[i]} door is {'safe' if self.safe[i] else 'deadly'}." for i in self.order]
+        return {name: {"door": door, "manual": " ".join(said)} for name, door in self.doors.items()}
+
+
+def parallel_env(**arguments: Any) -> Signposts:
+    """The environment, as PettingZoo's modules name it."""
+    return Signposts(**arguments)
