@@ -1,0 +1,89 @@
+"""Readers of texts of any game: masks, sentences, gradients, and that what is read depends on the query."""
+
+import pytest
+import torch
+
+from rl_models.networks.text_readers import TextPart, TextReader, TextReaderConfig, WordTable
+from rl_models.text.token_states import ModelTokens, TokenStates
+from tests.rl_models.text.small import save_bert
+
+NAMES = ("film2", "emma", "matching", "words")
+
+
+def reader(name, sentences=3, words=None):
+    torch.manual_seed(0)
+    config = TextReaderConfig(name, word_features=8, features=12)
+    return TextReader(config, [TextPart("manual", sentences)], words or WordTable(50, 8), query=5)
+
+
+def seen(padding=0):
+    """Three sentences, the last one empty, in 2 worlds at 1 step for 2 agents."""
+    table = torch.zeros(4, 6 + padding, dtype=torch.int32)
+    table[1, :4], table[2, :3], table[3, :6] = (
+        torch.tensor([4, 5, 6, 7]),
+        torch.tensor([8, 9, 4]),
+        torch.arange(11, 17),
+    )
+    rows = torch.tensor([[[[1, 2, 0], [2, 1, 0]]], [[[3, 2, 0], [1, 1, 0]]]])
+    return {"manual": rows, "texts/manual": table}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_changes_nothing(name):
+    torch.manual_seed(1)
+    one, query = reader(name), torch.randn(2, 1, 2, 5)
+    torch.testing.assert_close(one(seen(), query), one(seen(padding=5), query))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tokens_in_place_of_rows_are_read_alike(name):
+    one, query = reader(name), torch.randn(2, 1, 2, 5)
+    obs = seen()
+    tokens = obs["texts/manual"][obs["manual"]]
+    torch.testing.assert_close(one({"manual": tokens}, query), one(obs, query))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_weight_gets_gradient_and_all_but_bags_of_words_read_what_the_query_asks_for(name):
+    torch.manual_seed(2)
+    one, query = reader(name), torch.randn(2, 1, 2, 5, requires_grad=True)
+    one(seen(), query).square().sum().backward()
+    without = {key for key, weight in one.named_parameters() if weight.grad is None or not weight.grad.any()}
+    assert without <= {
+        "reader.sentences.key_score.bias",
+        "reader.sentences.value_score.bias",
+        "reader.summary.score.bias",
+    }
+    asks = query.grad is not None and bool(query.grad.any())
+    assert asks == (name != "words")
+
+
+@pytest.mark.parametrize("name", ["film2", "emma", "words"])
+def test_the_order_of_sentences_matters_to_film2_alone(name):
+    query = torch.ones(2, 1, 2, 5)
+    read = reader(name)(seen(), query)[0, 0]
+    assert torch.allclose(read[0], read[1], atol=1e-6) == (name != "film2")
+
+
+def test_a_frame_without_any_word_is_read_without_harm():
+    for name in NAMES:
+        obs = seen() | {"manual": torch.zeros(2, 1, 2, 3, dtype=torch.int64)}
+        assert reader(name)(obs, torch.ones(2, 1, 2, 5)).isfinite().all()
+
+
+def test_a_frozen_encoder_gives_states_and_learns_nothing(tmp_path):
+    save_bert(tmp_path)
+    tokens, states = ModelTokens(str(tmp_path)), TokenStates(str(tmp_path))
+    row = tokens.tokens("the dog", 9)
+    assert tokens.text_of(row) == "the dog"
+    assert not tokens.tokens("", 9).any()
+    found = states(torch.from_numpy(row)[None])
+    length = int((row != 0).sum())
+    assert found.shape == (1, 9, 16)
+    assert found[0, :length].any()
+    assert not found[0, length:].any()
+    assert list(states.parameters()) == []
+    wanted = states._encoders[0].encode(["the dog"])[0]
+    torch.testing.assert_close(found[0, :length], wanted)
+    with pytest.raises(ValueError, match="raise max_words"):
+        tokens.tokens("the dog " * 9, 9)
