@@ -23,7 +23,7 @@ WAIT, ENTER = 0, 1
 class Signposts(ParallelEnv):
     """Doors and a manual; see above."""
 
-    metadata: dict[str, Any] = {"name": "signposts"}  # noqa: RUF012 (PettingZoo's form)
+    metadata: dict[str, Any] = {"name": "signposts"}
 
     def __init__(self, colours: int = 4, max_cycles: int = 1) -> None:
         """Prepare the game with this many colours."""

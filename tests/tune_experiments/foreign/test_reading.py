@@ -39,7 +39,7 @@ def learned(config, updates):
 
 
 @pytest.mark.learns
-@pytest.mark.parametrize("name", ["emma", "film2", "matching"])
+@pytest.mark.parametrize("name", ["emma", "matching", pytest.param("film2", marks=pytest.mark.slow)])
 def test_a_reader_learns_by_reward_what_only_the_text_tells(name):
     assert learned(config_of(name), 40) > 0.8, "1.0 is perfect, and without reading it is 0"
 
