@@ -49,7 +49,7 @@ class FlatParallelEnv(BaseParallelWrapper):
 
     def _flat(self, observations: Mapping[str, Any]) -> dict[str, np.ndarray]:
         return {
-            name: spaces.flatten(self.env.observation_space(name), observation).astype(np.float32)
+            name: np.asarray(spaces.flatten(self.env.observation_space(name), observation), np.float32)
             for name, observation in observations.items()
         }
 

@@ -92,7 +92,8 @@ class Layout:
         """Write one agent's observation into arrays [K, N, ...]."""
         for leaf in self.leaves[agent]:
             value = leaf.convert(leaf.of(observation))
-            arrays[leaf.key][(row, agent, *map(slice, value.shape))] = value
+            window: Any = (row, agent, *map(slice, value.shape))
+            arrays[leaf.key][window] = value
 
 
 def num_actions(space: spaces.Space, agent: str) -> int:

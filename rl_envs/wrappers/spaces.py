@@ -8,8 +8,6 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from gymnasium import spaces
 
@@ -40,9 +38,9 @@ def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: boo
         lead: axes before one agent's shape.
         text_tokens: constant texts are tokens, [*shape of the ids, L], and not ids.
     """
-    declared: Mapping[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
+    declared: dict[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
     if text_tokens:
-        declared = declared | {key: _token_spec(world, key) for key in world.text_tables}
+        declared |= {key: _token_spec(world, key) for key in world.text_tables}
     return spaces.Dict({key: array_space(spec, lead) for key, spec in declared.items()})
 
 
