@@ -178,7 +178,7 @@ class TowersOfParts(nn.Module):
         super().__init__()
         self.num_agents, self._critic = num_agents, critic
         self.encoders = nn.ModuleList(PartsEncoder(config, parts) for _ in range(2))
-        width = self.encoders[0].features
+        width = int(self.encoders[0].features)  # type: ignore[arg-type]  # a module's attribute has no type
         seen_by_critic = width * (1 + num_agents if critic == "team" else 1)
         self.actor, self.critic = (
             VectorNetwork(VectorConfig(config.hidden_sizes), num_agents, [1.0] * seen, heard)

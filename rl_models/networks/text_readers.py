@@ -47,7 +47,7 @@ class TextPart:
 class TextReaderConfig:
     """Which reader, and its widths."""
 
-    name: ReaderName = "emma"
+    name: ReaderName = "matching"
     """Reader of texts: film2 (txt2pi's), emma, matching, or words, which keeps no order of words."""
     word_features: PositiveInt = 32
     """Width of a word's vector."""
@@ -96,8 +96,16 @@ class TextReader(nn.Module):
             texts: what an agent reads.
             words: tokens [D, L] -> states [D, L, E], with an attribute `features`.
             query: width of the query.
+
+        Raises:
+            ValueError: emma has nothing to choose among.
         """
         super().__init__()
+        if config.name == "emma" and sum(text.sentences for text in texts) == 1:
+            raise ValueError(
+                "the reader emma attends over sentences, and the text is one row of words: raise --max-sentences, or "
+                "choose another --network.reader.name"
+            )
         self.texts, self.words, self.features = tuple(texts), words, config.features
         width = int(getattr(words, "features"))  # noqa: B009 (an attribute that modules do not declare)
         self.reader = _READERS[config.name](config, width, query)

@@ -68,7 +68,7 @@ class Config:
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")
     """Rows of the table, each a method that is trained; sync_M has M components, and _cordial adds CORDIAL."""
     network: PartsConfig = field(default_factory=PartsConfig)
-    """Widths of the networks."""
+    """Widths of the networks, and the reader of texts."""
     learner: LearnerConfig = field(
         default_factory=lambda: LearnerConfig(
             learning_rate=1e-3, value_coef=0.01, num_epochs=8, max_grad_norm=10.0, final_entropy_coef=0.001

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -139,7 +138,7 @@ def _actor_critic(config: Config, method: str) -> Objective:
     return cast(Objective, dataclasses.replace(objective, entropy_kind="marginal" if is_sync else "component"))
 
 
-def _cordial(config: Config, method: str) -> Sequence[ExtraLoss] | Any:
+def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
     if not method.endswith("_cordial"):
         return ()
     world = _example(config)

@@ -84,3 +84,8 @@ def test_a_frozen_encoder_gives_states_and_learns_nothing(tmp_path):
     torch.testing.assert_close(found[0, :length], wanted)
     with pytest.raises(ValueError, match="raise max_words"):
         tokens.tokens("the dog " * 9, 9)
+
+
+def test_emma_refuses_a_text_of_one_sentence():
+    with pytest.raises(ValueError, match="raise --max-sentences"):
+        reader("emma", sentences=1)
