@@ -112,11 +112,12 @@ def rooms(worlds):
 
 
 def cooks(worlds):
-    """Two cooks that carry on with macro actions, each for as long as it takes."""
+    """Two cooks that carry on with macro actions, each for as long as it takes, also where a fragment begins."""
     world = make("salad-v0", worlds, first_world=0)
     scale = world.tables["vector_scale"].tolist()
     one = Collector(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), 12)
     one.reset(3)
+    assert not one.collect().obs["decides"][:, -1].all()
     return one
 
 
@@ -135,6 +136,8 @@ KINDS = {
         cooks,
         dataclasses.replace(BY_DECISIONS, gradient_accumulation_steps=3, regressed="decisions"),
     ),
+    "ppo of decisions, joint": (cooks, Ppo(regressed="decisions", value_clip_range=0.1)),
+    "impala of decisions": (cooks, Impala(is_joint=False, regressed="decisions", gradient_accumulation_steps=2)),
     "impala": (rooms, Impala()),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
     "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", is_joint=False)),
