@@ -113,7 +113,7 @@ def slow_vtrace(data, ratio, clips, world, tick):
 @pytest.mark.parametrize("clips", [(1.0, 1.0), (1.4, 0.6), (1e9, 1e9)])
 @pytest.mark.parametrize("agents", [2, 3])
 def test_vtrace_of_a_team_is_that_of_its_joint_decisions(agents, clips):
-    """Read off the losses: the policy gradient of the joint action, the error of values at decisions and first steps."""
+    """Read off the losses: the policy gradient of joint actions, the error of values at decisions and first steps."""
     data = story(agents, seed=10 + agents)
     random = np.random.default_rng(agents)
     sampled = random.normal(size=(WORLDS, TIME))
