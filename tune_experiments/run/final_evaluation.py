@@ -30,7 +30,7 @@ __all__ = [
     "write_test_results",
 ]
 
-TEST_RESULTS_FILE = "outcome.json"
+TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
 Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 

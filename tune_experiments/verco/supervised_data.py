@@ -73,12 +73,12 @@ def expert_decisions(settings: CorpusSettings) -> Decisions:
 
 class _Shares(TypedDict):
     error: float
-    sense: float
-    heed: float
+    expert_share: float
+    follow_share: float
 
 
 def _shares(settings: CorpusSettings) -> _Shares:
-    return {"error": settings.error, "sense": settings.sense, "heed": settings.heed}
+    return {"error": settings.error, "expert_share": settings.expert_share, "follow_share": settings.follow_share}
 
 
 def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
