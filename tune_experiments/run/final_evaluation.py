@@ -107,8 +107,8 @@ def results_of_training(
             env_steps=env_steps,
             interval=NONE,
         )
-        for world, told in experiment.of_training(method, rows).items()
-        for metric, value in told.items()
+        for world, metrics in experiment.of_training(method, rows).items()
+        for metric, value in metrics.items()
     ]
 
 

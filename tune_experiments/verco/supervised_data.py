@@ -120,9 +120,9 @@ def message_pairs_of_policy(
     spoken: dict[Pair, None] = {}
     for _ in range(config.warm_start.env_steps):
         said, codes = messages(world), world.observe()["situation"]
-        told = said if teacher is None else teacher(codes, said)
+        taught = said if teacher is None else teacher(codes, said)
         for row, agent in np.ndindex(codes.shape[:2]):
-            spoken[narrator.message_prompt(codes[row, agent]), told[row][agent]] = None
+            spoken[narrator.message_prompt(codes[row, agent]), taught[row][agent]] = None
         collector.collect()
     return list(spoken)
 
