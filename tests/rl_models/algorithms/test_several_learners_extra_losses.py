@@ -69,8 +69,7 @@ EXACT = {
     "cordial": (rooms, small.cordial(small.rooms(1))),
     "agent modelling of readers": (divided("reading"), AgentModellingLoss(0.5)),
     "agent modelling of emma": (divided("emma"), AgentModellingLoss(0.5)),
-    **{name: (divided("reading"), DivisionLoss(name, weight=0.5)) for name in ("num", "dis", "dis_balance", "kl")},
-    "dis of emma": (divided("emma"), DivisionLoss("dis")),
+    **{name: (divided("emma"), DivisionLoss(name, weight=0.5)) for name in ("num", "dis", "dis_balance", "kl")},
 }
 CONTRASTS = {
     "grounding": (readers_of_manuals, GroundingLoss(Schedule.constant(1.0))),
@@ -104,7 +103,7 @@ def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one
     assert_equal_replicas(later)
 
 
-@pytest.mark.parametrize("name", ["cordial", "agent modelling of emma", "dis of emma"])
+@pytest.mark.parametrize("name", ["cordial", "agent modelling of emma", "dis"])
 def test_so_it_is_in_impala_that_sums(name):
     alone, several, later = made(EXACT[name][0], Impala(loss_reduction="sum"), EXACT[name][1], SHARES[0], count=2)
     assert_equals_one(several, alone)
