@@ -147,7 +147,7 @@ def train_sb3(env_steps: int) -> None:
     from stable_baselines3 import PPO
 
     sizes = {"n_steps": CYCLES, "batch_size": BATCH * AGENTS // 4, "n_epochs": EPOCHS}
-    model = PPO("MlpPolicy", _supersuit_envs(), policy_kwargs={"net_arch": list(HIDDEN)}, device="cpu", seed=0, **sizes)
+    model = PPO("MlpPolicy", _supersuit_envs(), policy_kwargs={"net_arch": list(HIDDEN)}, device="cpu", **sizes)
     model.learn(env_steps * AGENTS)
 
 
