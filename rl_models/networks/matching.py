@@ -43,6 +43,9 @@ from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
 from rl_models.policy import Features, State
 
+CELLS = "attention/cells"
+"""Extra with the place in the grid of each node whose attention is shown."""
+
 
 @dataclass(frozen=True)
 class MatchingSizes(ReadingSizes):
@@ -111,8 +114,9 @@ class MatchingReader(NodeStates):
 
     Attributes:
         features: F, width of the features.
-        shows_attention: whether the extras hold where things are mentioned, `attention/goal` [B, T, N, L] and
-            `attention/grid` [B, T, N, X, L] float32.
+        shows_attention: whether the extras hold where things are mentioned: `attention/goal` [B, T, N, L] and
+            `attention/grid` [B, T, N, X, L] float32, and where in the grid they stand, `attention/cells` [B, T, N, X]
+            int64, as in `Nodes`.
     """
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
@@ -163,7 +167,7 @@ class MatchingReader(NodeStates):
         document = encode_texts(obs, DOCUMENT, self.encode_text)
         frames = self._frames(obs, document)
         features, extras = self._outputs(obs, frames)
-        extras |= self._attention_maps(frames.pairs)
+        extras |= self._attention_maps(frames)
         if self.config.contrasts and torch.is_grad_enabled():
             nodes = frames.nodes
             scores, rows = self.mentions.contrast(document, frames.things, nodes.things, nodes.exists)
@@ -202,9 +206,9 @@ class MatchingReader(NodeStates):
         rows = distances + (self.reach + 1) * torch.arange(4, device=position.device)
         return self.walls[rows].sum(1)
 
-    def _attention_maps(self, pairs: PairFeatures) -> dict[str, Tensor]:
+    def _attention_maps(self, frames: Frames) -> dict[str, Tensor]:
         """Where the goal and the other nodes are mentioned, name -> [K, ...], if the network shows attention."""
         if not self.shows_attention:
             return {}
-        maps = pairs.attention[pairs.attention_of_frames]
-        return {"attention/goal": maps[:, -1], "attention/grid": maps[:, :-1]}
+        maps = frames.pairs.attention[frames.pairs.attention_of_frames]
+        return {"attention/goal": maps[:, -1], "attention/grid": maps[:, :-1], CELLS: frames.nodes.cells[:, :-1]}
