@@ -1,4 +1,4 @@
-"""What tested games were lost to, a row a method and column of games: failures of reading apart from those of control."""
+"""What tested games were lost to, a row a method and column: failures of reading apart from those of control."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 
 EXPLANATION = (
-    "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or the goal, "
+    "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or goal, "
     "and only its movement tells them apart; lost_to_goal: touched without the message; has_message: share of agents "
     "that have it at the end."
 )
