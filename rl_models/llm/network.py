@@ -116,9 +116,9 @@ class LanguageNetwork(nn.Module):
         legal = np.where(obs["legal"].bool().cpu().numpy(), phrase, _ILLEGAL)
         keys = np.concatenate([prompt[..., None], legal], axis=-1)[counted]
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
-        told = [self._moment(prompts[key[0]], phrases, key[1:]) for key in distinct]
-        number = {moment: index for index, moment in enumerate(dict.fromkeys(told))}  # joined texts can be equal
-        return list(number), np.array([number[moment] for moment in told], np.int64)[which.ravel()]
+        moments = [self._moment(prompts[key[0]], phrases, key[1:]) for key in distinct]
+        number = {moment: index for index, moment in enumerate(dict.fromkeys(moments))}  # joined texts can be equal
+        return list(number), np.array([number[moment] for moment in moments], np.int64)[which.ravel()]
 
     def _moment(self, prompt: Ids, phrases: list[Ids], rows: Array) -> Moment:
         actions = tuple(np.flatnonzero(rows != _ILLEGAL).tolist())

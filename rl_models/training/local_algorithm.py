@@ -1,6 +1,6 @@
 """Training in the trial's own process without Ray, behind the same calls as RLlib's algorithm.
 
-For worlds so small that starting RLlib costs more than learning, and for worlds that must be told something about the
+For worlds so small that starting RLlib costs more than learning, and for worlds that must know something about the
 policy before each fragment, such as an adversary who sees it. This file must not know Ray or a world.
 """
 

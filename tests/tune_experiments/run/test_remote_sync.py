@@ -265,13 +265,13 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
     with open_run(Path(copy_at(store)), {"a": 1}, "matrix_game", (0,)) as (run, copy):
         assert "config.json" in contents(store), "a run that is killed now can be continued"
         with synced_folder(f"{copy_at(store)}/trials/sync-seed0") as (folder, _):
-            (folder / "outcome.json").write_text("{}")
+            (folder / "test_results.json").write_text("{}")
         copy.pull()
-        assert (run.trial("sync-seed0") / "outcome.json").exists()
+        assert (run.trial("sync-seed0") / "test_results.json").exists()
         (run.path / "tune").mkdir()
         (run.path / "tune" / "tuner.pkl").write_bytes(b"pickled")
         assert copy.uri == copy_at(store)
-    assert set(contents(store)) == {"config.json", "manifest.json", "trials/sync-seed0/outcome.json"}
+    assert set(contents(store)) == {"config.json", "manifest.json", "trials/sync-seed0/test_results.json"}
     with (
         pytest.raises(UserError, match="another configuration"),
         open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)),

@@ -109,7 +109,7 @@ KINDS = (
     ("manifest.json", "texts/*", "events.out.*"),
     ("results.jsonl", "metrics.jsonl"),
     ("*.npz",),
-    ("outcome.json", "weights.safetensors", "optimizer.safetensors", "runner_*.safetensors"),
+    ("test_results.json", "weights.safetensors", "optimizer.safetensors", "runner_*.safetensors"),
     ("state.json",),
 )
 
