@@ -115,8 +115,8 @@ class RtfmRockPaperScissors(ReadingExperiment):
             "training that says which word of the document answers; the paper has none"
         )
         helped = {row: f"{row}: txt2pi with what the paper has not: {part}" for row, part in transfer.HELPED.items()}
-        own = dict.fromkeys(CHANGES, MATCHING_NOTE)
-        notes: dict[str, str] = {transfer.SUPERVISED: supervision, **helped, **own}
+        notes: dict[str, str] = {transfer.SUPERVISED: supervision}
+        notes.update(helped, **dict.fromkeys(CHANGES, MATCHING_NOTE))
         shown = (note for row, note in notes.items() if row in config.methods)
         return [*super().deviations(config), *dict.fromkeys(shown)]
 

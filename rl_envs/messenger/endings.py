@@ -34,7 +34,7 @@ def endings(state: Arrays, rows: Array, stage: Stage) -> Arrays:
         stage: roles of their entities.
     """
     apart = abs(state["entity_places"][rows][:, None] - state["avatar_places"][rows][:, :, None])
-    touch, holds = (apart < 2).all(-1), state["has_message"][rows]
+    touch, holds = np.logical_and.reduce(apart < 2, axis=-1), state["has_message"][rows]
     is_decoy = np.arange(len(stage.role_of)) >= stage.first_decoy
     deadly = {
         "lost_to_enemy": _touches(touch, stage.role_of == ENEMY),
@@ -53,4 +53,4 @@ def endings(state: Arrays, rows: Array, stage: Stage) -> Arrays:
 
 def _touches(touch: Array, entities: Array) -> Array:
     """Whether each agent touches one of some entities: [K, N, E] and [E] bool -> [K, N] bool."""
-    return (touch & entities).any(-1)
+    return np.logical_or.reduce(touch & entities, axis=-1)

@@ -113,7 +113,7 @@ class Film2Stack(nn.Module):
         return summary
 
 
-def _picked(layer: nn.Linear, cells: Tensor, offsets: Tensor) -> Tensor:
+def _picked(layer: nn.Module, cells: Tensor, offsets: Tensor) -> Tensor:
     """A mixture of the cells [K, H, W, F], by scores of cell and offset: [K, F] float32."""
     scores = layer(torch.cat([cells, offsets], -1)).flatten(1)
     return (scores.softmax(-1)[:, None] @ cells.flatten(1, 2)).squeeze(1)

@@ -87,17 +87,13 @@ def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> T
     if stage != config.stages[0]:
         settings = dataclasses.replace(settings, budget_env_steps=config.budget_env_steps)
     own = dataclasses.replace(config, task=task_of(config, stage), matching=settings)
+    losses = losses_of(row, config.division).extra_losses() if is_divided(row) else ()
     plan = dataclasses.replace(
-        matching_plan(own, "matching", seed), validate=functools.partial(validate, config, stage)
+        matching_plan(own, "matching", seed, losses), validate=functools.partial(validate, config, stage)
     )
-    if row == MATCHING:
+    if not is_divided(row):
         return plan
-    losses = losses_of(row, config.division).extra_losses()
-    return dataclasses.replace(
-        plan,
-        build_policy=functools.partial(build_divided_matching, config, row, seed),
-        objective=dataclasses.replace(plan.objective, extra_losses=losses),
-    )
+    return dataclasses.replace(plan, build_policy=functools.partial(build_divided_matching, config, row, seed))
 
 
 def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamPolicy:

@@ -41,7 +41,7 @@ RANDOM: LettersRow = "random"
 SHARED_WORDS: LettersRow = "txt2pi_shared_words"
 CONTRASTIVE: LettersRow = "txt2pi_contrastive"
 WARM_START: LettersRow = "txt2pi_attention_warm_start"
-HELPED = {
+HELPED: dict[str, str] = {
     SHARED_WORDS: "its looks also compare a cell with words in one table",
     CONTRASTIVE: "a contrastive loss without labels",
     WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
