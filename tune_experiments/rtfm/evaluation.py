@@ -82,10 +82,16 @@ def play_both(config: RunConfig, policy: TeamPolicy, name: str, changes: Changes
 
 
 def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
-    """Metrics on training assignments, and the win rate on those of validation, which no test plays."""
-    worlds = [make_world(config.task, config.valid_episodes, split=split) for split in ("train", "valid")]
-    seen, unseen = (play(world, policy, seed=VALIDATION_SEED) for world in worlds)
-    return seen | {"unseen_win_rate": unseen["win_rate"]}
+    """Metrics on training assignments, and win rates on those of validation, which no test plays.
+
+    `unseen_win_rate` is with the right documents, `shuffled_win_rate` with another episode's.
+    """
+
+    def played(split: str, way: type[Evaluation] = Evaluation) -> Episodes:
+        return play(make_world(config.task, config.valid_episodes, split=split), policy, way, seed=VALIDATION_SEED)
+
+    seen, right, wrong = played("train"), played("valid"), played("valid", WithWrongDocuments)
+    return seen | {"unseen_win_rate": right["win_rate"], "shuffled_win_rate": wrong["win_rate"]}
 
 
 def play(
