@@ -73,9 +73,12 @@ class NodeStates(nn.Module):
         return state.relu()
 
     def messages(self, states: Tensor, pairs: PairFeatures) -> Tensor:
-        """What each node of a frame hears from each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32."""
-        said = self.of_pair(pairs.features)[pairs.of_frames]
-        messages: Tensor = (self.to_receiver(states)[:, :, None] + self.to_sender(states)[:, None] + said).relu()
+        """What each node of a frame says to each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32.
+
+        The first X are the nodes that speak, so that `heard` is one product of matrices.
+        """
+        said = self.of_pair(pairs.features)[pairs.of_frames.mT]
+        messages: Tensor = (self.to_receiver(states)[:, None] + self.to_sender(states)[:, :, None] + said).relu()
         return messages
 
 
@@ -86,7 +89,8 @@ def heard(messages: Tensor, weights: Tensor) -> Tensor:
         messages: [K, X, X, H] float32, by `NodeStates.messages`.
         weights: [K, X] float32 or bool, 0 for nodes that say nothing, such as padding.
     """
-    return (messages * weights[:, None, :, None]).sum(2) / 2
+    summed = weights.to(messages.dtype)[:, None] @ messages.flatten(2)
+    return summed.view(len(messages), *messages.shape[2:]) / 2
 
 
 def table(rows: int, features: int) -> nn.Parameter:
