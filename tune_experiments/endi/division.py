@@ -37,7 +37,8 @@ class DivisionSettings:
     kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
     """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
     modelling_weight: NonNegativeFloat = 1.0
-    """Weight of agent modelling, at least 0; the paper gives none, the release has 1."""
+    """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
+    tenth of it."""
     masks: Literal["drawn", "argmax"] = "drawn"
     """How a trained team chooses its masks: drawn, or argmax, the likelier side; while it learns, masks are
     drawn."""
