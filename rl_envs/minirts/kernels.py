@@ -1,0 +1,51 @@
+"""The compiled functions that Python calls; each takes the array of games and the number of one."""
+
+from __future__ import annotations
+
+from rl_envs.minirts.compiled import entry
+from rl_envs.minirts.orders import issue, sort_orders
+from rl_envs.minirts.planner import remember, store
+from rl_envs.minirts.sight import look
+from rl_envs.minirts.tick import begin_tick, finish_tick
+
+
+@entry
+def begin(games, index):
+    """Start a tick, up to the decisions."""
+    begin_tick(games[index])
+
+
+@entry
+def finish(games, index, scratch, learned):
+    """Play the rest of a tick."""
+    finish_tick(games[index], scratch[0], learned)
+
+
+@entry
+def hand_over(games, index, unit, kind, target, build_type, hall, x, y, scale):
+    """Issue one order; returns its fate."""
+    return issue(games[index], unit, kind, target, build_type, hall, x, y, scale)
+
+
+@entry
+def open_eyes(games, index):
+    """Compute the sight of both sides."""
+    look(games[index])
+
+
+@entry
+def put_in_cache(games, index, player, start, goal, clock, way):
+    """Put a way point into a side's planner cache."""
+    remember(games[index], player, start, goal, clock, way)
+
+
+@entry
+def put_in_learned(games, index, scratch, learned, player, cell, goal, value):
+    """Put a distance into the table of learned distances."""
+    store(games[index], scratch[0], learned, int(player), int(cell), int(goal), value)
+
+
+@entry
+def sort(games, index):
+    """Bring the list of orders into the order in which they run."""
+    sort_orders(games[index])
