@@ -33,9 +33,9 @@ ARRIVED = np.float32(1)
 """Square of the distance at which a peasant is at its resource, hall or building site."""
 _LOAD = np.float32(LOAD)
 SPAWN_SPOTS = np.array(
-    [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1), (-2, 0), (2, 0), (0, -2), (0, 2)], np.float32
+    [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1), (-2, 0), (2, 0), (0, -2), (0, 2)], np.float32
 )
-"""Offsets from a factory at which its units appear, in the order of trying: W, E, N, S, the corners, then two cells."""
+"""Offsets from a factory at which its units appear, in the order of trying: W, E, N, S, NW, SW, NE, SE, then two cells away."""
 
 
 def _around() -> np.ndarray:
@@ -88,7 +88,7 @@ def construct(g, s, learned, row, order):
     x, y, state = g.order_x[order], g.order_y[order], g.order_state[order]
     if state == PLACE_GHOST:
         queue_plain(s, MONEY, g.unit_id[row], player, -COST[kind], 0)
-        if not fits(g, kind, x, y, row):
+        if not fits(g, kind, x, y, -1):
             queue_plain(s, MONEY, g.unit_id[row], player, COST[kind], 0)
             return True
         queue(s, CREATE, g.unit_id[row], player, kind, WAITING, x, y)

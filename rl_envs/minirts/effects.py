@@ -23,7 +23,7 @@ from rl_envs.minirts.symbols import (
 )
 from rl_envs.minirts.units import add, count_of, find, fits, is_building, is_free, is_ghost, remove, square
 
-STEP, SHOT, COOLDOWN, MONEY, CREATE, HIT, HARVEST, REMOVE, REMOVE_GHOST = range(9)
+STEP, SHOT, COOLDOWN, MONEY, CREATE, HIT, HARVEST, REMOVE = range(8)
 SAME_PLACE = 1e-4
 """Square of a distance below which a ghost stands on a building site; compared in double precision."""
 
@@ -61,7 +61,7 @@ def apply(g, s, at):
 
     unit, other, a, b, x, y mean: STEP object, -, -, -, place; SHOT shooter, target, hit points, -, place;
     COOLDOWN object, which; MONEY object, player, amount; CREATE -, player, type, expire, place; HIT target, shooter, hit
-    points; HARVEST resource; REMOVE object; REMOVE_GHOST -, player, type, -, place.
+    points; HARVEST resource; REMOVE object.
     """
     kind, unit, other = s.effect_kind[at], s.effect_unit[at], s.effect_other[at]
     a, b, x, y = s.effect_a[at], s.effect_b[at], s.effect_x[at], s.effect_y[at]
@@ -81,12 +81,8 @@ def apply(g, s, at):
         hit(g, s, unit, other, a)
     elif kind == HARVEST:
         harvest(g, s, unit)
-    elif kind == REMOVE:
-        take_away(g, s, unit)
     else:
-        row = ghost_at(g, other, a, x, y)
-        if row >= 0:
-            remove(g, row)
+        take_away(g, s, unit)
 
 
 @kernel
@@ -176,18 +172,19 @@ def take_away(g, s, unit):
     if order >= 0:
         clean_up(g, s, order)
     drop_registered(g, row)
-    remove(g, row)
+    remove(g, find(g, unit))
 
 
 @kernel
 def clean_up(g, s, order):
-    """Queue what the end of an unfinished order brings: a build is paid back and its ghost removed."""
+    """What the end of an unfinished order brings: a build is paid back last, and its ghost is gone at once."""
     if g.order_kind[order] != BUILD or not g.order_paid[order]:
         return
     kind, player = g.order_type[order], g.order_unit[order] >> 24
     queue_plain(s, MONEY, -1, player, COST[kind], 0)
-    if is_building(kind):
-        queue(s, REMOVE_GHOST, -1, player, kind, 0, g.order_x[order], g.order_y[order])
+    ghost = ghost_at(g, player, kind, g.order_x[order], g.order_y[order])
+    if ghost >= 0:
+        remove(g, ghost)
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import MAX_ORDERS
-from rl_envs.minirts.symbols import ATTACK, BUILD, GATHER, NO_TYPE, NOWHERE
+from rl_envs.minirts.symbols import ATTACK, GATHER, NO_TYPE, NOWHERE
 from rl_envs.minirts.units import find, is_building, is_ghost
 
 TAKEN, SAME_TARGET, SAME_RESOURCE, ON_GHOST, BUSY = range(5)
@@ -42,8 +42,6 @@ def fate_of(g, row, kind, target, hall):
     """Whether an order to an object is taken, or why it is dropped."""
     order = registered(g, row)
     running = g.order_kind[order] if order >= 0 else 0
-    if running == BUILD and is_building(g.unit_type[row]):
-        return BUSY
     if kind == ATTACK:
         other = find(g, target)
         if other >= 0 and is_ghost(g, other):
@@ -52,7 +50,7 @@ def fate_of(g, row, kind, target, hall):
             return SAME_TARGET
     if kind == GATHER and running == GATHER and g.order_target[order] == target and g.order_hall[order] == hall:
         return SAME_RESOURCE
-    return TAKEN
+    return BUSY if running != 0 and is_building(g.unit_type[row]) else TAKEN
 
 
 @kernel

@@ -61,6 +61,7 @@ def run_orders(g, s, learned):
             continue
         if g.unit_order[row] != g.order_seq[order]:
             take_over(g, s, row, order)
+            row = find(g, g.order_unit[order])
         if run(g, s, learned, row, order):
             g.order_kind[order] = 0
             g.unit_order[row] = -1
@@ -74,7 +75,7 @@ def take_over(g, s, row, order):
     if before >= 0:
         clean_up(g, s, before)
         g.order_kind[before] = 0
-    g.unit_order[row] = g.order_seq[order]
+    g.unit_order[find(g, g.order_unit[order])] = g.order_seq[order]
 
 
 @kernel
