@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_envs.minirts.symbols import NUM_CELLS, PLAYERS, SIDE, UNSEEN
+from rl_envs.minirts.symbols import NUM_CELLS, NUM_TYPES, PLAYERS, SIDE, UNSEEN
 
 MAX_OBJECTS, MAX_ORDERS, MAX_BULLETS, MAX_CACHED = 128, 384, 256, 1024
 FAILED_TICKS = 64
@@ -139,6 +139,14 @@ SCRATCH = np.dtype(
         ("popped", "i2", (NUM_CELLS,)),
         ("heap", "u8", (NUM_CELLS,)),
         ("overflow", "i4"),
+        *[(f"num_{name}", "i4") for name in ("own", "enemies", "resources", "candidates", "sites")],
+        *[(name, "i4", (MAX_OBJECTS,)) for name in ("own", "enemies", "resources", "candidates")],
+        *[(name, "i4", (NUM_TYPES,)) for name in ("own_count", "in_production", "type_order")],
+        ("sites", "i4", (NUM_TYPES, 2)),
+        ("flags", "i1", (21,)),
+        ("money_left", "i4"),
+        *[(f"give_{name}", "i4", (MAX_OBJECTS,)) for name in ("kind", "target", "type", "hall")],
+        *[(f"give_{name}", "f4", (MAX_OBJECTS,)) for name in ("x", "y", "scale")],
         ("num_plans", "i4"),
         ("plans", "i4", (MAX_PLANS, 8)),
     ],

@@ -5,8 +5,10 @@ from __future__ import annotations
 from rl_envs.minirts.compiled import entry
 from rl_envs.minirts.orders import issue, sort_orders
 from rl_envs.minirts.planner import remember, store
+from rl_envs.minirts.scripts import PASSIVE, decide, start_script
 from rl_envs.minirts.sight import look
 from rl_envs.minirts.tick import begin_tick, finish_tick
+from rl_envs.minirts.twister import seed_twister
 
 
 @entry
@@ -49,3 +51,18 @@ def put_in_learned(games, index, scratch, learned, player, cell, goal, value):
 def sort(games, index):
     """Bring the list of orders into the order in which they run."""
     sort_orders(games[index])
+
+
+@entry
+def start_scripts(games, index, first_seed, second_seed):
+    """Seed the scripts of both sides and draw their thresholds."""
+    for player, seed in ((0, first_seed), (1, second_seed)):
+        seed_twister(games[index], player, seed)
+        if games[index].script_kind[player] != PASSIVE:
+            start_script(games[index], player)
+
+
+@entry
+def script_turn(games, index, scratch, player):
+    """Let a script decide for a side."""
+    decide(games[index], scratch[0], player)
