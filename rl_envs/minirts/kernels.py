@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from rl_envs.minirts.compiled import entry
+from rl_envs.minirts.factored import command_all, greet, note_commands
+from rl_envs.minirts.observation import average_enemies, observe
 from rl_envs.minirts.orders import issue, sort_orders
 from rl_envs.minirts.planner import remember, store
+from rl_envs.minirts.script_view import look_around
 from rl_envs.minirts.scripts import PASSIVE, decide, start_script
 from rl_envs.minirts.sight import look
 from rl_envs.minirts.tick import begin_tick, finish_tick
 from rl_envs.minirts.twister import seed_twister
+from rl_envs.minirts.units import find
 
 
 @entry
@@ -66,3 +70,37 @@ def start_scripts(games, index, first_seed, second_seed):
 def script_turn(games, index, scratch, player):
     """Let a script decide for a side."""
     decide(games[index], scratch[0], player)
+
+
+@entry
+def watch(games, index, scratch, player, agents, out, true_hp, is_new):
+    """Write a side's observation into `out` [1]; `is_new`: it is the first one of this decision."""
+    g, s = games[index], scratch[0]
+    look_around(g, s, player)
+    if is_new:
+        greet(g, s, player, agents)
+        average_enemies(g, s, player)
+    observe(g, s, player, out[0], true_hp)
+
+
+@entry
+def act(games, index, scratch, player, tables, continues):
+    """Let a side's agents act, without handing the orders over; they stand in the scratch record."""
+    g, s = games[index], scratch[0]
+    look_around(g, s, player)
+    command_all(g, s, player, tables, continues)
+    note_commands(g, s)
+
+
+@entry
+def told(games, index, scratch, player, units, kinds, types, is_noted):
+    """For replays: note recorded orders in the past of a side's units."""
+    if is_noted:
+        return
+    g, s = games[index], scratch[0]
+    look_around(g, s, player)
+    s.give_kind[:] = 0
+    for k in range(len(units)):
+        row = find(g, units[k])
+        s.give_kind[row], s.give_type[row] = kinds[k], types[k]
+    note_commands(g, s)

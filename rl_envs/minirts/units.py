@@ -15,8 +15,6 @@ TOUCH = np.float32(np.float32(0.36) + np.float32(0.36))
 TOUCH_2 = np.float32(TOUCH * TOUCH)
 """Two objects collide if the square of their distance is smaller."""
 _LOW, _HIGH = np.float32(-0.5), np.float32(32.5)
-CONTINUE = 6
-"""Command of a unit without a past."""
 
 
 @kernel
@@ -79,7 +77,7 @@ def add(g, player, kind, x, y, expire):
     g.unit_order[row] = -1
     g.unit_remembered[row] = 0
     g.unit_agent[row] = -1
-    g.unit_history[row, :] = CONTINUE
+    g.unit_history[row, :] = 0
     return row
 
 
