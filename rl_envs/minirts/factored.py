@@ -118,7 +118,6 @@ def command_all(g, s, player, tables, continues):
         everyone_continues = everyone_continues and continues[agent] != 0
     if everyone_continues:
         return
-    towers_attack(g, s, player)
     for agent in range(len(continues)):
         if continues[agent]:
             continue
@@ -126,6 +125,7 @@ def command_all(g, s, player, tables, continues):
             row = s.own[k]
             if g.unit_agent[row] == agent and s.give_kind[row] == 0:
                 command(g, s, row, tables[agent, k])
+    towers_attack(g, s, player)
 
 
 @kernel
