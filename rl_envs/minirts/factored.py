@@ -109,15 +109,10 @@ def command_all(g, s, player, tables, continues):
         s: the scratch record, with the lists of `look_around`.
         player: the side.
         tables: [N, 50, 7] int32.
-        continues: [N] int8, 1 for an agent that leaves everything as it is.
+        continues: [N] int8, 1 for an agent that leaves everything as it is; towers choose targets all the same.
     """
     s.give_kind[:] = 0
     s.money_left = g.money[player]
-    everyone_continues = True
-    for agent in range(len(continues)):
-        everyone_continues = everyone_continues and continues[agent] != 0
-    if everyone_continues:
-        return
     for agent in range(len(continues)):
         if continues[agent]:
             continue
