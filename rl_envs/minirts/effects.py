@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel
-from rl_envs.minirts.game import MAX_BULLETS, MAX_EFFECTS
-from rl_envs.minirts.orders import drop_registered, issue_attack, registered
+from rl_envs.minirts.game import DOUBLE_ANSWER, MAX_BULLETS, MAX_EFFECTS, OVERDRAFT, PLAYER_SHIFT, REFUND
+from rl_envs.minirts.orders import drop_registered, has_pending, issue_attack, registered
 from rl_envs.minirts.symbols import (
     ARMOUR,
     BUILD,
@@ -60,7 +60,7 @@ def apply(g, s, at):
     """Apply one effect.
 
     unit, other, a, b, x, y mean: STEP object, -, -, -, place; SHOT shooter, target, hit points, -, place;
-    COOLDOWN object, which; MONEY object, player, amount; CREATE -, player, type, expire, place; HIT target, shooter, hit
+    COOLDOWN object, which; MONEY object, player, amount; CREATE builder, player, type, expire, place; HIT target, shooter, hit
     points; HARVEST resource; REMOVE object.
     """
     kind, unit, other = s.effect_kind[at], s.effect_unit[at], s.effect_other[at]
@@ -74,9 +74,9 @@ def apply(g, s, at):
         if row >= 0:
             g.unit_last[row, other] = g.tick
     elif kind == MONEY:
-        pay(g, unit, other, a)
+        pay(g, s, unit, other, a, at)
     elif kind == CREATE:
-        create(g, s, other, a, b, x, y)
+        create(g, s, unit, other, a, b, x, y)
     elif kind == HIT:
         hit(g, s, unit, other, a)
     elif kind == HARVEST:
@@ -106,25 +106,41 @@ def shoot(g, unit, target, power, x, y):
 
 
 @kernel
-def pay(g, unit, player, amount):
+def pay(g, s, unit, player, amount, at):
     """Change a side's money; if it would fall below 0, nothing changes and the unit's order ends as it is."""
     if g.money[player] + amount < 0:
         row = find(g, unit)
         if row >= 0:
             drop_registered(g, row)
+        if not g.quirks & OVERDRAFT:
+            void(s, unit, at)
         return
     g.money[player] += amount
 
 
 @kernel
-def create(g, s, player, kind, expire, x, y):
-    """Create an object; a building replaces its own ghost. Without room the price is paid back."""
+def void(s, unit, at):
+    """Take back what an object queued after a place of the queue: payments and creations."""
+    for later in range(at + 1, s.num_effects):
+        if s.effect_unit[later] == unit and s.effect_kind[later] in (MONEY, CREATE):
+            s.effect_kind[later], s.effect_unit[later] = COOLDOWN, -1
+
+
+@kernel
+def create(g, s, builder, player, kind, expire, x, y):
+    """Create an object; a building replaces its own ghost. Without room the price is paid back.
+
+    The order goes on all the same and may create later for nothing; without the quirk `refund` it ends.
+    """
     if is_building(kind):
         ghost = ghost_at(g, player, kind, x, y)
         if ghost >= 0:
             remove(g, ghost)
     if count_of(g, player) >= g.cap or not fits(g, kind, x, y, -1) or add(g, player, kind, x, y, expire) < 0:
         queue_plain(s, MONEY, -1, player, COST[kind], 0)
+        row = find(g, builder)
+        if row >= 0 and not g.quirks & REFUND:
+            drop_registered(g, row)
 
 
 @kernel
@@ -148,7 +164,8 @@ def hit(g, s, target, shooter, power):
     if g.unit_hp[row] <= 0:
         queue_plain(s, REMOVE, target, 0, 0, 0)
     elif damage > 0 and g.unit_order[row] < 0 and POWER[g.unit_type[row]] > 0:
-        issue_attack(g, target, shooter)
+        if g.quirks & DOUBLE_ANSWER or not has_pending(g, target):
+            issue_attack(g, target, shooter)
 
 
 @kernel
@@ -180,7 +197,7 @@ def clean_up(g, s, order):
     """What the end of an unfinished order brings: a build is paid back last, and its ghost is gone at once."""
     if g.order_kind[order] != BUILD or not g.order_paid[order]:
         return
-    kind, player = g.order_type[order], g.order_unit[order] >> 24
+    kind, player = g.order_type[order], g.order_unit[order] >> PLAYER_SHIFT
     queue_plain(s, MONEY, -1, player, COST[kind], 0)
     ghost = ghost_at(g, player, kind, g.order_x[order], g.order_y[order])
     if ghost >= 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_envs.minirts.symbols import NUM_CELLS, NUM_TYPES, PLAYERS, SIDE, UNSEEN
+from rl_envs.minirts.symbols import MAX_ARMY_OBJECTS, NUM_CELLS, NUM_TYPES, PLAYERS, SIDE, UNSEEN
 
 MAX_OBJECTS, MAX_ORDERS, MAX_BULLETS, MAX_CACHED = 128, 384, 256, 1024
 FAILED_TICKS = 64
@@ -19,6 +19,10 @@ HISTORY = 25
 TWISTER = 624
 PLAYER_SHIFT = 24
 """id = player * 2**24 + serial number."""
+QUIRKS = ("overdraft", "refund", "double_answer", "wrap", "shared_cache", "outside", "abort")
+"""Habits of the engine, one bit each of `quirks` in this order; `world` describes them."""
+OVERDRAFT, REFUND, DOUBLE_ANSWER, WRAP, SHARED_CACHE, OUTSIDE, ABORT = (1 << bit for bit in range(len(QUIRKS)))
+ALL_QUIRKS = (1 << len(QUIRKS)) - 1
 MIN_LEARNED = 8192
 """Smallest capacity of the table of learned distances; it doubles when three quarters are full."""
 
@@ -80,15 +84,14 @@ _SIDE_FIELDS = [
     ("twister", "u4", (TWISTER,)),
     ("twister_at", "i4", ()),
     ("enemy_average", "f4", (16,)),
-    ("base_count", "f4", (34,)),
+    ("oracle", "i1", ()),
 ]
 _GAME_FIELDS = [
     ("terrain", "u1", (NUM_CELLS,)),
     ("tick", "i4", ()),
     ("max_tick", "i4", ()),
     ("cap", "i4", ()),
-    ("aborts", "i1", ()),
-    ("careful", "i1", ()),
+    ("quirks", "i4", ()),
     ("next_id", "i4", ()),
     ("next_seq", "i4", ()),
     ("winner", "i1", ()),
@@ -167,6 +170,9 @@ def blank_games(count: int) -> np.ndarray:
     games["cache_key"] = -1
     games["script_queue"] = games["script_types"] = games["script_forced"] = -1
     games["script_scale"] = 1
+    games["unit_expire"] = games["unit_agent"] = -1
+    games["quirks"] = ALL_QUIRKS
+    games["cap"], games["max_tick"], games["interval"] = MAX_ARMY_OBJECTS, 10**9, 50
     return games
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from rl_envs.minirts.compiled import entry
+from rl_envs.minirts.compiled import entry, kernel
 from rl_envs.minirts.factored import command_all, greet, note_commands
 from rl_envs.minirts.observation import average_enemies, observe
 from rl_envs.minirts.orders import issue, sort_orders
-from rl_envs.minirts.planner import remember, store
+from rl_envs.minirts.planner import first_slot, remember, store
 from rl_envs.minirts.script_view import look_around
-from rl_envs.minirts.scripts import PASSIVE, decide, start_script
+from rl_envs.minirts.scripts import LEARNER, SIMPLE, STRONG, decide, hand_out, start_script
 from rl_envs.minirts.sight import look
-from rl_envs.minirts.tick import begin_tick, finish_tick
+from rl_envs.minirts.symbols import PLAYERS
+from rl_envs.minirts.tick import RUNNING, begin_tick, finish_tick
 from rl_envs.minirts.twister import seed_twister
 from rl_envs.minirts.units import find
 
@@ -42,7 +43,7 @@ def open_eyes(games, index):
 @entry
 def put_in_cache(games, index, player, start, goal, clock, way):
     """Put a way point into a side's planner cache."""
-    remember(games[index], player, start, goal, clock, way)
+    remember(games[index], player, 0, start, goal, clock, way)
 
 
 @entry
@@ -62,7 +63,7 @@ def start_scripts(games, index, first_seed, second_seed):
     """Seed the scripts of both sides and draw their thresholds."""
     for player, seed in ((0, first_seed), (1, second_seed)):
         seed_twister(games[index], player, seed)
-        if games[index].script_kind[player] != PASSIVE:
+        if SIMPLE <= games[index].script_kind[player] <= STRONG:
             start_script(games[index], player)
 
 
@@ -73,14 +74,104 @@ def script_turn(games, index, scratch, player):
 
 
 @entry
-def watch(games, index, scratch, player, agents, out, true_hp, is_new):
-    """Write a side's observation into `out` [1]; `is_new`: it is the first one of this decision."""
+def watch(games, index, scratch, player, out, true_hp):
+    """Write a side's observation into `out` [1], which holds zeros."""
     g, s = games[index], scratch[0]
     look_around(g, s, player)
-    if is_new:
-        greet(g, s, player, agents)
-        average_enemies(g, s, player)
     observe(g, s, player, out[0], true_hp)
+
+
+@kernel
+def prepare(g, s, agents):
+    """At a decision: new units get their agent, and enemies are averaged."""
+    for player in range(PLAYERS):
+        if g.script_kind[player] == LEARNER:
+            look_around(g, s, player)
+            greet(g, s, player, agents)
+            average_enemies(g, s, player)
+
+
+@entry
+def settle(games, index, scratch, agents, is_new):
+    """After a restore: the sight of both sides if it `is_new`, and agents for units that have none."""
+    g, s = games[index], scratch[0]
+    if is_new:
+        look(g)
+    for player in range(PLAYERS):
+        if g.script_kind[player] == LEARNER:
+            look_around(g, s, player)
+            greet(g, s, player, agents)
+
+
+@kernel
+def decides_now(g, player):
+    """Whether a side decides in this tick."""
+    return (g.tick + 1) % g.interval[player] == 0
+
+
+@entry
+def begin_game(games, index, scratch, learned, agents):
+    """Play from the start to the first decision of side 0's interval."""
+    g, s = games[index], scratch[0]
+    look(g)
+    begin_tick(g)
+    while not decides_now(g, 0) and g.result == RUNNING:
+        decide_all(g, s)
+        finish_tick(g, s, learned)
+        begin_tick(g)
+    prepare(g, s, agents)
+
+
+@kernel
+def decide_all(g, s):
+    """Let the scripted sides decide whose turn it is."""
+    for player in range(PLAYERS):
+        if decides_now(g, player):
+            decide(g, s, player)
+
+
+@entry
+def play(games, index, scratch, learned, tables, continues):
+    """From one decision to the next, or to the end.
+
+    Args:
+        games: [B] records.
+        index: number of the game.
+        scratch: [1] record.
+        learned: [C] slots, learned distances of this game.
+        tables: [N, 50, 7] int32, the learner's table of each agent.
+        continues: [N] int8, agents that leave everything as it is.
+    """
+    g, s = games[index], scratch[0]
+    s.overflow = 0
+    for player in range(PLAYERS):
+        if g.script_kind[player] != LEARNER:
+            decide(g, s, player)
+            continue
+        look_around(g, s, player)
+        command_all(g, s, player, tables, continues)
+        note_commands(g, s)
+        hand_out(g, s)
+    finish_tick(g, s, learned)
+    while g.result == RUNNING and s.overflow == 0:
+        begin_tick(g)
+        if decides_now(g, 0):
+            prepare(g, s, len(continues))
+            return
+        decide_all(g, s)
+        finish_tick(g, s, learned)
+
+
+@entry
+def copy_learned(source, target):
+    """Copy a table of learned distances into a larger one of zeros."""
+    mask = len(target) - 1
+    for k in range(len(source)):
+        if source[k].key != 0:
+            slot = first_slot(source[k].key, mask)
+            while target[slot].key != 0:
+                slot = (slot + 1) & mask
+            target[slot].key, target[slot].value = source[k].key, source[k].value
 
 
 @entry
@@ -104,3 +195,13 @@ def told(games, index, scratch, player, units, kinds, types, is_noted):
         row = find(g, units[k])
         s.give_kind[row], s.give_type[row] = kinds[k], types[k]
     note_commands(g, s)
+
+
+@entry
+def greet_and_watch(games, index, scratch, player, out):
+    """For replays: a decision's observation with the engine's form of hp."""
+    g, s = games[index], scratch[0]
+    look_around(g, s, player)
+    greet(g, s, player, 1)
+    average_enemies(g, s, player)
+    observe(g, s, player, out[0], False)

@@ -70,6 +70,15 @@ def issue_attack(g, unit, target):
 
 
 @kernel
+def has_pending(g, unit):
+    """Whether an order to a unit waits or runs."""
+    for order in range(g.num_orders):
+        if g.order_unit[order] == unit and g.order_kind[order] != 0:
+            return True
+    return False
+
+
+@kernel
 def append(g, unit, kind, target, build_type, hall, x, y, scale):
     """Add an order to the list."""
     at = g.num_orders

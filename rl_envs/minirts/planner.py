@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel
-from rl_envs.minirts.game import MAX_CACHED, MAX_PLANS
+from rl_envs.minirts.game import MAX_CACHED, MAX_PLANS, SHARED_CACHE, WRAP
 from rl_envs.minirts.sight import was_seen
-from rl_envs.minirts.symbols import NUM_CELLS, SIDE
+from rl_envs.minirts.symbols import DRAGON, NUM_CELLS, SIDE
 from rl_envs.minirts.units import cell_index, cell_of, is_free, is_inside, may_stand, square
 
 STRAIGHT, BLOCKED = -1, -2
@@ -32,7 +32,8 @@ def plan(g, s, learned, row, x, y, clock):
     """Way point of an object on its way to a position: a cell, STRAIGHT or BLOCKED."""
     player = g.unit_player[row]
     start, goal = cell_index(g.unit_x[row], g.unit_y[row]), cell_index(x, y)
-    way = cached(g, player, start, goal, clock)
+    group = 1 if g.unit_type[row] == DRAGON and not g.quirks & SHARED_CACHE else 0
+    way = cached(g, player, group, start, goal, clock)
     if way != BLOCKED:
         return way
     pops, kind = 0, 1
@@ -43,7 +44,7 @@ def plan(g, s, learned, row, x, y, clock):
         kind = 4 if way == BLOCKED else 2
     log(s, clock, player, g.unit_id[row], start, goal, kind, way, pops)
     if way != BLOCKED:
-        remember(g, player, start, goal, clock, way)
+        remember(g, player, group, start, goal, clock, way)
     return way
 
 
@@ -61,9 +62,9 @@ def log(s, clock, player, unit_id, start, goal, kind, way, pops):
 
 
 @kernel
-def cached(g, player, start, goal, clock):
+def cached(g, player, group, start, goal, clock):
     """A way point that is less than ten ticks old; BLOCKED if there is none."""
-    key = start * NUM_CELLS * 2 + goal
+    key = (group * NUM_CELLS * 2 + start) * NUM_CELLS * 2 + goal
     slot = (key * 40503 >> 4) & (MAX_CACHED - 1)
     while g.cache_key[player, slot] != -1:
         if g.cache_key[player, slot] == key:
@@ -73,11 +74,11 @@ def cached(g, player, start, goal, clock):
 
 
 @kernel
-def remember(g, player, start, goal, clock, way):
+def remember(g, player, group, start, goal, clock, way):
     """Put a way point into the cache; a cache that is half full is emptied of old ones first."""
     if g.cache_used[player] >= MAX_CACHED // 2:
         forget_old(g, player, clock)
-    key = start * NUM_CELLS * 2 + goal
+    key = (group * NUM_CELLS * 2 + start) * NUM_CELLS * 2 + goal
     slot = (key * 40503 >> 4) & (MAX_CACHED - 1)
     while g.cache_key[player, slot] != -1 and g.cache_key[player, slot] != key:
         slot = (slot + 1) & (MAX_CACHED - 1)
@@ -180,6 +181,8 @@ def enter(g, s, learned, row, cell, to_x, to_y, goal, size):
     other = line * SIDE + column
     if other < 0 or other >= NUM_CELLS or s.entered[other] == s.stamp:
         return size
+    if not g.quirks & WRAP and not 0 <= column < SIDE:
+        return size
     if other != goal and not is_step_free(g, row, column, line):
         return size
     cost = s.cost[cell] + _ONE
@@ -266,11 +269,17 @@ def euclid(cell, goal):
 
 
 @kernel
+def first_slot(key, mask):
+    """Slot at which the search for a key begins."""
+    return ((np.int64(key) * 2654435761 & 0xFFFFFFFF) >> 8) & mask
+
+
+@kernel
 def slot_of(learned, player, cell, goal):
     """Slot of a cell's distance to a goal, or the free slot where it belongs; and the key."""
     key = (int(player) * NUM_CELLS + goal) * NUM_CELLS + cell + 1
     mask = len(learned) - 1
-    slot = ((key * 2654435761 & 0xFFFFFFFF) >> 8) & mask
+    slot = first_slot(key, mask)
     while learned[slot].key != 0 and learned[slot].key != key:
         slot = (slot + 1) & mask
     return slot, key

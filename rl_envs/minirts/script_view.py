@@ -27,14 +27,14 @@ def look_around(g, s, player):
             if g.unit_type[row] != kind or is_ghost(g, row):
                 continue
             if kind == RESOURCE:
-                if knows(g, player, row):
+                if g.oracle[player] or knows(g, player, row):
                     s.resources[s.num_resources] = row
                     s.num_resources += 1
             elif g.unit_player[row] == player:
                 s.own[s.num_own] = row
                 s.num_own += 1
                 s.own_count[kind] += 1
-            elif knows(g, player, row):
+            elif g.oracle[player] or knows(g, player, row):
                 s.enemies[s.num_enemies] = row
                 s.num_enemies += 1
     count_production(g, s, player)

@@ -32,11 +32,12 @@ from rl_envs.minirts.symbols import (
 )
 from rl_envs.minirts.twister import draw_between, shuffle
 
-PASSIVE, SIMPLE, MEDIUM, STRONG = range(4)
+PASSIVE, SIMPLE, MEDIUM, STRONG, LEARNER = range(5)
 FLAG_OF = np.array([-1, 1, 3, 2, 4, 6, 5, 7, 8, 9, 10, 11, -1, -1, 12, 13])
 """[U] number of the flag that wishes for a type."""
 ATTACK_BASE, ATTACK_NEAR, TO_BASE, DEFEND, SCOUT, GATHER = 14, 15, 17, 18, 19, 20
 SCRIPT_TYPES = np.array([SPEARMAN, SWORDMAN, CAVALRY, ARCHER, DRAGON])
+MAX_TYPES = 3
 NEAR_HOME = np.float32(25)
 MANY_PEASANTS, TOWERS, ENOUGH_FOR_DRAGONS = 5, 2, 250
 FEET = np.array([SPEARMAN, SWORDMAN, CAVALRY])
@@ -71,7 +72,7 @@ def start_script(g, player):
 @kernel
 def decide(g, s, player):
     """One decision of a scripted side: flags, orders, and what the engine takes of them."""
-    if g.script_kind[player] == PASSIVE:
+    if g.script_kind[player] == PASSIVE or g.script_kind[player] == LEARNER:
         return
     look_around(g, s, player)
     if s.own_count[HALL] == 0:
@@ -156,12 +157,15 @@ def explore(g, s, player, budget):
 @kernel
 def wish_for_army(g, s, player, budget):
     """Wish for the factory and a unit of the script's type, and decide whether to attack."""
-    kind = g.script_types[player, 0]
-    factory = BUILDER[kind]
-    if total_of(s, factory) == 0:
-        budget = wish(s, factory, budget)
-    army = s.own_count[kind]
-    if s.own_count[factory] > 0 and army < g.script_most[player]:
+    kind, wants = next_type(g, s, player)
+    army = 0
+    for k in range(MAX_TYPES):
+        other = g.script_types[player, k]
+        if other >= 0:
+            army += s.own_count[other]
+            if total_of(s, BUILDER[other]) == 0:
+                budget = wish(s, BUILDER[other], budget)
+    if wants and s.own_count[BUILDER[kind]] > 0:
         budget = wish(s, kind, budget)
     knows_hall = is_known(g, s, HALL)
     if army >= g.script_least[player] or s.num_resources == 0 or s.own_count[PEASANT] == 0:
@@ -172,6 +176,26 @@ def wish_for_army(g, s, player, budget):
         s.flags[ATTACK_BASE] = 1
         if not knows_hall:
             s.flags[SCOUT] = 1
+
+
+@kernel
+def next_type(g, s, player):
+    """The type to train next, and whether one is wanted at all.
+
+    With several types each is trained to its share of the attack's size in turn, then the last one up to the limit.
+    """
+    types = g.script_types[player]
+    number = (types >= 0).sum()
+    army = 0
+    for k in range(number):
+        army += s.own_count[types[k]]
+    if army >= g.script_most[player]:
+        return types[0], False
+    for k in range(number - 1):
+        share = g.script_least[player] // number + (1 if k < g.script_least[player] % number else 0)
+        if s.own_count[types[k]] < share:
+            return types[k], True
+    return types[number - 1], True
 
 
 @kernel

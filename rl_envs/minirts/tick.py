@@ -8,7 +8,7 @@ from rl_envs.minirts.combat import attack, fly
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.economy import build, gather
 from rl_envs.minirts.effects import apply_all, clean_up
-from rl_envs.minirts.game import FAILED_TICKS
+from rl_envs.minirts.game import ABORT, FAILED_TICKS
 from rl_envs.minirts.motion import walk
 from rl_envs.minirts.orders import drop_ended, registered, sort_orders
 from rl_envs.minirts.sight import look
@@ -43,7 +43,7 @@ def finish_tick(g, s, learned):
     g.winner = winner_of(g)
     if g.winner >= 0 or g.tick >= g.max_tick:
         g.result = OVER
-    elif g.aborts and is_jammed(g):
+    elif g.quirks & ABORT and is_jammed(g):
         g.result = ABORTED
     g.tick += 1
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel
-from rl_envs.minirts.game import HISTORY, MAX_OBJECTS, PLAYER_SHIFT
+from rl_envs.minirts.game import HISTORY, MAX_OBJECTS, OUTSIDE, PLAYER_SHIFT
 from rl_envs.minirts.symbols import DRAGON, FINISHED, FIRST_BUILDING, MAX_HP, RESOURCE, ROCK, SIDE, WATER
 
 TOUCH = np.float32(np.float32(0.36) + np.float32(0.36))
 TOUCH_2 = np.float32(TOUCH * TOUCH)
 """Two objects collide if the square of their distance is smaller."""
-_LOW, _HIGH = np.float32(-0.5), np.float32(32.5)
+_LOW, _HIGH, _EDGE = np.float32(-0.5), np.float32(32.5), np.float32(31.5)
 
 
 @kernel
@@ -147,6 +147,8 @@ def is_free(g, x, y, row):
 @kernel
 def fits(g, kind, x, y, row):
     """Whether an object of this type could stand at a position: map, terrain, other objects."""
+    if not g.quirks & OUTSIDE and (min(x, y) < _LOW or max(x, y) >= _EDGE):
+        return False
     return is_inside(x, y) and may_stand(kind, g.terrain[cell_index(x, y)]) and is_free(g, x, y, row)
 
 

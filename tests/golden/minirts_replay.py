@@ -41,7 +41,6 @@ class Recording:
         game["money"] = data["snap_money"][at]
         game["max_tick"] = self.meta["max_tick"]
         game["cap"] = self.meta["max_num_units_per_player"]
-        game["aborts"] = 1
         self._restore_rows(at)
         self._restore_sight(tick)
         self._restore_paths(deep, tick)
