@@ -9,6 +9,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts import kernels
+from rl_envs.minirts.factored import MAX_LISTED, UNIT_FACTORS
 from rl_envs.minirts.game import GAME, LEARNED, MIN_LEARNED, SCRATCH, blank_games
 from rl_envs.minirts.mapgen import MAX_PLACED, generate
 from rl_envs.minirts.observation import OBSERVATION
@@ -73,14 +74,16 @@ class Player:
     def __init__(self, agents: int) -> None:
         self.agents = agents
         self._scratch = np.zeros(1, SCRATCH)
+        self._no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
+        self._no_continues = np.ones(agents, np.int8)
 
     def begin(self, games: Games, row: int) -> None:
         """Play a fresh game to its first decision."""
-        self._whole(kernels.begin_game, games, row, self.agents)
+        self._whole(games, row, self._no_tables, self._no_continues, kernels.START)
 
     def play(self, games: Games, row: int, tables: Array, continues: Array) -> None:
         """Play from one decision to the next (`kernels.play`)."""
-        self._whole(kernels.play, games, row, tables, continues)
+        self._whole(games, row, tables, continues, kernels.PLAY)
 
     def settle(self, games: Games, row: int, is_new: bool) -> None:
         """Complete a restored game."""
@@ -90,15 +93,15 @@ class Player:
         """What a side observes in these games, name -> [K, ...]."""
         out = np.zeros(len(rows), OBSERVATION)
         for place, row in enumerate(rows):
-            kernels.watch(games.records, row, self._scratch, player, out[place : place + 1], true_hp)
+            kernels.watch(games.records, row, self._scratch, player, out[place : place + 1], true_hp, False)
         return {name: out[name] for name in OBSERVATION.names}
 
-    def _whole(self, kernel: object, games: Games, row: int, *arguments: object) -> None:
-        """Call a kernel; if the table of learned distances was too small, take back, enlarge it and call again."""
+    def _whole(self, games: Games, row: int, tables: Array, continues: Array, what: int) -> None:
+        """Call the kernel; if the table of learned distances was too small, take back, enlarge it and call again."""
         while True:
             record, learned = games.records[row].copy(), games.learned[row].copy()
             self._scratch["overflow"] = 0
-            kernel(games.records, row, self._scratch, games.learned[row], *arguments)  # type: ignore[operator]
+            kernels.play(games.records, row, self._scratch, games.learned[row], tables, continues, what, 0)
             if not self._scratch["overflow"][0]:
                 return
             games.records[row], games.learned[row] = record, learned

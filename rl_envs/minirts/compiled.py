@@ -23,7 +23,9 @@ import numba
 CACHE_VARIABLE = "CONCORD_CACHE"
 """Environment variable: folder for compiled code instead of `~/.cache/concord`."""
 
-kernel: Callable[..., Any] = numba.njit(error_model="numpy", nogil=True)
+kernel: Callable[..., Any] = numba.njit(
+    error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
 
 
 def entry(function: Callable[..., Any]) -> Any:

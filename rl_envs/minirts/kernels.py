@@ -23,21 +23,9 @@ def begin(games, index):
 
 
 @entry
-def finish(games, index, scratch, learned):
-    """Play the rest of a tick."""
-    finish_tick(games[index], scratch[0], learned)
-
-
-@entry
 def hand_over(games, index, unit, kind, target, build_type, hall, x, y, scale):
     """Issue one order; returns its fate."""
     return issue(games[index], unit, kind, target, build_type, hall, x, y, scale)
-
-
-@entry
-def open_eyes(games, index):
-    """Compute the sight of both sides."""
-    look(games[index])
 
 
 @entry
@@ -68,16 +56,13 @@ def start_scripts(games, index, first_seed, second_seed):
 
 
 @entry
-def script_turn(games, index, scratch, player):
-    """Let a script decide for a side."""
-    decide(games[index], scratch[0], player)
-
-
-@entry
-def watch(games, index, scratch, player, out, true_hp):
-    """Write a side's observation into `out` [1], which holds zeros."""
+def watch(games, index, scratch, player, out, true_hp, is_new):
+    """Write a side's observation into `out` [1], which holds zeros; `is_new` for replays: a decision begins."""
     g, s = games[index], scratch[0]
     look_around(g, s, player)
+    if is_new:
+        greet(g, s, player, 1)
+        average_enemies(g, s, player)
     observe(g, s, player, out[0], true_hp)
 
 
@@ -109,30 +94,14 @@ def decides_now(g, player):
     return (g.tick + 1) % g.interval[player] == 0
 
 
-@entry
-def begin_game(games, index, scratch, learned, agents):
-    """Play from the start to the first decision of side 0's interval."""
-    g, s = games[index], scratch[0]
-    look(g)
-    begin_tick(g)
-    while not decides_now(g, 0) and g.result == RUNNING:
-        decide_all(g, s)
-        finish_tick(g, s, learned)
-        begin_tick(g)
-    prepare(g, s, agents)
-
-
-@kernel
-def decide_all(g, s):
-    """Let the scripted sides decide whose turn it is."""
-    for player in range(PLAYERS):
-        if decides_now(g, player):
-            decide(g, s, player)
+PLAY, START, FINISH, SCRIPT, COMMAND = range(5)
+"""What `play` does: all from one decision to the next; the same from a fresh game; for replays: the rest of one tick, a
+script's decision, a learner's commands without handing them over."""
 
 
 @entry
-def play(games, index, scratch, learned, tables, continues):
-    """From one decision to the next, or to the end.
+def play(games, index, scratch, learned, tables, continues, what, player):
+    """Play a game on; one function, because each entry is compiled with all that it calls.
 
     Args:
         games: [B] records.
@@ -141,25 +110,36 @@ def play(games, index, scratch, learned, tables, continues):
         learned: [C] slots, learned distances of this game.
         tables: [N, 50, 7] int32, the learner's table of each agent.
         continues: [N] int8, agents that leave everything as it is.
+        what: PLAY and so on.
+        player: side that SCRIPT and COMMAND are about.
     """
     g, s = games[index], scratch[0]
     s.overflow = 0
-    for player in range(PLAYERS):
-        if g.script_kind[player] != LEARNER:
-            decide(g, s, player)
-            continue
-        look_around(g, s, player)
-        command_all(g, s, player, tables, continues)
-        note_commands(g, s)
-        hand_out(g, s)
-    finish_tick(g, s, learned)
-    while g.result == RUNNING and s.overflow == 0:
+    decides = what == PLAY
+    if what == START:
+        look(g)
         begin_tick(g)
-        if decides_now(g, 0):
-            prepare(g, s, len(continues))
+        decides = not decides_now(g, 0)
+    for side in range(PLAYERS):
+        if (what == PLAY and g.script_kind[side] == LEARNER) or (what == COMMAND and side == player):
+            look_around(g, s, side)
+            command_all(g, s, side, tables, continues)
+            note_commands(g, s)
+            if what == PLAY:
+                hand_out(g, s)
+    while decides or what >= FINISH:
+        for side in range(PLAYERS):
+            if (decides and decides_now(g, side)) or (what == SCRIPT and side == player):
+                decide(g, s, side)
+        if what > FINISH:
             return
-        decide_all(g, s)
         finish_tick(g, s, learned)
+        if what == FINISH or g.result != RUNNING or s.overflow:
+            break
+        begin_tick(g)
+        decides = not decides_now(g, 0)
+    if what < FINISH:
+        prepare(g, s, len(continues))
 
 
 @entry
@@ -175,19 +155,8 @@ def copy_learned(source, target):
 
 
 @entry
-def act(games, index, scratch, player, tables, continues):
-    """Let a side's agents act, without handing the orders over; they stand in the scratch record."""
-    g, s = games[index], scratch[0]
-    look_around(g, s, player)
-    command_all(g, s, player, tables, continues)
-    note_commands(g, s)
-
-
-@entry
-def told(games, index, scratch, player, units, kinds, types, is_noted):
+def told(games, index, scratch, player, units, kinds, types):
     """For replays: note recorded orders in the past of a side's units."""
-    if is_noted:
-        return
     g, s = games[index], scratch[0]
     look_around(g, s, player)
     s.give_kind[:] = 0
@@ -195,13 +164,3 @@ def told(games, index, scratch, player, units, kinds, types, is_noted):
         row = find(g, units[k])
         s.give_kind[row], s.give_type[row] = kinds[k], types[k]
     note_commands(g, s)
-
-
-@entry
-def greet_and_watch(games, index, scratch, player, out):
-    """For replays: a decision's observation with the engine's form of hp."""
-    g, s = games[index], scratch[0]
-    look_around(g, s, player)
-    greet(g, s, player, 1)
-    average_enemies(g, s, player)
-    observe(g, s, player, out[0], False)
