@@ -4,10 +4,14 @@
 small recording of our own beside this file is replayed, so a change of the rules always fails.
 """
 
+import json
+
 import numpy as np
 import pytest
 
 from tests.golden.cases import own_or_golden
+from tests.golden.record_minirts import GAMES as GAMES_OF_OUR_OWN
+from tests.golden.record_minirts import HASHES, played
 
 GAMES = own_or_golden("[!m]*.npz", "minirts")
 MAPS = own_or_golden("mapgen*.npz", "minirts")
@@ -49,3 +53,8 @@ def test_every_recorded_map_is_generated_from_its_seed(path):
         np.testing.assert_array_equal(terrain, data["terrain"][number].reshape(-1), err_msg=f"map {number}")
         np.testing.assert_array_equal(placed[:count], recorded, err_msg=f"map {number}")
         assert count == data["next_id"][number]
+
+
+@pytest.mark.parametrize("name", sorted(GAMES_OF_OUR_OWN))
+def test_our_own_games_are_as_recorded(name):
+    assert played(name) == json.loads(HASHES.read_text())[name]
