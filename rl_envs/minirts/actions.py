@@ -1,4 +1,4 @@
-"""Actions of the world as tables of the engine: one command for flagged units, or one for each unit (sheet, 1.9, 1.13)."""
+"""Actions of the world as tables of the engine: a command for flagged units, or one for each (sheet, 1.9, 1.13)."""
 
 from __future__ import annotations
 

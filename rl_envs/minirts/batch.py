@@ -5,6 +5,8 @@ This file knows no agents' rewards and no observations; `world` does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
@@ -34,6 +36,12 @@ class Games(dict[str, Array]):
         self.records = blank_games(count)
         self._view(np.zeros((count, capacity), LEARNED))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the records themselves, so that a copy's arrays are views of its own records."""
+        views = {*GAME.names, *LEARNED_KEYS}
+        others = {name: value for name, value in self.items() if name not in views}
+        return _rebuilt, (self.records, self.learned, others)
+
     def _view(self, learned: Array) -> None:
         self.learned = learned
         self.update({name: self.records[name] for name in GAME.names})
@@ -45,6 +53,15 @@ class Games(dict[str, Array]):
         for source, target in zip(self.learned, larger, strict=True):
             kernels.copy_learned(source, target)
         self._view(larger)
+
+
+def _rebuilt(records: Array, learned: Array, others: Arrays) -> Games:
+    """Games from their records, when they are unpickled."""
+    games = Games(0)
+    games.records = records
+    games._view(learned)
+    games.update(others)
+    return games
 
 
 def set_map(games: Games, row: int, seed: int, *, fair: bool, extras: int) -> None:

@@ -26,9 +26,7 @@ CACHE_VARIABLE = "CONCORD_CACHE"
 _MARK = b"rl_envs.minirts.compiled import"
 """What every file with a kernel says."""
 
-kernel: Callable[..., Any] = numba.njit(
-    error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+kernel: Callable[..., Any] = numba.njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def entry(function: Callable[..., Any]) -> Any:

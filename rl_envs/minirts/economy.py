@@ -35,7 +35,7 @@ _LOAD = np.float32(LOAD)
 SPAWN_SPOTS = np.array(
     [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1), (-2, 0), (2, 0), (0, -2), (0, 2)], np.float32
 )
-"""Offsets from a factory at which its units appear, in the order of trying: W, E, N, S, NW, SW, NE, SE, then two cells away."""
+"""Offsets from a factory at which its units appear, in order: W, E, N, S, NW, SW, NE, SE, two cells away."""
 
 
 def _around() -> np.ndarray:

@@ -60,8 +60,8 @@ def apply(g, s, at):
     """Apply one effect.
 
     unit, other, a, b, x, y mean: STEP object, -, -, -, place; SHOT shooter, target, hit points, -, place;
-    COOLDOWN object, which; MONEY object, player, amount; CREATE builder, player, type, expire, place; HIT target, shooter, hit
-    points; HARVEST resource; REMOVE object.
+    COOLDOWN object, which; MONEY object, player, amount; CREATE builder, player, type, expire, place;
+    HIT target, shooter, hit points; HARVEST resource; REMOVE object.
     """
     kind, unit, other = s.effect_kind[at], s.effect_unit[at], s.effect_other[at]
     a, b, x, y = s.effect_a[at], s.effect_b[at], s.effect_x[at], s.effect_y[at]

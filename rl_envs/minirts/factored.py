@@ -77,7 +77,12 @@ def greet(g, s, player, agents):
         if g.unit_agent[row] >= 0:
             counts[class_of(g.unit_type[row]), g.unit_agent[row] % agents] += 1
     for row in range(g.num_units):
-        if g.unit_player[row] != player or g.unit_agent[row] >= 0 or not 1 <= g.unit_type[row] or g.unit_expire[row] >= 0:
+        if (
+            g.unit_player[row] != player
+            or g.unit_agent[row] >= 0
+            or not 1 <= g.unit_type[row]
+            or g.unit_expire[row] >= 0
+        ):
             continue
         group = class_of(g.unit_type[row])
         fewest = 0

@@ -1,7 +1,7 @@
 """One game as one record of plain numbers, and the working memory of a kernel.
 
 A batch is an array of such records, so a kernel receives one pointer; outside the kernels each field is an ordinary
-NumPy array `games[name]` [B, ...]. Objects stand in rows sorted by id, without gaps, so a row number is valid only while
+NumPy array `games[name]` [B, ...]. Objects stand in rows by id without gaps, so a row number is valid only while
 nothing is created or removed; everything that lasts refers to ids.
 """
 

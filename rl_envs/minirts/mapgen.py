@@ -1,6 +1,6 @@
 """The map generator: two rivers with fords, two bases, resources, peasants and extra units (sheet, section 1.2).
 
-Its random numbers are the engine's: s <- (1009 s + 9007) mod 65537, a draw from lo .. hi is s mod (hi - lo + 1) + lo. So
+Its random numbers are the engine's: s <- (1009 s + 9007) mod 65537, a draw is s mod (hi - lo + 1) + lo. So
 there are 65,537 maps. The map and the units each begin again at the seed.
 
 `placed` [P, 4] int32 lists objects in the order of placing: player, unit type, x, y.

@@ -68,9 +68,20 @@ def observe(g, s, player, out, true_hp):
         true_hp: whether hp is the true fraction.
     """
     observe_cells(g, player, out)
-    out.num_own = observe_list(g, s.own, s.num_own, out.map, _OWN_PLANE - 1, true_hp, out.own_type, out.own_hp, out.own_x, out.own_y)
+    out.num_own = observe_list(
+        g, s.own, s.num_own, out.map, _OWN_PLANE - 1, true_hp, out.own_type, out.own_hp, out.own_x, out.own_y
+    )
     out.num_enemy = observe_list(
-        g, s.enemies, s.num_enemies, out.map, _ENEMY_PLANE - 1, true_hp, out.enemy_type, out.enemy_hp, out.enemy_x, out.enemy_y
+        g,
+        s.enemies,
+        s.num_enemies,
+        out.map,
+        _ENEMY_PLANE - 1,
+        true_hp,
+        out.enemy_type,
+        out.enemy_hp,
+        out.enemy_x,
+        out.enemy_y,
     )
     out.num_resource = observe_list(
         g, s.resources, s.num_resources, out.map, _RESOURCE_PLANE, true_hp, out.resource_type, out.resource_hp,

@@ -1,7 +1,7 @@
 """Opponents by name: which script, and which types it trains.
 
-`simple`, `medium` and `strong` draw as the engine does; `medium_TYPE` and `simple_TYPE` train one type; `medium_two` and
-`medium_three` draw so many types of six an episode (SAMA, section 5); `passive` does nothing. `_towers` at the end lets
+`simple`, `medium` and `strong` draw as the engine does; `medium_TYPE` and `simple_TYPE` train one type; `medium_two`
+and `medium_three` draw so many types of six an episode (SAMA, section 5); `passive` does nothing. `_towers` at the end lets
 a script build towers.
 """
 

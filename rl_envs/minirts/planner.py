@@ -100,7 +100,11 @@ def forget_old(g, player, clock):
             slot = (keys[k] * 40503 >> 4) & (MAX_CACHED - 1)
             while g.cache_key[player, slot] != -1:
                 slot = (slot + 1) & (MAX_CACHED - 1)
-            g.cache_key[player, slot], g.cache_tick[player, slot], g.cache_way[player, slot] = keys[k], ticks[k], ways[k]
+            g.cache_key[player, slot], g.cache_tick[player, slot], g.cache_way[player, slot] = (
+                keys[k],
+                ticks[k],
+                ways[k],
+            )
             g.cache_used[player] += 1
 
 

@@ -1,7 +1,7 @@
 """Rendering of MiniRTS from above: each side's sight, health, orders and bullets.
 
-Cells that neither side sees are dark; a tint says which side sees a cell. A unit is a disc of its side's colour with the
-first letters of its type, a building a square; the bar above is its health. Lines lead to what units move to, attack or
+Cells that neither side sees are dark; a tint says which side sees a cell. A unit is a disc of its side's colour with
+the first letters of its type, a building a square; the bar above is its health. Lines lead to what units move to, attack or
 gather. This file must not know about rules or rewards.
 """
 
@@ -35,7 +35,9 @@ COLOURS: tuple[Colour, Colour] = ((37, 99, 214), (214, 66, 53))
 _GRASS: Colour = (188, 205, 158)
 _WATER: Colour = (132, 172, 204)
 _GOLD: Colour = (222, 178, 62)
-_LETTERS = dict(enumerate(("", "pe", "sp", "sw", "ca", "dr", "ar", "ct", "BA", "BL", "ST", "WO", "AV", "AY", "GT", "TH")))
+_LETTERS = dict(
+    enumerate(("", "pe", "sp", "sw", "ca", "dr", "ar", "ct", "BA", "BL", "ST", "WO", "AV", "AY", "GT", "TH"))
+)
 _ORDER_COLOURS = {ATTACK: (190, 40, 40), GATHER: (170, 130, 20)}
 _MOVE_COLOUR: Colour = (70, 70, 70)
 _PANEL = Panel(width=230, least_lines=16)

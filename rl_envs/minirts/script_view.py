@@ -86,7 +86,8 @@ def is_threatening(g, s, enemy, reach):
 def best_target(g, s, row):
     """Which of the candidate enemies an object attacks; -1 for none.
 
-    The lowest preference wins, the first in the list if equal; without a preference the last in the list. Instead of a peasant it is the nearest candidate that builds.
+    The lowest preference wins, the first in the list if equal; without a preference the last in the list. Instead of
+    a peasant it is the nearest candidate that builds.
     """
     kind = g.unit_type[row]
     best, best_rank = -1, _NO_RANK

@@ -23,7 +23,6 @@ from rl_envs.minirts.symbols import (
     DRAGON,
     HALL,
     PEASANT,
-    PLAYERS,
     SPEARMAN,
     STABLE,
     SWORDMAN,

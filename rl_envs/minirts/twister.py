@@ -1,4 +1,4 @@
-"""The scripts' random numbers: a 32-bit Mersenne twister a side, as the engine draws from it (golden README, "Scripts")."""
+"""The scripts' random numbers: a 32-bit Mersenne twister a side (golden README, "Scripts")."""
 
 from __future__ import annotations
 

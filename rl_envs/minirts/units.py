@@ -135,11 +135,7 @@ def is_free(g, x, y, row):
     for other in range(g.num_units):
         dx = x - g.unit_x[other]
         dy = y - g.unit_y[other]
-        if (
-            dx * dx + dy * dy < TOUCH_2
-            and other != row
-            and is_irregular(g.unit_x[other], g.unit_y[other]) == irregular
-        ):
+        if dx * dx + dy * dy < TOUCH_2 and other != row and is_irregular(g.unit_x[other], g.unit_y[other]) == irregular:
             return False
     return True
 

@@ -264,16 +264,14 @@ def _specs() -> dict[str, ArraySpec]:
         "legal_gather": (MAX_LISTED,),
         "legal_attack": (MAX_LISTED,),
     }
-    return specs | {
-        name: ArraySpec(shape, "bool", 0, 1, name.replace("_", " ")) for name, shape in shapes.items()
-    }
+    return specs | {name: ArraySpec(shape, "bool", 0, 1, name.replace("_", " ")) for name, shape in shapes.items()}
 
 
 def _legal_choices(seen: Arrays) -> Arrays:
     """Legal targets and types, name -> [K, ...] bool."""
     listed = np.arange(MAX_LISTED)
-    affordable = COST <= seen["money"][:, None]
-    makes = BUILDER == seen["own_type"][..., None]
+    affordable = seen["money"][:, None] >= COST
+    makes = seen["own_type"][..., None] == BUILDER
     is_unit = np.arange(NUM_TYPES) < FIRST_BUILDING
     return {
         "legal_unit_type": makes & (affordable & is_unit)[:, None] & seen["legal_command"][:, :, 4:5],

@@ -220,7 +220,9 @@ class Decisions(Recording):
         self.restore(0)
         data = self.data
         kind = "raw" if "raw_tick" in data else "dec"
-        rows = enumerate(zip(data[f"{kind}_tick"], data[f"{kind}_player"], strict=True)) if f"{kind}_tick" in data else ()
+        rows = (
+            enumerate(zip(data[f"{kind}_tick"], data[f"{kind}_player"], strict=True)) if f"{kind}_tick" in data else ()
+        )
         self.decisions = {(int(tick), int(player)): k for k, (tick, player) in rows}
         observed = zip(data["obs_tick"], data["obs_player"], strict=True) if "obs_tick" in data else ()
         self.observed = {(int(tick), int(player)): k for k, (tick, player) in enumerate(observed)}
@@ -237,7 +239,10 @@ class Decisions(Recording):
             kernels.start_scripts(self.games, 0, *seeds)
             for player, side in enumerate(sides):
                 drawn = [game[f"script_{name}"][player] for name in ("least", "most")]
-                if game["script_types"][player, 0] != side["unit_type"] or drawn != [side["min_army"], side["max_army"]]:
+                if game["script_types"][player, 0] != side["unit_type"] or drawn != [
+                    side["min_army"],
+                    side["max_army"],
+                ]:
                     game["script_forced"][player, 0] = side["unit_type"]
         for player, side in enumerate(sides):
             if game["script_kind"][player] != PASSIVE:

@@ -1,7 +1,7 @@
 """Replay of recordings of the authors' engine of MiniRTS: every tick, order, path, decision and observation.
 
-`GOLDEN_DIR=<folder> pytest tests/golden -k minirts` replays every file of the schema in `<folder>/minirts`. Without it, a
-small recording of our own beside this file is replayed, so a change of the rules always fails.
+`GOLDEN_DIR=<folder> pytest tests/golden -k minirts` replays every file of the schema in `<folder>/minirts`. Without it,
+games of our own are played again and compared by hashes, so a change of the rules always fails.
 """
 
 import json
