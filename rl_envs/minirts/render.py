@@ -1,8 +1,8 @@
 """Rendering of MiniRTS from above: each side's sight, health, orders and bullets.
 
 Cells that neither side sees are dark; a tint says which side sees a cell. A unit is a disc of its side's colour with
-the first letters of its type, a building a square; the bar above is its health. Lines lead to what units move to, attack or
-gather. This file must not know about rules or rewards.
+the first letters of its type, a building a square; the bar above is its health. Lines lead to what units move to, attack
+or gather. This file must not know about rules or rewards.
 """
 
 from __future__ import annotations
