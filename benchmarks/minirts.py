@@ -64,6 +64,7 @@ def _rate(world: MiniRts, advance: Callable[[MiniRts, Arrays], None]) -> float:
     for _ in range(REPEATS + 1):
         seconds = 0.0
         for _ in range(STEPS):
+            assert isinstance(world.action_spec, dict)
             shape = (WORLDS, world.num_agents)
             actions = {name: random.integers(size, size=shape) for name, size in world.action_spec.items()}
             seconds += timed(advance, world, actions)[1]

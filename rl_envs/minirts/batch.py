@@ -12,9 +12,9 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts import kernels
 from rl_envs.minirts.factored import MAX_LISTED, UNIT_FACTORS
-from rl_envs.minirts.game import GAME, LEARNED, MIN_LEARNED, SCRATCH, blank_games
+from rl_envs.minirts.game import GAME_NAMES, LEARNED, MIN_LEARNED, SCRATCH, blank_games
 from rl_envs.minirts.mapgen import MAX_PLACED, generate
-from rl_envs.minirts.observation import OBSERVATION
+from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.symbols import MAX_HP, NUM_CELLS, START_MONEY
 
 FIRST_TICK = 3
@@ -38,13 +38,13 @@ class Games(dict[str, Array]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the records themselves, so that a copy's arrays are views of its own records."""
-        views = {*GAME.names, *LEARNED_KEYS}
+        views = {*GAME_NAMES, *LEARNED_KEYS}
         others = {name: value for name, value in self.items() if name not in views}
         return _rebuilt, (self.records, self.learned, others)
 
     def _view(self, learned: Array) -> None:
         self.learned = learned
-        self.update({name: self.records[name] for name in GAME.names})
+        self.update({name: self.records[name] for name in GAME_NAMES})
         self.update(learned_key=learned["key"], learned_value=learned["value"])
 
     def grow(self) -> None:
@@ -111,7 +111,7 @@ class Player:
         out = np.zeros(len(rows), OBSERVATION)
         for place, row in enumerate(rows):
             kernels.watch(games.records, row, self._scratch, player, out[place : place + 1], true_hp, False)
-        return {name: out[name] for name in OBSERVATION.names}
+        return {name: out[name] for name in OBSERVATION_NAMES}
 
     def _whole(self, games: Games, row: int, tables: Array, continues: Array, what: int) -> None:
         """Call the kernel; if the table of learned distances was too small, take back, enlarge it and call again."""

@@ -26,18 +26,21 @@ CACHE_VARIABLE = "CONCORD_CACHE"
 _MARK = b"rl_envs.minirts.compiled import"
 """What every file with a kernel says."""
 
-kernel: Callable[..., Any] = numba.njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_numba: Any = numba
+kernel: Callable[..., Any] = _numba.njit(
+    error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
 
 
 def entry(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and keep the result for later processes."""
     folder = cache_folder()
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder or "")
+    before = _numba.config.CACHE_DIR
+    _numba.config.CACHE_DIR = str(folder or "")
     try:
         return numba.njit(error_model="numpy", nogil=True, cache=folder is not None)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        _numba.config.CACHE_DIR = before
 
 
 def cache_folder() -> Path | None:

@@ -44,6 +44,7 @@ OBSERVATION = np.dtype(
     align=True,
 )
 """One side's observation, as a kernel writes it."""
+OBSERVATION_NAMES: tuple[str, ...] = OBSERVATION.names or ()
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Rendering of MiniRTS from above: each side's sight, health, orders and bullets.
 
 Cells that neither side sees are dark; a tint says which side sees a cell. A unit is a disc of its side's colour with
-the first letters of its type, a building a square; the bar above is its health. Lines lead to what units move to, attack
+the first letters of its type, a building a square; the bar above is its health. Lines lead to what units move, attack
 or gather. This file must not know about rules or rewards.
 """
 

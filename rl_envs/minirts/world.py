@@ -41,7 +41,7 @@ from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, tables_of
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, set_map
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
-from rl_envs.minirts.observation import OBSERVATION
+from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.opponents import Opponent, opponent_of
 from rl_envs.minirts.scripts import LEARNER
 from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
@@ -124,7 +124,7 @@ class MiniRts(World):
         games = self.games
         tables, continues = tables_of(self._form, actions), actions[CONTINUE].astype(np.int8)
         for row in np.flatnonzero(games["result"] == RUNNING):
-            self._player.play(games, row, tables[row], continues[row])
+            self._player.play(games, int(row), tables[row], continues[row])
         self._capacity = games.learned.shape[1]
         winner, over = games["winner"], games["result"] != RUNNING
         reward = np.where(over, _WIN[winner], 0.0)
@@ -250,7 +250,7 @@ def _specs() -> dict[str, ArraySpec]:
     """Every observation key, from the record that the kernels write."""
     most = {"money": (0, 2**31 - 1), "count": (0, 1024), "enemy_average": (0, 128)}
     specs = {}
-    for name in OBSERVATION.names:
+    for name in OBSERVATION_NAMES:
         dtype = OBSERVATION[name]
         high = 1 if name.endswith("_hp") else 255
         low, high = most.get(name, (0, high))
