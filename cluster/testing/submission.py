@@ -47,7 +47,7 @@ class TrialFolder:
 
     def is_finished(self) -> bool:
         """Whether it has written its final results."""
-        return (self.path / "outcome.json").exists()
+        return (self.path / "test_results.json").exists()
 
 
 class Submission:

@@ -165,16 +165,16 @@ def own_documents() -> dict[str, Document]:
 
 def _document(split: str, games: Games) -> Document:
     used = pairs_of_games(games, split)
-    told = used | {(entity, ENEMY) for entity in range(len(ENTITIES))}
+    described = used | {(entity, ENEMY) for entity in range(len(ENTITIES))}
     for entity in range(len(ENTITIES)):
         roles = {role for one, role in used if one == entity}
         if roles == {ENEMY}:
-            told |= {(entity, role) for role in range(len(ROLES))}
+            described |= {(entity, role) for role in range(len(ROLES))}
     return {
         entity: {
             role: {
                 movement: _filled(TEMPLATES[split][movement], entity, role)
-                if pair in (used if movement == "unknown" else told)
+                if pair in (used if movement == "unknown" else described)
                 else []
                 for movement in MOVEMENTS
             }

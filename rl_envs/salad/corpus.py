@@ -74,8 +74,8 @@ def collect_corpus(
     *,
     seed: int = 0,
     error: float = 0.4,
-    sense: float = 0.0,
-    heed: float = 0.0,
+    expert_share: float = 0.0,
+    follow_share: float = 0.0,
     teacher: Teacher | None = None,
 ) -> Corpus:
     """Play and record prompts with messages and actions.
@@ -85,15 +85,15 @@ def collect_corpus(
         env_steps: number of env steps to play.
         seed: seed of the games and errors.
         error: share of played decisions that are random instead of the scripted cooks'.
-        sense: share of recorded actions that come from a scripted cook; the others are random legal ones.
-        heed: share of a cook's actions after a message that follow it; the others, and those without a message, come
-            from a cook without messages.
+        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones.
+        follow_share: share of a cook's actions after a message that follow it; the others, and those without a
+            message, come from a cook without messages.
         teacher: source of the recorded messages; the scripted teacher by default, which the cooks hear in any case.
     """
     narrator = Narrator(world)
     spoken: dict[tuple[str, str], None] = {}
     done: list[tuple[str, str]] = []
-    for moment in _play(world, env_steps, seed, error, sense, heed):
+    for moment in _play(world, env_steps, seed, error, expert_share, follow_share):
         codes = moment.seen["situation"]
         recorded = moment.said if teacher is None else teacher(codes, moment.said)
         for row, agent in np.ndindex(moment.alone.shape):
@@ -107,11 +107,17 @@ def collect_corpus(
 
 
 def collect_decisions(
-    world: Salad, env_steps: int, *, seed: int = 0, error: float = 0.4, sense: float = 0.0, heed: float = 0.0
+    world: Salad,
+    env_steps: int,
+    *,
+    seed: int = 0,
+    error: float = 0.4,
+    expert_share: float = 0.0,
+    follow_share: float = 0.0,
 ) -> Decisions:
     """The same play, of which the recorded actions without a message are kept; arguments as above."""
     vectors, legal, chosen = [], [], []
-    for moment in _play(world, env_steps, seed, error, sense, heed):
+    for moment in _play(world, env_steps, seed, error, expert_share, follow_share):
         decides = moment.seen["decides"]
         vectors.append(moment.seen["vector"][decides])
         legal.append(np.zeros((int(decides.sum()), NUM_MACROS), bool))
@@ -120,7 +126,9 @@ def collect_decisions(
     return Decisions(np.concatenate(vectors), np.concatenate(legal), np.concatenate(chosen))
 
 
-def _play(world: Salad, env_steps: int, seed: int, error: float, sense: float, heed: float) -> Iterator[_Moment]:
+def _play(
+    world: Salad, env_steps: int, seed: int, error: float, expert_share: float, follow_share: float
+) -> Iterator[_Moment]:
     """Scripted cooks, who hear the scripted teacher, play with errors."""
     random = np.random.default_rng(seed)
     cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
@@ -129,9 +137,9 @@ def _play(world: Salad, env_steps: int, seed: int, error: float, sense: float, h
         said = messages(world)
         actions, scripted, any_legal = erring_actions(cooks, seen["legal"], said, error, random)
         deaf = deaf_cooks.act()
-        sensible = np.where(random.random(scripted.shape) < heed, scripted, deaf)
-        has_sense = random.random(scripted.shape) < sense
-        heeding, alone = (np.where(has_sense, chosen, any_legal) for chosen in (sensible, deaf))
+        sensible = np.where(random.random(scripted.shape) < follow_share, scripted, deaf)
+        is_expert = random.random(scripted.shape) < expert_share
+        heeding, alone = (np.where(is_expert, chosen, any_legal) for chosen in (sensible, deaf))
         yield _Moment(seen, said, heeding, alone)
         seen = world.step(actions)[0]
 

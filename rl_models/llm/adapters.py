@@ -123,7 +123,7 @@ class AdaptedModel(nn.Module):
             raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
         self.base.activation_checkpointing_enable({"use_reentrant": False})
         self._recomputed = [layer for layer in self.base.modules() if hasattr(layer, "gradient_checkpointing")]
-        for layer in self._recomputed:  # some drop out by themselves when they are told that they are in training
+        for layer in self._recomputed:  # some drop out by themselves in training mode
             for name in [name for name, value in vars(layer).items() if "drop" in name and isinstance(value, float)]:
                 setattr(layer, name, 0.0)
 
@@ -131,7 +131,7 @@ class AdaptedModel(nn.Module):
     def _recomputing(self) -> Iterator[None]:
         """Within it layers are recomputed: they ask whether they are in training, and then keep no keys and values.
 
-        Only they are told so, not what is in them, and dropout stays off.
+        Only their own mode changes, not that of the modules in them, and dropout stays off.
         """
         layers = self._recomputed if torch.is_grad_enabled() else []
         for layer in layers:
@@ -172,7 +172,7 @@ class AdaptedModel(nn.Module):
 
         try:
             weights = load_peft_weights(str(folder), device="cpu")
-            told = json.loads((folder / "adapter_config.json").read_text())
+            settings_read = json.loads((folder / "adapter_config.json").read_text())
         except Exception as error:  # safetensors has a type of its own for a damaged file
             raise LanguageModelError(
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
@@ -180,7 +180,7 @@ class AdaptedModel(nn.Module):
             ) from error
         own, settings = self._state_of(name), self._peft[0].peft_config[name].to_dict()
         is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
-        if not is_fit or any(told.get(key, settings[key]) != settings[key] for key in _MEANING):
+        if not is_fit or any(settings_read.get(key, settings[key]) != settings[key] for key in _MEANING):
             raise LanguageModelError(
                 f"the adapter in {folder} does not fit this language model; give one that was made for it with the "
                 "same rank, alpha and targets"

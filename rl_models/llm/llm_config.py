@@ -79,7 +79,7 @@ class MessageSettings:
     """What reaches the others: messages, what was written; silence, nothing, and nobody writes; or shuffled, what was
     written in another world, the one before among those that are played together. A single world has no other, and
     hears empty messages."""
-    most_words: PositiveInt = 10
+    max_words: PositiveInt = 10
     """Largest number of words in a message."""
     max_tokens: PositiveInt = 24
     """Largest number of tokens in a message."""

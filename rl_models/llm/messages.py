@@ -42,7 +42,7 @@ class Writer:
 
     def text(self, message: Ids) -> str:
         """What is read of a message: its first line, no more words than are allowed."""
-        return self._language.tokens.text(message, self._settings.most_words)
+        return self._language.tokens.text(message, self._settings.max_words)
 
     def table(self, messages: Sequence[Ids]) -> Array:
         """Messages as [R, L] int32, cut off at L tokens."""

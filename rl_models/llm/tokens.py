@@ -61,11 +61,11 @@ class Tokens:
         """Token ids of a text that stands behind another, a space between them."""
         return tuple(self._tokenizer(self._gap + text.strip(), add_special_tokens=False)["input_ids"])
 
-    def _text(self, ids: Ids, most_words: int) -> str:
+    def _text(self, ids: Ids, max_words: int) -> str:
         """What generated ids say: their first line, no more than so many words, single spaces."""
         written = self._tokenizer.decode(list(ids), skip_special_tokens=True).strip()
         first_line = written.splitlines()[0] if written else ""
-        return " ".join(first_line.split()[:most_words])
+        return " ".join(first_line.split()[:max_words])
 
     def _words(self, ids: Ids) -> int:
         """How many words ids say, at least 1."""

@@ -1,4 +1,4 @@
-"""What the planner must be told about a world: its words, and rules that answer where no language model does.
+"""What the planner must know about a world: its words, and rules that answer where no language model does.
 
 Everything is text or small records. An experiment builds a domain for its world and hands it to the planner; this
 file must not know any of them.

@@ -5,7 +5,7 @@
 | reflection | what was wrong, then plans anew with the failures in view (SAMA, section 3.4) | three failures |
 | retry | another planner, which differs by its seed, for a plan of the same state | nothing |
 
-A planner that errs by chance does better at a second try whatever it is told, so what reflection is worth is its gain
+A planner that errs by chance does better at a second try whatever it is given, so what reflection is worth is its gain
 over as many retries. This file must not know when a round has failed.
 """
 

@@ -33,7 +33,7 @@ DEFAULT_PRESET = "laptop"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What every experiment is told beside its configuration."""
+    """Arguments of every experiment beside its configuration."""
 
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
     """Preset that all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's

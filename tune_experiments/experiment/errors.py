@@ -61,7 +61,7 @@ def _said_of(error: OSError) -> str:
 def _nobody_reads() -> bool:
     """Whether stdout's reader has gone; what is left to print goes nowhere then, also at the interpreter's end."""
     poll = select.poll()
-    poll.register(sys.stdout, 0)  # errors and hang-ups are always told
+    poll.register(sys.stdout, 0)  # errors and hang-ups are always reported
     if not poll.poll(0):
         return False
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

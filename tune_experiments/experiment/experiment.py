@@ -63,7 +63,7 @@ class Experiment(BaseExperiment):
             out: folder, or URI of an object store, for all that the run writes; by default `runs/NAME_PRESET`.
             seeds: one run of training each; by default the experiment's.
             config: the whole configuration, in place of a preset's.
-            callbacks: are told of validations, checkpoints and the end, in this process; they are never stored.
+            callbacks: called at validations, checkpoints and the end, in this process; they are never stored.
             overrides: fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
                 options of a search, named as on the command line (`search=12, search_by="asha"`).
 

@@ -49,8 +49,8 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
     if resolve_encoder(config.encoder.name)[0] != BERT:
         notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
     later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
-    told = differences(config, reference, _COMPARED, "the release has")
-    return notes + [sentence for path, sentence in told.items() if path not in later]
+    found = differences(config, reference, _COMPARED, "the release has")
+    return notes + [sentence for path, sentence in found.items() if path not in later]
 
 
 def _encoder_in_words(config: MessengerRunConfig) -> str:

@@ -112,10 +112,10 @@ def training_sentences(config: MessengerRunConfig) -> list[str]:
     """Sentences about the games of training, of all kinds that the run's stages show."""
     corpus, games = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
     kinds = (STILL,) if config.stages == (1,) else range(len(MOVEMENTS))
-    told = pairs_of_games(games, "train")
+    described = pairs_of_games(games, "train")
     if 3 in config.stages:  # decoys are told as enemies, and a false lead as anything
-        told = {(entity, role) for entity in range(len(ENTITIES)) for role in range(len(ROLES))}
-    numbers = (number for pair in sorted(told) for kind in kinds for number in corpus.cell("train", *pair, kind))
+        described = {(entity, role) for entity in range(len(ENTITIES)) for role in range(len(ROLES))}
+    numbers = (number for pair in sorted(described) for kind in kinds for number in corpus.cell("train", *pair, kind))
     return [corpus.sentences[number] for number in numbers]
 
 

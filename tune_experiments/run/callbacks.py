@@ -6,9 +6,9 @@
 
     EXPERIMENT.run(preset="smoke", callbacks=[Print()])
 
-What they are told is read from the folders that trials write into, so nothing of theirs is sent to a trial or stored.
+What they get is read from the folders that trials write into, so nothing of theirs is sent to a trial or stored.
 An error that a callback raises ends the run; the same call without it continues. Of a run in an object store, whose
-trials' folders lie elsewhere, all is told at its end.
+trials' folders lie elsewhere, all calls come at its end.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TrialWatch:
     """Looks at what trials write and tells callbacks what is new since the watch was made, each thing once.
 
     Attributes:
-        failure: the error that a callback has raised; nobody is told anything after it.
+        failure: the error that a callback has raised; no callback is called after it.
     """
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
@@ -96,15 +96,15 @@ class TrialWatch:
 
 
 class _Trial:
-    """What has been told of one trial. One that is started again may write a row for a second time."""
+    """What has been reported of one trial. One that is started again may write a row for a second time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stamp = (0, 0)
-        self._told_row = self._told_checkpoint = -1
+        self._reported_row = self._reported_checkpoint = -1
 
     def new_rows(self) -> list[dict[str, float]]:
-        """Rows with a validation that have not been told, in order."""
+        """Rows with a validation that have not been reported, in order."""
         path = self._folder / METRICS_FILE
         if not path.is_file():
             return []
@@ -113,14 +113,14 @@ class _Trial:
             return []
         self._stamp = found.st_size, found.st_mtime_ns
         validated = [row for row in read_metrics(path) if any(key.startswith("valid/") for key in row)]
-        new = [row for row in validated if row["env_steps"] > self._told_row]
-        self._told_row = int(max([self._told_row, *(row["env_steps"] for row in new)]))
+        new = [row for row in validated if row["env_steps"] > self._reported_row]
+        self._reported_row = int(max([self._reported_row, *(row["env_steps"] for row in new)]))
         return new
 
     def new_checkpoints(self) -> list[Path]:
-        """Whole checkpoints that have not been told and are still there, in order."""
+        """Whole checkpoints that have not been reported and are still there, in order."""
         paths = (self._folder / CHECKPOINTS).glob("checkpoint_*")  # whole, or not there
         found = {int(path.name.rpartition("_")[2]): path for path in paths}
-        new = [path for number, path in sorted(found.items()) if number > self._told_checkpoint]
-        self._told_checkpoint = max([self._told_checkpoint, *found])
+        new = [path for number, path in sorted(found.items()) if number > self._reported_checkpoint]
+        self._reported_checkpoint = max([self._reported_checkpoint, *found])
         return new

@@ -113,21 +113,23 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
     """Sentences with flags and the speed to expect of them, the best first; the number of worlds stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
     max_runners = max(1, worlds // _FEWEST_WORLDS)
-    told: list[tuple[float, str]] = []
+    proposed: list[tuple[float, str]] = []
     factor = found.playing / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
     runners = min(max_runners, max(1, math.ceil(factor * max(1, workers.runners))))
     if runners > max(1, workers.runners):
         share = math.ceil(worlds / runners)
         speed = found.expected(runners / max(1, workers.runners), 1)
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
-        told.append((speed, f"{flags}: {replace(workers, runners=runners).cpus} CPUs"))
+        proposed.append((speed, f"{flags}: {replace(workers, runners=runners).cpus} CPUs"))
     learners = 2 * max(1, workers.learners)
     if found.learning > found.playing:
         cpus = replace(workers, learners=learners).cpus
-        told.append((found.expected(1, 2), f"--workers.learners {learners}: {cpus} CPUs"))
+        proposed.append((found.expected(1, 2), f"--workers.learners {learners}: {cpus} CPUs"))
         if not workers.gpus_per_learner:
-            told.append((found.expected(1, 1e9), "--workers.gpus-per-learner 1, if learning then took no time at all"))
-    ranked = sorted((each for each in told if each[0] > _WORTH_IT * found.speed), reverse=True)
+            proposed.append(
+                (found.expected(1, 1e9), "--workers.gpus-per-learner 1, if learning then took no time at all")
+            )
+    ranked = sorted((each for each in proposed if each[0] > _WORTH_IT * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
 
 
@@ -142,10 +144,10 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
         f"policy lag {found.lag:.1f} updates, {found.queue:.1f} batches wait for the learner",
         f"bottleneck: {_MEANINGS[found.bottleneck]}",
     ]
-    told = proposals(found, workers)
+    proposed = proposals(found, workers)
     if found.bottleneck == "neither" and not found.takes_turns and workers.learners and not workers.aggregators:
-        told.append(f"--workers.aggregators 1: {replace(workers, aggregators=1).cpus} CPUs: {_AGGREGATORS}")
-    return lines + ([f"try {text}" for text in told] if told else [_NOTHING])
+        proposed.append(f"--workers.aggregators 1: {replace(workers, aggregators=1).cpus} CPUs: {_AGGREGATORS}")
+    return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
 
 _MEANINGS = {

@@ -30,7 +30,7 @@ __all__ = [
     "write_test_results",
 ]
 
-TEST_RESULTS_FILE = "outcome.json"
+TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
 Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
@@ -107,8 +107,8 @@ def results_of_training(
             env_steps=env_steps,
             interval=NONE,
         )
-        for world, told in experiment.of_training(method, rows).items()
-        for metric, value in told.items()
+        for world, metrics in experiment.of_training(method, rows).items()
+        for metric, value in metrics.items()
     ]
 
 

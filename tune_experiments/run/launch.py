@@ -48,7 +48,7 @@ def launch(experiment: BaseExperiment, config: Any, options: RunOptions, callbac
         experiment: what.
         config: its configuration.
         options: where to, seeds, and a search if there is to be one.
-        callbacks: are told what happens.
+        callbacks: called when something happens.
 
     Raises:
         UserError: before anything is trained, what is wrong.

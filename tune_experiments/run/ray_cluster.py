@@ -26,7 +26,7 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     """The `ray` module, connected; disconnected afterwards, unless the caller had connected it before.
 
     Args:
-        num_cpus: that a cluster started here is told of; this machine's where it is None.
+        num_cpus: number of CPUs of a cluster started here; this machine's where it is None.
 
     Raises:
         UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in, or none can start here.

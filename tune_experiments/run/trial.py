@@ -99,7 +99,7 @@ class Trial:
             return
         tensors, sentence = transfer_stage(curriculum, tensors, self.folder)
         algorithm.restore(tensors, Progress())
-        log.add_text(f"handover/{curriculum.label}", sentence)
+        log.add_text(f"weight_transfer/{curriculum.label}", sentence)
         report({"env_steps": env_steps, **curriculum.live(), "said": sentence})
 
     def _identity(self) -> dict[str, Any]:

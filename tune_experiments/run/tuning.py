@@ -171,7 +171,7 @@ def _keep_tune_quiet() -> None:
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
-    # A death that is mended is a sentence of ours, not a traceback; the last one is told at the end.
+    # A death that is mended is a sentence of ours, not a traceback; the last one is printed at the end.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
 
 

@@ -53,7 +53,7 @@ class Waiting:
         self._asked_at = -seconds
 
     def look(self, needed: Mapping[str, Amounts]) -> None:
-        """Take what those trials need that could run and do not; of those that have waited, the first is told of."""
+        """Take what those trials need that could run and do not; of those that have waited, the first is named."""
         now = self._clock()
         self._since = {trial: self._since.get(trial, now) for trial in needed}
         late = [trial for trial, since in self._since.items() if now - since >= self._seconds]

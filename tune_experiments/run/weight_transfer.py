@@ -16,7 +16,7 @@ from tune_experiments.run.curriculum_state import CurriculumState
 
 __all__ = ["check_transfers", "transfer_stage"]
 
-TRANSFER_FILE = "handover.json"
+TRANSFER_FILE = "weight_transfer.json"
 Tensors = dict[str, dict[str, Any]]
 
 

@@ -53,7 +53,7 @@ def scripted_episodes(config: SamaConfig, layout: str) -> dict[str, Episodes]:
     ruled = dataclasses.replace(config, planner="offline", manual="")
     loop = loop_of(ruled, layout, EVALUATION_SEED)
     found = _play(loop, ruled, layout, ScriptedExecutor(layout), config.test_episodes)
-    return {f"{layout}{CONDITION}{RULES_SCRIPTED}": found | told_of(loop, ruled, config.test_episodes)}
+    return {f"{layout}{CONDITION}{RULES_SCRIPTED}": found | planning_metrics(loop, ruled, config.test_episodes)}
 
 
 def planned_episodes(
@@ -75,11 +75,11 @@ def planned_episodes(
         watch: looks on.
 
     Returns:
-        as `PlannedPlay.run`, with the transcript and what `told_of` counts.
+        as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
     """
     loop = loop_of(config, parts_of(method)[1], EVALUATION_SEED, trial_folder)
     found = play_under(loop, config, method, team, episodes, watch)
-    return found | told_of(loop, config, episodes)
+    return found | planning_metrics(loop, config, episodes)
 
 
 def play_under(
@@ -114,7 +114,7 @@ def _play(
         return PlannedPlay(world, executor, loop, config.round_steps).run(seed, watch)
 
 
-def told_of(loop: PlanningLoop, config: SamaConfig, episodes: int) -> Episodes:
+def planning_metrics(loop: PlanningLoop, config: SamaConfig, episodes: int) -> Episodes:
     """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
     counts = loop.question_counts
     by_rule = 1.0 if config.planner in RULES else counts["fallback"] / max(1, counts["asked"])

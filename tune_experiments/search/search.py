@@ -122,7 +122,7 @@ def _draw(space: SearchSpace, config: Any, method: str, number: int, seed: int) 
             value = sampled(domain, np.random.default_rng([seed, number, *path.encode()]))
         if space.uses(config, method, path):
             config = replaced(config, path, value)
-    # Through JSON, as it goes to a trial: a value of the wrong type is told here.
+    # Through JSON, as it goes to a trial: a value of the wrong type is refused here.
     return config_from_json(type(config), config_to_json(config))
 
 

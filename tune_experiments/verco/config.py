@@ -46,7 +46,7 @@ class WarmStartSettings:
 
 @dataclass(frozen=True)
 class CorpusSettings(WarmStartSettings):
-    """What the small model reads: the teacher's messages, and actions with or without sense, in generated kitchens."""
+    """What the small model reads: messages of the teacher, and legal or expert actions, in generated kitchens."""
 
     kitchens: PositiveInt = 36
     """Number of generated kitchens that are played in, none of which is tested."""
@@ -54,10 +54,10 @@ class CorpusSettings(WarmStartSettings):
     """Number of games that are played at once in each kitchen."""
     env_steps: PositiveInt = 90
     """Number of env steps of each game."""
-    sense: UnitInterval = 0.75
+    expert_share: UnitInterval = 0.75
     """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. A large model
-    knows from its own reading what a salad takes; without sense it has to be found out by cooking."""
-    heed: UnitInterval = 1.0
+    knows from its own reading what a salad takes; at 0 it has to be found out by cooking."""
+    follow_share: UnitInterval = 1.0
     """Share of the actions behind a message, from 0 to 1, that a cook who hears it would take; the others are a deaf
     cook's. A large model knows what it means to be asked for something, and needs not find that out by cooking
     either."""
@@ -91,7 +91,7 @@ class VercoLearnerConfig(LearnerConfig):
     is_joint: bool = False
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
     regressed: Regressed = "decisions"
-    """Steps at which values are learned: all, or decisions, those at which an agent decides."""
+    """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     value_coef: float = 0.5
     """Weight of the squared value error in the loss, at least 0."""
     final_entropy_coef: float | None = 0.002

@@ -87,7 +87,7 @@ class EndpointTeacher:
         self._known |= {prompt: one.values for prompt, one in zip(new, taught, strict=True)}
         return [self._known[prompt] for prompt in prompts]
 
-    def told(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """How the questions ended and what they cost, for the log."""
         counts = {name: float(count) for name, count in self._client.counts.items()}
         return {f"teacher/{name}": number for name, number in (counts | usage(self._chat)).items()}

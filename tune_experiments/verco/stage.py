@@ -46,8 +46,8 @@ class MessageWarmStart:
         else:
             pairs = message_pairs(self._config, self._seed, number, teacher)
         report = self._distillation.learn(pairs)
-        told = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
-        return told if self._teacher is None else told | self._teacher.told()
+        metrics = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
+        return metrics if self._teacher is None else metrics | self._teacher.metrics()
 
     def progress(self) -> Progress:
         """How far it is: joint steps of the play that was talked about."""

@@ -73,12 +73,12 @@ def expert_decisions(settings: CorpusSettings) -> Decisions:
 
 class _Shares(TypedDict):
     error: float
-    sense: float
-    heed: float
+    expert_share: float
+    follow_share: float
 
 
 def _shares(settings: CorpusSettings) -> _Shares:
-    return {"error": settings.error, "sense": settings.sense, "heed": settings.heed}
+    return {"error": settings.error, "expert_share": settings.expert_share, "follow_share": settings.follow_share}
 
 
 def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
@@ -120,9 +120,9 @@ def message_pairs_of_policy(
     spoken: dict[Pair, None] = {}
     for _ in range(config.warm_start.env_steps):
         said, codes = messages(world), world.observe()["situation"]
-        told = said if teacher is None else teacher(codes, said)
+        taught = said if teacher is None else teacher(codes, said)
         for row, agent in np.ndindex(codes.shape[:2]):
-            spoken[narrator.message_prompt(codes[row, agent]), told[row][agent]] = None
+            spoken[narrator.message_prompt(codes[row, agent]), taught[row][agent]] = None
         collector.collect()
     return list(spoken)
 

@@ -36,11 +36,11 @@ def test_the_same_seed_gives_the_same_pairs_and_messages_once():
 def test_a_cook_that_follows_messages_fetches_what_was_asked_for():
     """Bob does not know the order; without messages he guesses."""
 
-    def fetched_as_asked(heed):
+    def fetched_as_asked(follow_share):
         secret = Salad(8, layout="D", recipes=["tomato", "lettuce", "onion"], order_known_by="Alice")
         heard = [
             pair
-            for pair in collect_corpus(secret, 40, error=0.0, sense=1.0, heed=heed).actions
+            for pair in collect_corpus(secret, 40, error=0.0, expert_share=1.0, follow_share=follow_share).actions
             if "Bob says" not in pair[0]
         ]
         asked = [
@@ -61,5 +61,5 @@ def test_actions_teach_how_to_cook_only_when_asked_to():
             answers.setdefault(prompt, set()).add(phrase)
         return np.mean([len(phrases) for phrases in answers.values()])
 
-    shown, any_legal = (collect_corpus(kitchens(), 60, error=0.0, sense=sense) for sense in (1.0, 0.0))
+    shown, any_legal = (collect_corpus(kitchens(), 60, error=0.0, expert_share=share) for share in (1.0, 0.0))
     assert spread(shown) < 1.2 < spread(any_legal)

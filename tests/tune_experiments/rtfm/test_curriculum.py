@@ -101,16 +101,16 @@ def test_the_live_line_hears_how_stages_end_and_what_was_handed_over(whole):
     assert said[0].startswith("stage 1 of 3, calm, was passed after 40 env steps (valid/sum")
     assert said[1] == (
         "stage 2 of 3, windy, after calm: 7 of 8 weights loaded, 1 by rows, 2 frozen, the optimiser goes on with 5 "
-        "(every name is in stages/2_windy/handover.json)"
+        "(every name is in stages/2_windy/weight_transfer.json)"
     )
     assert said[2] == "stage 2 of 3, windy, took its 60 env steps"
     assert said[3].startswith("stage 3 of 3, crowd, after windy: 7 of 8 weights loaded, 1 of another shape (every name")
     assert [row["budget_env_steps"] // BATCH for row in whole[1]] == [9, 9, 8, 8, 8, 8, 8, 8, 8, 8]
 
 
-def test_the_report_of_a_handover_names_every_weight(whole):
+def test_the_report_of_a_weight_transfer_names_every_weight(whole):
     windy, crowd = (
-        json.loads((whole[0] / f"stages/{name}/handover.json").read_text()) for name in ("2_windy", "3_crowd")
+        json.loads((whole[0] / f"stages/{name}/weight_transfer.json").read_text()) for name in ("2_windy", "3_crowd")
     )
     assert windy["from"] == {"stage": "calm", "passed": True, "env_steps": ENDS[0]}
     assert windy["loaded_by_rows"] == {"network.cells.weight": {"there": [3, 6], "here": [5, 6]}}
@@ -208,7 +208,7 @@ def assert_equal_trials(one, other):
         for group, named in ours.tensors.items():
             for name, value in named.items():
                 np.testing.assert_array_equal(value, theirs.tensors[group][name], err_msg=f"{group} {name}")
-    for report in ("stages/2_windy/handover.json", "stages/3_crowd/handover.json"):
+    for report in ("stages/2_windy/weight_transfer.json", "stages/3_crowd/handover.json"):
         assert (one / report).read_text() == (other / report).read_text()
 
 
@@ -352,7 +352,7 @@ def test_a_checkpoint_of_other_stages_is_refused_in_one_sentence(whole):
         ({"grown": ("network.words.*",)}, r"stage windy: no weight is called 'network\.words\.\*'"),
     ],
 )
-def test_a_handover_that_cannot_be_is_told_before_the_first_stage(changes, sentence):
+def test_an_impossible_weight_transfer_is_refused_before_the_first_stage(changes, sentence):
     first, second, third = three_stages().stages
     check_transfers(three_stages().stages)
     with pytest.raises(ValueError, match=sentence):

@@ -109,7 +109,7 @@ def runs(tmp_path_factory):
     unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
     kill_in_the_middle(broken)
     trial = broken / "trials/sync_13_cordial-seed0"
-    assert not (trial / "outcome.json").exists()
+    assert not (trial / "test_results.json").exists()
     assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
     finish(broken)
     finish(unbroken)

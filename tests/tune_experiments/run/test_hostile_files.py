@@ -53,7 +53,7 @@ def test_a_row_of_a_log_holds_numbers(tmp_path, row):
 
 @pytest.mark.parametrize("found", [5, "abc", [5], [{"experiment": 1}], [LINE | {"value": "a"}], [LINE | {"seed": 0.5}]])
 def test_an_outcome_holds_results(tmp_path, found):
-    path = tmp_path / "outcome.json"
+    path = tmp_path / "test_results.json"
     path.write_text(json.dumps({"results": found}))
     refuse(path, lambda: read_test_results(tmp_path))
 

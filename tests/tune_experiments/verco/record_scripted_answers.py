@@ -36,7 +36,7 @@ TRIAL = Path("trials") / trial_name("api", 0)
 
 def answering(config):
     """A script of the server: what cooks that hear nothing did behind the nearest prompt."""
-    known = Answers(collect_corpus(make_world(config, 8), 120, sense=1.0).actions)
+    known = Answers(collect_corpus(make_world(config, 8), 120, expert_share=1.0).actions)
 
     def script(body, number):
         prompt, _, actions = body["messages"][-1]["content"].partition("\n\nActions: ")

@@ -393,7 +393,7 @@ def test_what_no_run_can_have_is_refused(changes, said):
     [
         ("distillation.held_out", 1.0, "--distillation.held-out must be between 0 and 0.9, not 1.0"),
         ("team.value_hidden_sizes", (0,), "--team.value-hidden-sizes must be at least 1, not 0"),
-        ("team.messages.most_words", 0, "--team.messages.most-words must be at least 1, not 0"),
+        ("team.messages.max_words", 0, "--team.messages.max-words must be at least 1, not 0"),
         ("team.language.lora.rank", 0, "--team.language.lora.rank must be at least 1, not 0"),
         ("team.language.small.layers", 0, "--team.language.small.layers must be at least 1, not 0"),
         ("team.language.small.vocabulary", 200, "--team.language.small.vocabulary must be at least 259, not 200"),
