@@ -15,6 +15,7 @@ WORLDS = {
     "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
     "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",
     "messenger-v0": "rl_envs.messenger.world:Messenger",
+    "minirts-v0": "rl_envs.minirts.world:MiniRts",
     "overcooked-v0": "rl_envs.overcooked.world:Overcooked",
     "rock_paper_scissors-v0": "rl_envs.rock_paper_scissors.world:RockPaperScissors",
     "rtfm-v0": "rl_envs.rtfm.world:Rtfm",

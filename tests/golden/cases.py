@@ -14,6 +14,7 @@ OWN = Path(__file__).parent / "recordings"
 SCHEMAS = {
     "furnmove": ("traj_n*.npz", "losses.npz"),
     "messenger": ("*_stage[123].npz", "stats*.npz"),
+    "minirts": ("*.npz",),
     "overcooked": ("*.npz",),
     "rtfm": ("*_[0-9]*.npz", "stats.npz"),
     "salad": ("*.npz",),

@@ -1,0 +1,125 @@
+"""B games in memory: their records, their learned distances, and the calls into the kernels.
+
+This file knows no agents' rewards and no observations; `world` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts import kernels
+from rl_envs.minirts.factored import MAX_LISTED, UNIT_FACTORS
+from rl_envs.minirts.game import GAME_NAMES, LEARNED, MIN_LEARNED, SCRATCH, blank_games
+from rl_envs.minirts.mapgen import MAX_PLACED, generate
+from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
+from rl_envs.minirts.symbols import MAX_HP, NUM_CELLS, START_MONEY
+
+FIRST_TICK = 3
+"""The map and the units take the ticks before."""
+RESOURCE_DISTANCE, PEASANTS = 4, 3
+LEARNED_KEYS = ("learned_key", "learned_value")
+
+
+class Games(dict[str, Array]):
+    """State arrays by name, views of one array of records.
+
+    Attributes:
+        records: [B] of `game.GAME`.
+        learned: [B, C] of `game.LEARNED`, hash tables; C is the same for all games and a power of two.
+    """
+
+    def __init__(self, count: int, capacity: int = MIN_LEARNED) -> None:
+        super().__init__()
+        self.records = blank_games(count)
+        self._view(np.zeros((count, capacity), LEARNED))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the records themselves, so that a copy's arrays are views of its own records."""
+        views = {*GAME_NAMES, *LEARNED_KEYS}
+        others = {name: value for name, value in self.items() if name not in views}
+        return _rebuilt, (self.records, self.learned, others)
+
+    def _view(self, learned: Array) -> None:
+        self.learned = learned
+        self.update({name: self.records[name] for name in GAME_NAMES})
+        self.update(learned_key=learned["key"], learned_value=learned["value"])
+
+    def grow(self) -> None:
+        """Double the capacity of all tables of learned distances."""
+        larger = np.zeros((len(self.learned), 2 * self.learned.shape[1]), LEARNED)
+        for source, target in zip(self.learned, larger, strict=True):
+            kernels.copy_learned(source, target)
+        self._view(larger)
+
+
+def _rebuilt(records: Array, learned: Array, others: Arrays) -> Games:
+    """Games from their records, when they are unpickled."""
+    games = Games(0)
+    games.records = records
+    games._view(learned)
+    games.update(others)
+    return games
+
+
+def set_map(games: Games, row: int, seed: int, *, fair: bool, extras: int) -> None:
+    """Write the map and the units of a seed into a game, at tick 3."""
+    record = games.records[row]
+    placed = np.zeros((MAX_PLACED, 4), np.int32)
+    terrain = np.zeros(NUM_CELLS, np.uint8)
+    count = generate(seed, int(fair), RESOURCE_DISTANCE, PEASANTS, extras, terrain, placed)
+    placed, ids = placed[:count], np.arange(count) + (placed[:count, 0] << 24)
+    order = np.argsort(ids)
+    record["terrain"], record["tick"], record["next_id"] = terrain, FIRST_TICK, count
+    record["money"], record["num_units"] = START_MONEY, count
+    record["unit_id"][:count] = ids[order]
+    for column, name in enumerate(("player", "type", "x", "y")):
+        record[f"unit_{name}"][:count] = placed[order, column]
+    record["unit_hp"][:count] = MAX_HP[placed[order, 1]]
+    record["unit_born"][:count] = FIRST_TICK
+
+
+class Player:
+    """Calls the kernels with working memory of its own.
+
+    Args:
+        agents: N, agents of a learning side.
+    """
+
+    def __init__(self, agents: int) -> None:
+        self.agents = agents
+        self._scratch = np.zeros(1, SCRATCH)
+        self._no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
+        self._no_continues = np.ones(agents, np.int8)
+
+    def begin(self, games: Games, row: int) -> None:
+        """Play a fresh game to its first decision."""
+        self._whole(games, row, self._no_tables, self._no_continues, kernels.START)
+
+    def play(self, games: Games, row: int, tables: Array, continues: Array) -> None:
+        """Play from one decision to the next (`kernels.play`)."""
+        self._whole(games, row, tables, continues, kernels.PLAY)
+
+    def settle(self, games: Games, row: int, is_new: bool) -> None:
+        """Complete a restored game."""
+        kernels.settle(games.records, row, self._scratch, self.agents, is_new)
+
+    def observe(self, games: Games, rows: Array, player: int, true_hp: bool) -> Arrays:
+        """What a side observes in these games, name -> [K, ...]."""
+        out = np.zeros(len(rows), OBSERVATION)
+        for place, row in enumerate(rows):
+            kernels.watch(games.records, row, self._scratch, player, out[place : place + 1], true_hp, False)
+        return {name: out[name] for name in OBSERVATION_NAMES}
+
+    def _whole(self, games: Games, row: int, tables: Array, continues: Array, what: int) -> None:
+        """Call the kernel; if the table of learned distances was too small, take back, enlarge it and call again."""
+        while True:
+            record, learned = games.records[row].copy(), games.learned[row].copy()
+            self._scratch["overflow"] = 0
+            kernels.play(games.records, row, self._scratch, games.learned[row], tables, continues, what, 0)
+            if not self._scratch["overflow"][0]:
+                return
+            games.records[row], games.learned[row] = record, learned
+            games.grow()

@@ -1,0 +1,71 @@
+"""Compilation of the kernels with Numba, and where the compiled code is kept.
+
+A `kernel` is compiled into the functions that call it. An `entry` is called from Python; its compiled code is kept in a
+folder of the user's that nobody else can write, because loading compiled code runs it. The folder's name holds a digest
+of all sources of kernels: Numba itself notices only a change of the file in which an entry stands. Without such a
+folder (a read-only home) everything works and is compiled anew in each process.
+
+Arithmetic is float32 without reassociation and without fused operations: `fastmath` stays off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+CACHE_VARIABLE = "CONCORD_CACHE"
+"""Environment variable: folder for compiled code instead of `~/.cache/concord`."""
+
+_MARK = b"rl_envs.minirts.compiled import"
+"""What every file with a kernel says."""
+
+_numba: Any = numba
+kernel: Callable[..., Any] = _numba.njit(
+    error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, and keep the result for later processes."""
+    folder = cache_folder()
+    before = _numba.config.CACHE_DIR
+    _numba.config.CACHE_DIR = str(folder or "")
+    try:
+        return numba.njit(error_model="numpy", nogil=True, cache=folder is not None)(function)
+    finally:
+        _numba.config.CACHE_DIR = before
+
+
+def cache_folder() -> Path | None:
+    """Folder for compiled code, made if it is missing; None where no folder is ours alone."""
+    root = os.environ.get(CACHE_VARIABLE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "concord")
+    folder = Path(root).expanduser() / f"minirts-{_digest()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if _is_ours(folder) and _is_ours(folder.parent) and os.access(folder, os.W_OK) else None
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether this user owns the folder and nobody else can write into it."""
+    about = folder.stat()
+    mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    return mine and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _digest() -> str:
+    """Name for the present sources of kernels, Numba and Python."""
+    found = hashlib.sha256(f"{numba.__version__} {platform.python_version()} {platform.machine()}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        source = path.read_bytes()
+        if _MARK in source or path.stem in ("game", "symbols"):
+            found.update(source)
+    return found.hexdigest()[:16]

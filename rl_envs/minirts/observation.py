@@ -1,0 +1,185 @@
+"""What a side observes (sheet, section 1.8): the map, lists of objects, commands, counts.
+
+Lists are sorted by type, then by id, and hold 50 objects at most. Enemies and resources are those in sight or
+remembered; `oracle` shows all. hp is the true fraction; the engine's own form is 1 at full health, else 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.minirts.compiled import kernel
+from rl_envs.minirts.factored import C_ATTACK, C_GATHER, MAX_LISTED, current_command, may_command
+from rl_envs.minirts.game import HISTORY
+from rl_envs.minirts.orders import registered
+from rl_envs.minirts.symbols import BUILD, FOG, MAX_HP, MOVE, NUM_CELLS, NUM_TYPES, SIDE
+from rl_envs.minirts.units import is_building
+
+NUM_COUNTS = 34
+PLANES = ("y", "x", "visible", "seen", "unseen", "terrain (6)", "own by type (15)", "enemies by type (15)", "resources")
+NUM_PLANES = 42
+_SIGHT_PLANE, _TERRAIN_PLANE, _OWN_PLANE, _ENEMY_PLANE, _RESOURCE_PLANE = 2, 5, 11, 26, 41
+MONEY_BINS, MONEY_BIN = 11, 50
+_DECAY = np.float32(0.98)
+_FRESH = np.float32(np.float32(1) - _DECAY)
+
+LIST_NAMES = ("own", "enemy", "resource")
+OBSERVATION = np.dtype(
+    [
+        ("map", "u1", (NUM_PLANES, SIDE, SIDE)),
+        *[(f"num_{name}", "u1") for name in LIST_NAMES],
+        *[(f"{name}_type", "u1", (MAX_LISTED,)) for name in LIST_NAMES],
+        *[(f"{name}_hp", "f4", (MAX_LISTED,)) for name in LIST_NAMES],
+        *[(f"{name}_{axis}", "u1", (MAX_LISTED,)) for name in LIST_NAMES for axis in "xy"],
+        *[(f"command_{name}", "u1", (MAX_LISTED,)) for name in ("type", "unit_type", "x", "y", "gather", "attack")],
+        ("past_commands", "u1", (MAX_LISTED, HISTORY)),
+        ("money", "i4"),
+        ("money_bin", "u1", (MONEY_BINS,)),
+        ("count", "f4", (NUM_COUNTS,)),
+        ("in_production", "u1", (NUM_TYPES,)),
+        ("enemy_average", "f4", (NUM_TYPES,)),
+        ("owner", "i1", (MAX_LISTED,)),
+        ("legal_command", "u1", (MAX_LISTED, 7)),
+    ],
+    align=True,
+)
+"""One side's observation, as a kernel writes it."""
+OBSERVATION_NAMES: tuple[str, ...] = OBSERVATION.names or ()
+
+
+@kernel
+def average_enemies(g, s, player):
+    """Update the running average of known enemies by type, once a decision."""
+    counts = np.zeros(NUM_TYPES, np.float32)
+    for k in range(s.num_enemies):
+        counts[g.unit_type[s.enemies[k]]] += np.float32(1)
+    for kind in range(NUM_TYPES):
+        g.enemy_average[player, kind] = g.enemy_average[player, kind] * _DECAY + counts[kind] * _FRESH
+
+
+@kernel
+def observe(g, s, player, out, true_hp):
+    """Write what a side observes; the lists of `look_around` must stand in `s`.
+
+    Args:
+        g: the game.
+        s: the scratch record.
+        player: the side.
+        out: record of `OBSERVATION`, all zero.
+        true_hp: whether hp is the true fraction.
+    """
+    observe_cells(g, player, out)
+    out.num_own = observe_list(
+        g, s.own, s.num_own, out.map, _OWN_PLANE - 1, true_hp, out.own_type, out.own_hp, out.own_x, out.own_y
+    )
+    out.num_enemy = observe_list(
+        g,
+        s.enemies,
+        s.num_enemies,
+        out.map,
+        _ENEMY_PLANE - 1,
+        true_hp,
+        out.enemy_type,
+        out.enemy_hp,
+        out.enemy_x,
+        out.enemy_y,
+    )
+    out.num_resource = observe_list(
+        g, s.resources, s.num_resources, out.map, _RESOURCE_PLANE, true_hp, out.resource_type, out.resource_hp,
+        out.resource_x, out.resource_y,
+    )  # fmt: skip
+    observe_commands(g, s, out)
+    observe_counts(g, s, player, out)
+
+
+@kernel
+def observe_cells(g, player, out):
+    """Coordinates, sight and known terrain."""
+    for y in range(SIDE):
+        now, once = g.visible_rows[player, y], g.seen_rows[player, y]
+        for x in range(SIDE):
+            out.map[0, y, x], out.map[1, y, x] = y, x
+            seen = (once >> np.uint32(x)) & np.uint32(1)
+            state = 2 - int(seen) - int((now >> np.uint32(x)) & np.uint32(1))
+            out.map[_SIGHT_PLANE + state, y, x] = 1
+            ground = g.terrain[y * SIDE + x] if seen else FOG
+            out.map[_TERRAIN_PLANE + ground, y, x] = 1
+            out.count[state] += np.float32(1)
+    for state in range(3):
+        out.count[state] /= np.float32(NUM_CELLS)
+
+
+@kernel
+def truncated(coordinate):
+    """Column or row of a position in observations: cut off, not rounded."""
+    return int(max(coordinate, np.float32(0)))
+
+
+@kernel
+def observe_list(g, rows, number, planes, first_plane, true_hp, types, hp, xs, ys):
+    """Write a list and its planes; returns its length."""
+    for k in range(number):
+        row = rows[k]
+        kind, x, y = g.unit_type[row], truncated(g.unit_x[row]), truncated(g.unit_y[row])
+        planes[first_plane + kind, y, x] += 1
+        if k >= MAX_LISTED:
+            continue
+        types[k], xs[k], ys[k] = kind, x, y
+        whole = g.unit_hp[row] >= MAX_HP[kind]
+        if true_hp:
+            hp[k] = np.float32(g.unit_hp[row]) / np.float32(MAX_HP[kind])
+        else:
+            hp[k] = np.float32(1) if whole else np.float32(0)
+    return min(number, MAX_LISTED)
+
+
+@kernel
+def observe_commands(g, s, out):
+    """Present and past commands, owners and legal commands of the own units."""
+    for k in range(min(s.num_own, MAX_LISTED)):
+        row = s.own[k]
+        out.owner[k] = g.unit_agent[row]
+        for j in range(HISTORY):
+            out.past_commands[k, j] = g.unit_history[row, j]
+        for chosen in range(7):
+            out.legal_command[k, chosen] = chosen == 6 or may_command(g, row, chosen)
+        order = registered(g, row)
+        if order >= 0:
+            observe_command(g, s, row, order, k, out)
+
+
+@kernel
+def observe_command(g, s, row, order, k, out):
+    """One unit's present command; one whose target is not known any more shows as idle."""
+    told, kind = current_command(g, row), g.order_kind[order]
+    if told == C_GATHER or told == C_ATTACK:
+        rows, number = (s.resources, s.num_resources) if told == C_GATHER else (s.enemies, s.num_enemies)
+        for j in range(min(number, MAX_LISTED)):
+            if g.unit_id[rows[j]] == g.order_target[order]:
+                out.command_type[k] = told
+                if told == C_GATHER:
+                    out.command_gather[k] = j
+                else:
+                    out.command_attack[k] = j
+                    out.command_unit_type[k] = g.unit_type[rows[j]]
+        return
+    out.command_type[k] = told
+    if kind == BUILD:
+        out.command_unit_type[k] = g.order_type[order]
+    if kind == MOVE or (kind == BUILD and is_building(g.order_type[order])):
+        out.command_x[k], out.command_y[k] = truncated(g.order_x[order]), truncated(g.order_y[order])
+
+
+@kernel
+def observe_counts(g, s, player, out):
+    """Money, numbers of objects, production and the average of enemies."""
+    out.money = g.money[player]
+    out.money_bin[min(g.money[player] // MONEY_BIN, MONEY_BINS - 1)] = 1
+    for k in range(s.num_own):
+        out.count[2 + g.unit_type[s.own[k]]] += np.float32(1)
+    for k in range(s.num_enemies):
+        out.count[17 + g.unit_type[s.enemies[k]]] += np.float32(1)
+    out.count[NUM_COUNTS - 1] = np.float32(s.num_resources)
+    for kind in range(NUM_TYPES):
+        out.in_production[kind] = s.in_production[kind]
+        out.enemy_average[kind] = g.enemy_average[player, kind]

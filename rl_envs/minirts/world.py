@@ -1,0 +1,304 @@
+"""MiniRTS: a real-time strategy game on 32 x 32 cells, against a script (SAMA, section 5; RED, Xu et al. 2022).
+
+Gather, build, train, fight; who destroys the other side's town halls wins. The rules equal the authors' engine tick by
+tick. An env step is a decision: 50 ticks. N agents command one side together; each new object goes to the agent with
+the fewest of its class (peasants, army, buildings), for good.
+
+| | |
+|---|---|
+| agents | `agent_0` .. `agent_{N-1}`, N = `agents_per_side`, all of side 0 |
+| actions | `collective` (RED): `continue_all` (2), `command` (7: idle, gather, attack, build building, build unit, move, continue), `gather` and `attack` (50, index into the lists), `unit_type` and `building_type` (16), `building_cell` and `move_cell` (1024, y * 32 + x), and flags `unit_00` .. `unit_49` (2): 1 takes the command, 0 continues. `per_unit`: `continue_all`, and `command_00`, `gather_00` .. for each of 50 units. Illegal choices are dropped, as the engine drops them |
+| observation `map` | [42, 32, 32] uint8: row and column (the engine divides by 32); visible, seen, unseen; terrain soil, sand, grass, rock, water, unknown; own objects by type (15), enemies by type (15), resources |
+| observation `own_type`, `own_x`, `own_y`, `enemy_type`, `enemy_x`, `enemy_y`, `resource_type`, `resource_x`, `resource_y` | [50] uint8, lists by type, then by id; positions are cut off |
+| observation `own_hp`, `enemy_hp`, `resource_hp` | [50] float32, share of full health |
+| observation `num_own`, `num_enemy`, `num_resource` | [] uint8, lengths of the lists |
+| observation `command_type`, `command_unit_type`, `command_x`, `command_y`, `command_gather`, `command_attack` | [50] uint8, present command of each own unit |
+| observation `past_commands` | [50, 25] uint8, commands of the last decisions |
+| observation `money`, `money_bin` | [] int32; [11] uint8, one-hot of money // 50 |
+| observation `count`, `in_production`, `enemy_average` | [34] float32: shares of cells visible, seen, unseen, own objects by type (15), enemies (15), resources; [16] uint8; [16] float32, running average of known enemies |
+| observation `owned` | [50] bool, own units that this agent commands |
+| observation `legal_command`, `legal_unit_type`, `legal_building_type`, `legal_gather`, `legal_attack` | [50, 7], [50, 16], [16], [50], [50] bool, choices that have an effect |
+| rewards | the same to all agents: +1 for a win, -1 for a loss, else 0 |
+| episode end | terminated: a side has won, or (quirk `abort`) 250 moves failed within 30 ticks, a draw; truncated: `max_episode_steps` (256 decisions, 12,800 ticks) |
+| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.opponent_of`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: habits of the engine that stay, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `max_episode_steps` (256) |
+| recorded draws | none; maps, opponents and scripts' seeds are drawn when an episode begins |
+| state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows |
+| metrics | `win`, `loss`, 1 or 0; `ticks`, length in ticks |
+| version history | v0: first version; replays the authors' engine without a mismatch |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.world import World
+from rl_envs.minirts import kernels
+from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, tables_of
+from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, set_map
+from rl_envs.minirts.factored import MAX_LISTED
+from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
+from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
+from rl_envs.minirts.opponents import Opponent, opponent_of
+from rl_envs.minirts.scripts import LEARNER
+from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
+from rl_envs.minirts.tick import ABORTED, RUNNING
+from rl_envs.minirts.twister import THREAD_BITS
+
+DECISION_TICKS = 50
+NUM_MAPS = 65_537
+_DRAWS = 16
+_WIN = np.array([1.0, -1.0, 0.0])
+"""Reward of side 0 by winner 0, 1 and -1."""
+
+
+class MiniRts(World):
+    """B games of MiniRTS; the table above documents them."""
+
+    metric_names: tuple[str, ...] = ("win", "loss", "ticks")
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        agents_per_side: int = 1,
+        opponents: str | Sequence[str] = "medium",
+        own_script: str | None = None,
+        actions: str = "collective",
+        oracle: bool = False,
+        fair: bool = False,
+        extra_units: int = 0,
+        income_scale: float = 1.0,
+        quirks: Sequence[str] | None = None,
+        engine_hp: bool = False,
+        max_episode_steps: int = 256,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            agents_per_side: N, 1, 2 or 3.
+            opponents: name of the script of side 1, or several, of which each episode draws one.
+            own_script: name of a script that plays side 0 instead of the agents.
+            actions: `collective` or `per_unit`.
+            oracle: observe all enemies and resources, not only those in sight or remembered.
+            fair: resources near the halls lie exactly on rings.
+            extra_units: largest number of further units that each side gets at the start.
+            income_scale: factor of the scripts' income.
+            quirks: habits of the engine that stay; all by default.
+            engine_hp: observe hp in the engine's form.
+            max_episode_steps: time limit in decisions of 50 ticks.
+
+        Raises:
+            ValueError: an argument out of range.
+        """
+        _check(agents_per_side, actions, extra_units, income_scale, quirks, max_episode_steps)
+        self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
+        names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
+        self._opponents = [opponent_of(name) for name in names]
+        self._own = opponent_of(own_script) if own_script is not None else None
+        self._form, self._fair, self._extras = actions, fair, extra_units
+        self._oracle, self._true_hp, self._income = oracle, not engine_hp, income_scale
+        self._quirks = sum(1 << bit for bit, name in enumerate(QUIRKS) if quirks is None or name in quirks)
+        self.max_episode_steps = max_episode_steps
+        self.action_spec = action_spec(actions)
+        self.observation_spec = _specs()
+        self._player, self._capacity = Player(agents_per_side), MIN_LEARNED
+        super().__init__(num_worlds, first_world)
+
+    # ------------------------------------------------------------- one step
+
+    @property
+    def games(self) -> Games:
+        """The games in memory, for renderers and replays."""
+        state = self.state
+        assert isinstance(state, Games)
+        return state
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        games = self.games
+        tables, continues = tables_of(self._form, actions), actions[CONTINUE].astype(np.int8)
+        for row in np.flatnonzero(games["result"] == RUNNING):
+            self._player.play(games, int(row), tables[row], continues[row])
+        self._capacity = games.learned.shape[1]
+        winner, over = games["winner"], games["result"] != RUNNING
+        reward = np.where(over, _WIN[winner], 0.0)
+        terminated = over & ((winner >= 0) | (games["result"] == ABORTED))
+        return np.repeat(reward[:, None], self.num_agents, axis=1), terminated, over & ~terminated
+
+    # ------------------------------------------------------------- episodes
+
+    def _begin(self, rows: Array) -> None:
+        games = self.games
+        for row, uniforms in zip(rows, self.chance.uniforms(_DRAWS, rows), strict=True):
+            set_map(games, row, int(uniforms[0] * NUM_MAPS), fair=self._fair, extras=self._extras)
+            chosen = self._opponents[int(uniforms[1] * len(self._opponents))]
+            self._set_side(row, 0, self._own, uniforms[4:10])
+            self._set_side(row, 1, chosen, uniforms[10:16])
+            seeds = (uniforms[2:4] * (1 << THREAD_BITS)).astype(np.int64)
+            kernels.start_scripts(games.records, row, seeds[0], seeds[1] + (1 << THREAD_BITS))
+            self._player.begin(games, row)
+        self._capacity = games.learned.shape[1]
+
+    def _set_side(self, row: int, side: int, script: Opponent | None, uniforms: Array) -> None:
+        games = self.games
+        games["script_kind"][row, side] = LEARNER if script is None else script.kind
+        games["oracle"][row, side] = script is None and self._oracle
+        if script is not None:
+            games["script_towers"][row, side] = script.towers
+            games["script_forced"][row, side] = script.types(uniforms)
+            games["script_scale"][row, side] = self._income
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = self._player.observe(self.games, rows, 0, self._true_hp)
+        seen["legal_command"] = seen["legal_command"].astype(bool)
+        owner, listed = seen.pop("owner"), np.arange(MAX_LISTED)
+        exists = listed < seen["num_own"][:, None]
+        shared = seen | _legal_choices(seen)
+        each = {name: np.repeat(value[:, None], self.num_agents, axis=1) for name, value in shared.items()}
+        each["owned"] = (owner[:, None] == np.arange(self.num_agents)[:, None]) & exists[:, None]
+        continues = np.arange(each["legal_command"].shape[-1]) == each["legal_command"].shape[-1] - 1
+        each["legal_command"] = np.where(each["owned"][..., None], each["legal_command"], continues)
+        each["legal_unit_type"] &= each["owned"][..., None]
+        return each
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        games = self.games
+        winner = games["winner"][rows]
+        return {
+            "win": (winner == 0).astype(np.float64),
+            "loss": (winner == 1).astype(np.float64),
+            "ticks": games["tick"][rows].astype(np.float64),
+        }
+
+    # ---------------------------------------------------------------- state
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        games = Games(num_worlds, self._capacity)
+        games["max_tick"][...] = self.max_episode_steps * DECISION_TICKS
+        games["interval"][...] = DECISION_TICKS
+        games["quirks"][...] = self._quirks
+        games["script_kind"][...] = LEARNER
+        games.update(super()._blank_state(num_worlds))
+        return games
+
+    def restore(self, state: Arrays) -> Arrays:
+        """Put all B worlds into a given state; see `World.restore`."""
+        sizes = {np.asarray(state[name]).shape[1:] for name in LEARNED_KEYS if name in state}
+        if sizes:
+            (capacity,) = next(iter(sizes)) if len(sizes) == 1 else (0,)
+            if capacity < MIN_LEARNED or capacity & (capacity - 1):
+                raise ValueError(
+                    f"restore: learned_key and learned_value must both be [B, C], C a power of two from {MIN_LEARNED}"
+                )
+            self._capacity = capacity
+        else:
+            self._capacity = MIN_LEARNED
+        return super().restore(state)
+
+    def _needed_state(self) -> set[str]:
+        return {"terrain", "num_units", "unit_id", "unit_type", "unit_player", "unit_x", "unit_y"}
+
+    def _check_state(self, state: Arrays) -> None:
+        """Refuse an impossible state.
+
+        Raises:
+            ValueError: too many objects, ids out of order, or an unknown type.
+        """
+        count = state["num_units"]
+        if not ((count >= 0) & (count <= MAX_OBJECTS)).all():
+            raise ValueError(f"restore: num_units must lie in 0 .. {MAX_OBJECTS}, got {count.tolist()}")
+        exists = np.arange(MAX_OBJECTS) < count[:, None]
+        rising = np.diff(state["unit_id"], axis=1) > 0
+        if not (rising | ~exists[:, 1:]).all():
+            raise ValueError("restore: unit_id must rise from row to row")
+        kinds, sides = state["unit_type"], state["unit_player"]
+        if not (((kinds >= 0) & (kinds < NUM_TYPES) & (sides >= 0) & (sides < 2)) | ~exists).all():
+            raise ValueError(f"restore: unit_type must lie in 0 .. {NUM_TYPES - 1} and unit_player be 0 or 1")
+        places = np.stack([state["unit_x"], state["unit_y"]])
+        if not ((np.abs(places - 15) < 16.5) | ~exists).all():
+            raise ValueError("restore: unit_x and unit_y must lie between -1.5 and 31.5")
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        games = self.games
+        if "unit_hp" not in given:
+            games["unit_hp"][...] = MAX_HP[games["unit_type"]]
+        if "money" not in given:
+            games["money"][...] = START_MONEY
+        if "tick" not in given:
+            games["tick"][...] = DECISION_TICKS - 1
+        if "next_id" not in given:
+            games["next_id"][...] = (games["unit_id"] & 0xFFFFFF).max(1) + 1
+        for row in rows:
+            self._player.settle(games, row, "visible_rows" not in given)
+
+    # ------------------------------------------------------------ rendering
+
+    def render(self, index: int = 0) -> Array:
+        """Image of world `index` from above, [H, W, 3] uint8."""
+        from rl_envs.minirts.render import draw  # draws with Pillow, which training does not need
+
+        return draw(self.games.records[index])
+
+
+def _specs() -> dict[str, ArraySpec]:
+    """Every observation key, from the record that the kernels write."""
+    most = {"money": (0, 2**31 - 1), "count": (0, 1024), "enemy_average": (0, 128)}
+    specs = {}
+    for name in OBSERVATION_NAMES:
+        dtype = OBSERVATION[name]
+        high = 1 if name.endswith("_hp") else 255
+        low, high = most.get(name, (0, high))
+        specs[name] = ArraySpec(dtype.shape, dtype.base.name, low, high, name.replace("_", " "))
+    del specs["owner"]
+    shapes = {
+        "owned": (MAX_LISTED,),
+        "legal_command": (MAX_LISTED, 7),
+        "legal_unit_type": (MAX_LISTED, NUM_TYPES),
+        "legal_building_type": (NUM_TYPES,),
+        "legal_gather": (MAX_LISTED,),
+        "legal_attack": (MAX_LISTED,),
+    }
+    return specs | {name: ArraySpec(shape, "bool", 0, 1, name.replace("_", " ")) for name, shape in shapes.items()}
+
+
+def _legal_choices(seen: Arrays) -> Arrays:
+    """Legal targets and types, name -> [K, ...] bool."""
+    listed = np.arange(MAX_LISTED)
+    affordable = seen["money"][:, None] >= COST
+    makes = seen["own_type"][..., None] == BUILDER
+    is_unit = np.arange(NUM_TYPES) < FIRST_BUILDING
+    return {
+        "legal_unit_type": makes & (affordable & is_unit)[:, None] & seen["legal_command"][:, :, 4:5],
+        "legal_building_type": affordable & (BUILDER == PEASANT),
+        "legal_gather": listed < seen["num_resource"][:, None],
+        "legal_attack": listed < seen["num_enemy"][:, None],
+    }
+
+
+def _check(
+    agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None, max_episode_steps: int
+) -> None:
+    """Refuse arguments out of range.
+
+    Raises:
+        ValueError: one sentence about the first wrong argument.
+    """
+    if agents not in (1, 2, 3):
+        raise ValueError(f"agents_per_side must be 1, 2 or 3, got {agents}")
+    if actions not in FORMS:
+        raise ValueError(f"actions must be one of {', '.join(FORMS)}, got {actions!r}")
+    if not 0 <= extras <= 20:
+        raise ValueError(f"extra_units must lie in 0 .. 20, got {extras}")
+    if not 0 < income <= 10:
+        raise ValueError(f"income_scale must be above 0 and at most 10, got {income}")
+    unknown = sorted(set(quirks or ()) - set(QUIRKS))
+    if unknown:
+        raise ValueError(f"quirks must be of {', '.join(QUIRKS)}, got {unknown}")
+    if max_episode_steps < 1:
+        raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
