@@ -79,7 +79,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
         weights = weights_of(policy)
     assert {value.device.type for value in policy.parameters()} == {DEVICE.type}
     for name, expected in numbers_of(fragments[0]).items():
-        np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
     for name, expected in weights_of(collector.policy).items():
         np.testing.assert_allclose(weights[name], expected, atol=1e-4, err_msg=name)
     assert all(has <= bound for has, bound in zip(waited, TEAMS[script, method], strict=True)), waited
