@@ -117,7 +117,7 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     goes_there = any(is_there)
     if kwargs.get("device") is not None:
         goes_there = torch.device(kwargs["device"]).type == NAME
-        kwargs = {**kwargs, "device": CPU}
+        kwargs = {**kwargs, "device": CPU if goes_there else kwargs["device"]}
     if name in ("_to_copy", "copy_"):
         goes_there = is_there[0] if name == "copy_" else goes_there
         _counts.copies += is_there[-1] != goes_there

@@ -16,20 +16,20 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, emulated_device
 
-WORLDS, STEPS, MINIBATCHES = 4, 3, 2
+WORLDS, STEPS, MINIBATCHES = 2, 2, 2
 TEAMS = {
     ("furnmove_methods", "sync_13_cordial"): (2, 1),
     ("furnmove_methods", "marginal"): (2, 1),
     ("furnmove_methods", "central_cordial"): (2, 1),
-    ("rtfm_txt2pi", "txt2pi"): (2, 99),
-    ("rtfm_matching", "matching"): (2, 99),
-    ("messenger_emma", "emma_grounding"): (2, 99),
+    ("rtfm_txt2pi", "txt2pi"): (2, 11),
+    ("rtfm_matching", "matching"): (2, 17),
+    ("messenger_emma", "emma_grounding"): (2, 17),
     ("endi_rtfm", "endi_dis"): (2, 99),
-    ("endi_rtfm", "qmix"): (2, 99),
-    ("endi_messenger", "silg"): (2, 99),
+    ("endi_rtfm", "qmix"): (14, 1),
+    ("endi_messenger", "silg"): (2, 21),
     ("overcooked_selfplay", "selfplay"): (2, 1),
-    ("sama_overcooked", "sama-cramped_room"): (2, 99),
-    ("verco_salad", "verco"): (99, 99),
+    ("sama_overcooked", "sama-cramped_room"): (2, 1),
+    ("verco_salad", "verco"): (42, 5),
     ("verco_salad", "commnet"): (2, 1),
 }
 """(script, method) -> copies and syncs of an update."""
@@ -62,7 +62,11 @@ def weights_of(policy):
     return {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
 
 
-@pytest.mark.parametrize(("script", "method"), TEAMS)
+SLOW = ("endi_rtfm", "endi_dis")
+CASES = [pytest.param(*case, marks=pytest.mark.slow) if case == SLOW else case for case in TEAMS]
+
+
+@pytest.mark.parametrize(("script", "method"), CASES)
 def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, method):
     plan = plan_of(script, method)
     collector, learner = loop_of(plan, plan.build_policy())
@@ -81,7 +85,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
     for name, expected in numbers_of(fragments[0]).items():
         np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
     for name, expected in weights_of(collector.policy).items():
-        np.testing.assert_allclose(weights[name], expected, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(weights[name], expected, atol=5e-4, err_msg=name)  # Adam divides by small numbers
     assert all(has <= bound for has, bound in zip(waited, TEAMS[script, method], strict=True)), waited
 
 
