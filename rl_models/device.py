@@ -41,7 +41,7 @@ def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[s
 
 
 def move(batch: Mapping[str, Tensor], device: torch.device | str) -> dict[str, Tensor]:
-    """The tensors of a batch, name -> [...], on a device; those of the CPU go over in one copy, as `to_device` has it."""
+    """The tensors of a batch, name -> [...], on a device; those of the CPU go over together, as in `to_device`."""
     if all(value.device.type == "cpu" for value in batch.values()):
         return to_device({name: value.numpy() for name, value in batch.items()}, device)
     return {name: value.to(device) for name, value in batch.items()}
