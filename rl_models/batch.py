@@ -13,6 +13,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions
 from rl_models.fragment import Fragment
 from rl_models.policy import VALUED, TeamOutput
@@ -21,13 +22,13 @@ Batch: TypeAlias = dict[str, Tensor]
 
 
 def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
-    """The tensors of a fragment, name -> [B, ...] and `texts/KEY` -> [D, L]; on the CPU they share its memory."""
-    batch = {f"obs/{key}": torch.from_numpy(value) for key, value in fragment.obs.items()}
-    batch["is_first"] = torch.from_numpy(fragment.is_first)
-    batch |= {key: torch.from_numpy(value) for key, value in {**fragment.steps, **fragment.ends}.items()}
-    batch |= {f"texts/{key}": torch.from_numpy(value) for key, value in fragment.texts.items()}
-    batch["versions"] = torch.from_numpy(fragment.versions)
-    return {key: value.to(device) for key, value in batch.items()}
+    """The tensors of a fragment, name -> [B, ...] and `texts/KEY` -> [D, L], as `to_device` brings them there."""
+    arrays = {f"obs/{key}": value for key, value in fragment.obs.items()}
+    arrays["is_first"] = fragment.is_first
+    arrays |= {**fragment.steps, **fragment.ends}
+    arrays |= {f"texts/{key}": value for key, value in fragment.texts.items()}
+    arrays["versions"] = fragment.versions
+    return to_device(arrays, device)
 
 
 def select_worlds(batch: Batch, worlds: Tensor | slice) -> Batch:
@@ -98,7 +99,8 @@ def count_steps(batch: Batch) -> Tensor:
     Args:
         batch: name -> [B, T, ...].
     """
-    steps = torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
+    ended = batch["terminated"]
+    steps = torch.full((), ended.numel(), device=ended.device)
     masks = decision_mask(batch), valued_mask(batch)
     return torch.stack([steps, *(steps if mask is None else mask.any(-1).sum() for mask in masks)])
 

@@ -99,8 +99,9 @@ class ActorCritic:
             if number == 1:
                 yield batch
                 continue
-            for rows in _shuffled(held.total, number, generator):
-                yield select_worlds(batch, held.own(rows).to(device))
+            own = [held.own(rows) for rows in _shuffled(held.total, number, generator)]
+            for rows in torch.cat(own).to(device).split([len(rows) for rows in own]):
+                yield select_worlds(batch, rows)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Nothing follows an optimiser step."""

@@ -110,7 +110,12 @@ def make_optimiser(
         optimiser = torch.optim.RMSprop(groups, lr=rate, alpha=settings.betas[1], eps=settings.optimiser_epsilon)
     else:
         optimiser = torch.optim.Adam(
-            groups, lr=rate, betas=settings.betas, eps=settings.optimiser_epsilon, amsgrad=settings.amsgrad
+            groups,
+            lr=rate,
+            betas=settings.betas,
+            eps=settings.optimiser_epsilon,
+            amsgrad=settings.amsgrad,
+            fused=(bool(trainable) and trainable[0].device.type != "cpu") or None,
         )
     set_learning_rate(optimiser, settings, Progress())
     return optimiser
@@ -133,17 +138,37 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSetti
     return rate
 
 
-def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tuple[float, bool]:
-    """Clip in place. Returns the global norm before clipping, and whether every gradient is finite.
+def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Clip in place, without a number that the host would have to wait for.
 
-    Non-finite gradients are set to zero, and the caller must skip the step: one bad batch must not end a run.
+    Returns:
+        [] float32, the global norm before clipping; [] bool, whether every gradient is finite. Where one is not, no
+        gradient may be used (`step_if_finite`).
     """
-    norm = float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))) if gradients else 0.0
-    if norm != norm or norm == float("inf"):
-        logger.warning("a gradient is not finite (norm %s): this update is skipped", norm)
-        torch._foreach_zero_(gradients)
-        return norm, False
-    size = norm if settings.grad_clip_by == "norm" else max(float(gradient.abs().max()) for gradient in gradients)
-    if 0 < settings.max_grad_norm < size:
-        torch._foreach_mul_(gradients, settings.max_grad_norm / (size + 1e-6))
-    return norm, True
+    if not gradients:
+        return torch.zeros(()), torch.ones((), dtype=torch.bool)
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if settings.max_grad_norm > 0:
+        is_norm = settings.grad_clip_by == "norm"
+        size = (norm if is_norm else torch.stack(torch._foreach_norm(gradients, torch.inf)).max()).double()
+        scale = torch.where(size > settings.max_grad_norm, settings.max_grad_norm / (size + 1e-6), 1.0)
+        torch._foreach_mul_(gradients, scale)
+    return norm, norm.isfinite()
+
+
+def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
+    """Make a step unless a gradient is not finite: one bad batch must not end a run.
+
+    A fused optimiser decides on its device; for any other the host asks.
+
+    Args:
+        optimiser: from `make_optimiser`.
+        is_finite: [] bool, of `clip_gradients`.
+    """
+    if optimiser.defaults.get("fused"):
+        optimiser.found_inf = (~is_finite).float()  # type: ignore[attr-defined]
+        optimiser.step()
+    elif is_finite:
+        optimiser.step()
+    else:
+        logger.warning("a gradient is not finite: this update is skipped")

@@ -72,7 +72,7 @@ class Ppo(ActorCritic):
         loss, statistics = self._complete(output, batch, progress, surrogate, value_loss, share)
         ratio, mask = log_ratio.detach().exp(), self._mask(batch)
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), mask)
-        statistics[KL_ENTRIES] = torch.tensor(ratio.numel(), device=ratio.device) if mask is None else mask.sum()
+        statistics[KL_ENTRIES] = torch.full((), ratio.numel(), device=ratio.device) if mask is None else mask.sum()
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip_range).float().mean()
         statistics["policy/ratio_error"] = (ratio - 1).abs().max()
         return loss, statistics

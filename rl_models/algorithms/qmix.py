@@ -19,6 +19,7 @@ from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import WHOLE, Batch, Share, decision_mask
+from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
@@ -135,7 +136,7 @@ class Qmix:
         device = batch["is_first"].device
         held = learners.rows(len(replay), device)
         for drawn in replay.draws(self.gradient_steps, self.batch_size, seed, held):
-            yield {key: value.to(device) for key, value in drawn.items()}
+            yield move(drawn, device)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE

@@ -6,6 +6,7 @@ sample takes one uniform number, and its component is always 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -133,7 +134,9 @@ class JointCategorical:
 
     def _joint_action(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Joint actions [..., N] from their indices in row-major order [...], and component 0 as [...]."""
-        actions = torch.unravel_index(index, self.log_table.shape[-self.num_agents :])
+        sizes = self.log_table.shape[-self.num_agents :]
+        strides = [math.prod(sizes[agent + 1 :]) for agent in range(self.num_agents)]
+        actions = [index // stride % size for stride, size in zip(strides, sizes, strict=True)]
         return torch.stack(actions, dim=-1), torch.zeros_like(index)
 
     def _flat(self) -> Tensor:

@@ -11,6 +11,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import longest
+
 Cell = Literal["lstm", "gru"]
 
 _TEXTS_AT_ONCE = 64
@@ -54,23 +56,23 @@ class Bidirectional(nn.Module):
         return torch.cat([self._forward_chunk(*chunk) for chunk in chunks])
 
     def _forward_chunk(self, words: Tensor, lengths: Tensor) -> Tensor:
-        longest = int(lengths.max())
-        trimmed = words[:, :longest]
-        mirror = _mirror(lengths, longest)
+        width = longest(lengths, words.shape[1])
+        trimmed = words[:, :width]
+        mirror = _mirror(lengths, width)
         onward, _ = self.onward(trimmed)
         backward, _ = self.backward_(_reordered(trimmed, mirror))
         states = torch.cat([onward, _reordered(backward, mirror)], -1)
-        return nn.functional.pad(states, (0, 0, 0, words.shape[1] - longest))
+        return nn.functional.pad(states, (0, 0, 0, words.shape[1] - width))
 
 
-def _mirror(lengths: Tensor, longest: int) -> Tensor:
+def _mirror(lengths: Tensor, width: int) -> Tensor:
     """[D, L] int64, flat indices that reverse the words of each text and leave the padding in place."""
-    position = torch.arange(longest, device=lengths.device)
+    position = torch.arange(width, device=lengths.device)
     last = lengths[:, None] - 1
     mirrored = torch.where(position <= last, last - position, position)
-    return mirrored + longest * torch.arange(len(lengths), device=lengths.device)[:, None]
+    return mirrored + width * torch.arange(len(lengths), device=lengths.device)[:, None]
 
 
 def _reordered(states: Tensor, positions: Tensor) -> Tensor:
     """States [D, L, F] at flat positions [D, L]."""
-    return states.flatten(0, 1).index_select(0, positions.flatten()).view_as(states)
+    return states.flatten(0, 1).index_select(0, positions.flatten()).reshape(states.shape)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch, alive_mask, chosen_actions, decision_mask
+from rl_models.device import longest
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean, team_mean
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
@@ -91,13 +92,13 @@ def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, dev
 def count_distribution(probability: Tensor, entities: Tensor) -> Tensor:
     """Probability of every number of own entities, each drawn independently: [..., C + 1] float32.
 
-    C is the largest number of entities in the batch.
+    C is the largest number of entities in the batch; on an accelerator it is E, and what is too many has probability 0.
 
     Args:
         probability: [..., E] float32, probability that an entity is the agent's own, 0 for no entity.
         entities: [..., E] bool, whether there is an entity.
     """
-    largest = int(entities.sum(-1).max()) if entities.numel() else 0
+    largest = longest(entities.sum(-1), entities.shape[-1]) if entities.numel() else 0
     present = torch.take_along_dim(probability, entities.int().topk(largest, -1).indices, -1)
     counts = [torch.ones_like(probability[..., 0])]
     for chance in present.unbind(-1):

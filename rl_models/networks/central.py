@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import steps_with_starts
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.grid_convolutions import apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
@@ -64,7 +65,7 @@ class Central(nn.Module):
         outputs = []
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         steps = gates.unbind(1)
-        for step, episode_starts in enumerate(is_first.any(0).tolist()):
+        for step, episode_starts in enumerate(steps_with_starts(is_first)):
             if episode_starts:
                 keep = (~is_first[:, step])[:, None]
                 output, memory = output * keep, memory * keep

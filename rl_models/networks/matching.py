@@ -201,7 +201,7 @@ class MatchingReader(NodeStates):
 
     def _walls(self, position: Tensor, size: torch.Size) -> Tensor:
         """Sum of the rows of the distances from the four walls, [K, F] float32."""
-        last = position.new_tensor(size) - 2
+        last = torch.stack([torch.full_like(position[:, 0], side - 2) for side in size], 1)
         distances = torch.cat([position - 1, last - position], 1).clamp(0, self.reach)
         rows = distances + (self.reach + 1) * torch.arange(4, device=position.device)
         return self.walls[rows].sum(1)

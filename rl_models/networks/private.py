@@ -33,6 +33,8 @@ class PrivateNetworks(nn.Module):
         first: Any = members[0]
         self.num_agents, self.features = len(members), first.features
         self.own_texts: Mapping[str, Any] = getattr(first, "own_texts", {})
+        for key, texts in self.own_texts.items():  # with the weights, so that they move to a device once
+            self.register_buffer(f"_table_of_{key}", torch.as_tensor(texts.table), persistent=False)
 
     @property
     def shows_attention(self) -> bool:
@@ -75,9 +77,9 @@ class PrivateNetworks(nn.Module):
         return list(self.members)
 
     def _with_encodings(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        for key, texts in self.own_texts.items():
-            table = torch.as_tensor(texts.table, device=obs[key].device)
-            shown = encode_texts(obs | {f"{TEXTS}{key}": table}, key, self.encode_text)
+        for key in self.own_texts:
+            table = {f"{TEXTS}{key}": self.get_buffer(f"_table_of_{key}")}
+            shown = encode_texts(obs | table, key, self.encode_text)
             named = {f"{ENCODED}{key}/{name}": value for name, value in shown.encoded.items()}
             obs = obs | named | {key: shown.rows.view(obs[key].shape)}
         return obs

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import longest
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY
 from rl_models.networks.reading import ReadingSizes
@@ -98,7 +99,7 @@ class SilgEntities(nn.Module):
         entities, entity_cells = obs["symbols"][..., -1, :].long(), obs["cells"][..., -1, :].long()
         layers = [
             (entity_cells, entities),
-            *((cells[..., [agent]], avatars[..., [agent]]) for agent in range(self.num_agents)),
+            *((cells[..., agent : agent + 1], avatars[..., agent : agent + 1]) for agent in range(self.num_agents)),
         ]
         empty = entities.new_zeros(*entities.shape[:-1], self._side**2)
         # A sprite that is gone is a 0 in cell 0, so a cell shows the highest number among its sprites.
@@ -110,7 +111,7 @@ class SilgEntities(nn.Module):
         words = self.tokens[manual].flatten(-2)
         order = (words == 0).to(torch.uint8).argsort(dim=-1, stable=True)
         joined = words.gather(-1, order)
-        return joined[..., : max(1, int((joined != 0).sum(-1).max()))]
+        return joined[..., : max(1, longest((joined != 0).sum(-1), joined.shape[-1]))]
 
 
 def _names(sizes: EmmaSizes, first_word: int) -> Tensor:

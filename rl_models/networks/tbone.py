@@ -14,6 +14,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from rl_models.device import steps_with_starts
 from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.communication import CommunicationRound, Dialogue
 from rl_models.layers.grid_convolutions import apply_in_chunks, embed_and_convolve, grid_convolutions
@@ -85,9 +86,8 @@ class TalkingAgents(nn.Module):
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         gates = self._input_gates(obs, self.agent_vectors).unbind(1)
         belief, memory = state["belief"], state["memory"]
-        starts = is_first.any(0).tolist()
         beliefs, messages = [], []
-        for step, episode_starts in enumerate(starts):
+        for step, episode_starts in enumerate(steps_with_starts(is_first)):
             if episode_starts:
                 keep = (~is_first[:, step])[:, None, None]
                 belief, memory = belief * keep, memory * keep

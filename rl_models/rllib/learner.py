@@ -31,6 +31,7 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch
 from torch.distributed import TCPStore
 
 from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.device import move
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.schedule import Progress
@@ -97,7 +98,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     def learn(self, batch: Any) -> dict[str, Any]:
         """The core's update."""
-        on_device = {key: value.to(self.device) for key, value in batch[DEFAULT_MODULE_ID].items()}
+        on_device = move(batch[DEFAULT_MODULE_ID], self.device)
         with self._updating:
             statistics = self.core.learn(on_device)
         if versions := on_device["versions"].tolist():

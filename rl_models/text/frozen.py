@@ -14,6 +14,7 @@ import torch
 from rich.progress import track
 from torch import Tensor, nn
 
+from rl_models.device import longest
 from rl_models.text.encoding_cache import FOLDER_VARIABLE, EncodingCache
 from rl_models.text.pretrained import PretrainedEncoder
 
@@ -47,7 +48,7 @@ class FrozenEncoder(nn.Module):
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers [U] int -> states [U, l, F] float32 and lengths [U] int64."""
         lengths, first = self.lengths[ids.long()], self.first[ids.long()]
-        position = torch.arange(int(lengths.max()), device=ids.device)
+        position = torch.arange(longest(lengths, self.length), device=ids.device)
         rows = first[:, None] + torch.minimum(position, lengths[:, None] - 1)
         return self.states[rows], lengths
 

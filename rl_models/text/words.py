@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import longest
+
 _INITIAL_DEVIATION = 0.1
 """Standard deviation of the initial word vectors."""
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
@@ -97,4 +99,4 @@ class WordEncoder(nn.Module):
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers [U] int -> states [U, l, F] float32 and lengths [U] int64."""
         lengths = self.lengths[ids.long()]
-        return self.words(self.tokens[ids.long(), : int(lengths.max())]), lengths
+        return self.words(self.tokens[ids.long(), : longest(lengths, self.tokens.shape[1])]), lengths

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.fixed_weights import fixed_weights
@@ -20,6 +21,9 @@ from rl_models.networks.noise import with_noise
 from rl_models.networks.speech import speech_of, tables_of, with_messages_at_the_end, with_speech
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.text_cache import TextEncodings
+
+_IS_FIRST = "is_first"
+"""Travels to the device with the observations."""
 
 
 class Collector:
@@ -66,12 +70,14 @@ class Collector:
         state_before = {f"state/{name}": _numpy(value) for name, value in self._state.items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
+        chosen = []
         for step in range(self.fragment_length):
             _write(obs, step, self._obs)
             is_first[:, step] = self._is_first
-            self._step(steps, step)
+            chosen.append(self._step(steps, step))
         _write(obs, self.fragment_length, self._obs)
         is_first[:, -1] = self._is_first
+        steps |= {name: _numpy(torch.cat([each[name] for each in chosen], 1)) for name in chosen[0]}
         ends = state_before
         if self.needs_values:
             ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
@@ -107,7 +113,12 @@ class Collector:
         self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 
-    def _step(self, steps: dict[str, Array], step: int) -> None:
+    def _step(self, steps: dict[str, Array], step: int) -> dict[str, Tensor]:
+        """Play one step and write what the world says.
+
+        Returns:
+            what the policy says, name -> [B, 1, ...], still on its device.
+        """
         output = self._act_forward(self._obs, self._state, self._is_first)
         actions, component = self._choose(output.policy)
         mask = self._deciding()
@@ -117,8 +128,6 @@ class Collector:
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
-        for name, tensor in record.items():
-            self._record(steps, name, step, _numpy(tensor[:, 0]))
         seen, reward, terminated, truncated, info = self.world.step(to_numpy(actions))
         self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
@@ -129,6 +138,7 @@ class Collector:
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
             self._value_final_observations(steps["final_values"][:, step], truncated, info)
+        return record
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, Tensor]:
         """Joint actions and component, drawn from the worlds' own uniforms."""
@@ -148,12 +158,6 @@ class Collector:
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         """Observations of these worlds with what their agents draw beside their actions, each for itself."""
         return with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
-
-    def _record(self, steps: dict[str, Array], name: str, step: int, value: Array) -> None:
-        """Write what the policy said; its first word tells how much room a fragment needs."""
-        if name not in steps:
-            steps[name] = np.empty((len(value), self.fragment_length, *value.shape[1:]), value.dtype)
-        steps[name][:, step] = value
 
     def _deciding(self) -> Tensor | None:
         """[B, 1, N] bool, agents that choose now and are in the game; None where all always do."""
@@ -180,11 +184,12 @@ class Collector:
         return values * obs["alive"] if "alive" in obs else values
 
     def _act_forward(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
-        return self.policy(self._tensors(obs), state, torch.from_numpy(is_first)[:, None].to(self.device))
+        tensors = self._tensors(obs | {_IS_FIRST: is_first})
+        return self.policy(tensors, state, tensors.pop(_IS_FIRST))
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and what their texts say."""
-        tensors = {key: torch.from_numpy(value)[:, None].to(self.device) for key, value in obs.items()}
+        tensors = {key: value[:, None] for key, value in to_device(obs, self.device).items()}
         return tensors | self._texts.of(obs) | tables_of(self._speech)
 
     def _begin_reading(self) -> None:

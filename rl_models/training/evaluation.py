@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
 from rl_models.networks.fixed_weights import fixed_weights
@@ -96,7 +97,7 @@ class Evaluation(Collector):
     def _act_forward(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
         output = super()._act_forward(obs, state, is_first)
         if self._probe is not None and len(is_first) == self.world.num_worlds:
-            tensors = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
+            tensors = {key: value[:, None] for key, value in to_device(obs, self.device).items()}
             for name, value in self._probe(output, tensors).items():
                 total = self._sums.setdefault(name, np.zeros((len(value), *value.shape[2:])))
                 total += value[:, 0].cpu().numpy()

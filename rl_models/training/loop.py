@@ -15,7 +15,13 @@ from torch import nn
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, Objective
-from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.algorithms.optimiser import (
+    OptimiserSettings,
+    clip_gradients,
+    make_optimiser,
+    set_learning_rate,
+    step_if_finite,
+)
 from rl_models.batch import Batch, count_steps, forward, select_worlds, share_of, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
@@ -98,11 +104,10 @@ class Learner:
         self.learners.sum_gradients(self._trainable)
         rate = set_learning_rate(self.optimiser, self.settings, self.progress)
         norm, is_finite = clip_gradients(self.settings, gradients_of(self.policy))
-        if is_finite:
-            self.optimiser.step()
+        step_if_finite(self.optimiser, is_finite)
         self.progress.updates += 1
         self.objective.after_step(self.policy, self.progress)
-        skipped = 0.0 if is_finite else 1.0
+        skipped = (~is_finite).float()
         return {"learner/gradient_norm": norm, "schedule/learning_rate": rate, "learner/skipped_update": skipped}
 
 
@@ -114,7 +119,7 @@ def gradients_of(module: nn.Module) -> list[torch.Tensor]:
 def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners = alone) -> None:
     """Count what all learners are about to learn from, of which this one holds the batch."""
     ended = batch["terminated"] | batch["truncated"]
-    counts = torch.stack([torch.tensor(ended.numel(), device=ended.device), ended.sum()])
+    counts = torch.stack([torch.full((), ended.numel(), device=ended.device), ended.sum()])
     env_steps, episodes = over_learners(counts).tolist()
     progress.env_steps += env_steps
     progress.episodes += episodes

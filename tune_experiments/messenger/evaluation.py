@@ -44,7 +44,7 @@ class WithRandomMoves(Evaluation):
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
         actions, component = policy.mode()
         assert isinstance(actions, torch.Tensor)
-        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None]
+        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None].to(self.device)
         drawn = (uniforms / RANDOM_SHARE * self.world.action_spec).long()
         return torch.where(uniforms < RANDOM_SHARE, drawn, actions), component
 

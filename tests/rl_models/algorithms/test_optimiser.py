@@ -6,7 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser, set_learning_rate
+from rl_models.algorithms.optimiser import (
+    OptimiserSettings,
+    clip_gradients,
+    make_optimiser,
+    set_learning_rate,
+    step_if_finite,
+)
 from rl_models.schedule import Progress, Schedule
 
 GRADIENTS = (3.0, -1.0, 0.5, 0.2)
@@ -65,10 +71,12 @@ def test_the_learning_rate_follows_its_schedule():
 def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_long():
     settings = OptimiserSettings(max_grad_norm=1.0)
     long = [torch.tensor([3.0]), torch.tensor([0.0, 4.0])]
-    assert clip_gradients(settings, long) == (pytest.approx(5.0), True)
+    norm, is_finite = clip_gradients(settings, long)
+    assert (float(norm), bool(is_finite)) == (pytest.approx(5.0), True)
     torch.testing.assert_close(torch.cat(long), torch.tensor([0.6, 0.0, 0.8]))
     short = [torch.tensor([0.3]), torch.tensor([0.0, 0.4])]
-    assert clip_gradients(settings, short) == (pytest.approx(0.5), True)
+    norm, is_finite = clip_gradients(settings, short)
+    assert (float(norm), bool(is_finite)) == (pytest.approx(0.5), True)
     torch.testing.assert_close(torch.cat(short), torch.tensor([0.3, 0.0, 0.4]))
 
 
@@ -84,8 +92,14 @@ def test_clipping_by_the_largest_entry_scales_all_gradients_together_as_the_auth
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("clip_by", ["norm", "largest"])
 def test_one_bad_entry_condemns_all_gradients(bad, clip_by):
-    gradients = [torch.tensor([1.0, bad]), torch.tensor([2.0])]
-    norm, is_finite = clip_gradients(OptimiserSettings(grad_clip_by=clip_by), gradients)
+    weights = [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))]
+    settings = OptimiserSettings(grad_clip_by=clip_by)
+    optimiser = make_optimiser(settings, weights)
+    for weight, gradient in zip(weights, ([1.0, bad], [2.0]), strict=True):
+        weight.grad = torch.tensor(gradient)
+    norm, is_finite = clip_gradients(settings, [weight.grad for weight in weights])
+    step_if_finite(optimiser, is_finite)
     assert not is_finite
     assert not math.isfinite(norm)
-    assert torch.cat(gradients).tolist() == [0.0, 0.0, 0.0]
+    assert torch.cat([weight.detach() for weight in weights]).tolist() == [1.0, 1.0, 1.0]
+    assert not optimiser.state

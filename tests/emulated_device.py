@@ -1,0 +1,218 @@
+"""An accelerator made of the CPU, for tests where there is none.
+
+Tensors on the device `emulated` wrap tensors of the CPU and compute with them, so a whole training loop runs there with
+its real numbers. As on CUDA, an operation on tensors of both places is refused, `.numpy()` is refused, and what makes
+the host wait is possible and counted:
+
+* copies: transfers of a tensor from one place to the other;
+* syncs: numbers that the host asks for, and operations whose result has a size that only the device knows.
+
+torch's own Python backend (`privateuse1`) makes the device known to autograd and to `torch.device`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree, backend_registration
+from torch.utils._python_dispatch import TorchDispatchMode
+
+NAME = "emulated"
+backend_registration._setup_privateuseone_for_python_backend(NAME)
+DEVICE = torch.device(NAME, 0)
+CPU = torch.device("cpu")
+WAITS = {"_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal"}
+"""Operations after which the host knows something of the device. Indexing by a mask is one, too."""
+
+
+@dataclass
+class Counts:
+    """What has made the host wait."""
+
+    copies: int = 0
+    syncs: int = 0
+
+
+_counts = Counts()
+
+
+class _Emulated(Tensor):
+    """A tensor of the device; `inner` holds its numbers on the CPU."""
+
+    inner: Tensor
+
+    @staticmethod
+    def __new__(cls, inner: Tensor) -> _Emulated:
+        # A view of a weight is no inference tensor, even where it is made while acting.
+        with torch.inference_mode(False):
+            made: _Emulated = Tensor._make_wrapper_subclass(
+                cls,
+                inner.size(),
+                strides=inner.stride(),
+                storage_offset=inner.storage_offset(),
+                dtype=inner.dtype,
+                device=DEVICE,
+            )
+        made.inner = inner
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"{self.inner!r} on {NAME}"
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self.detach().clone().requires_grad_(self.requires_grad)
+
+    def tolist(self) -> Any:
+        """Numbers for the host, which waits for them."""
+        _counts.syncs += 1
+        return self.inner.tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with _Dispatch():
+            return func(*args, **(kwargs or {}))
+
+
+class _Dispatch(TorchDispatchMode):
+    """Operations of torch, also those that make a tensor from nothing."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        with _Dispatch():  # in inference mode composite operations arrive whole
+            decomposed = func.decompose(*args, **kwargs)
+        return _run(func, args, kwargs) if decomposed is NotImplemented else decomposed
+
+
+class _Functions(TorchFunctionMode):
+    """Functions that make a tensor from Python's numbers inside torch, where no operation is seen."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in (torch.tensor, torch.as_tensor) and kwargs.get("device") is not None:
+            device = kwargs.pop("device")
+            return func(*args, **kwargs).to(device)
+        if func is Tensor.new_tensor and isinstance(args[0], _Emulated):
+            return torch.tensor(args[1], **{"dtype": args[0].dtype, **kwargs}).to(DEVICE)
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def emulated_device() -> Iterator[Counts]:
+    """Make the device; yields the counts, which begin at 0."""
+    _counts.copies = _counts.syncs = 0
+    with _Functions(), _Dispatch():
+        yield _counts
+
+
+def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    name = func._schema.name.removeprefix("aten::")
+    tensors = [leaf for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    is_there = [isinstance(tensor, _Emulated) for tensor in tensors]
+    goes_there = any(is_there)
+    if kwargs.get("device") is not None:
+        goes_there = torch.device(kwargs["device"]).type == NAME
+        kwargs = {**kwargs, "device": CPU if goes_there else kwargs["device"]}
+    if name in ("_to_copy", "copy_"):
+        goes_there = is_there[0] if name == "copy_" else goes_there
+        _counts.copies += is_there[-1] != goes_there
+    elif any(is_there):
+        _check_places(name, tensors, is_there)
+        by_mask = name.startswith("index") and any(one.dtype is torch.bool for one in tensors[1:])
+        _counts.syncs += name in WAITS or by_mask
+    result = _FUSED.get(name, func)(*_pytree.tree_map(_inner, args), **_pytree.tree_map(_inner, kwargs))
+    if torch.Tag.inplace_view in func.tags and is_there[0]:
+        return _with_shape_of_inner(tensors[0])
+    owners = {id(_inner(tensor)): tensor for tensor in tensors}
+    return _pytree.tree_map(lambda one: _wrapped(one, owners), result) if goes_there else result
+
+
+def _check_places(name: str, tensors: list[Tensor], is_there: list[bool]) -> None:
+    """Refuse tensors of both places, as CUDA does; it takes numbers from the CPU, and copies an index from there."""
+    for tensor, there in zip(tensors, is_there, strict=True):
+        if there or tensor.dim() == 0:
+            continue
+        if not name.startswith("index") or tensor.is_floating_point():
+            raise RuntimeError(f"{name}: expected all tensors on {DEVICE}, found {tuple(tensor.shape)} on the CPU")
+        _counts.copies += 1
+
+
+def _inner(value: Any) -> Any:
+    return value.inner if isinstance(value, _Emulated) else value
+
+
+def _wrapped(value: Any, owners: dict[int, Tensor]) -> Any:
+    """A result on the device; one of an operation in place is the argument itself."""
+    if not isinstance(value, Tensor):
+        return value
+    return owners[id(value)] if id(value) in owners else _Emulated(value)
+
+
+def _with_shape_of_inner(tensor: Any) -> Tensor:
+    """A tensor whose shape was changed in place (`transpose_`)."""
+    inner = tensor.inner
+    with torch._C._DisableTorchDispatch():
+        torch.ops.aten.as_strided_.default(tensor, inner.size(), inner.stride(), inner.storage_offset())
+    return tensor
+
+
+def _lstm_cell(inputs: Tensor, hidden: Tensor, memory: Tensor, *biases: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Output, memory and gates of the cell that accelerators compute in one operation."""
+    kept, forgotten, content, shown = sum((hidden, *biases), inputs).chunk(4, -1)
+    kept, forgotten, content, shown = kept.sigmoid(), forgotten.sigmoid(), content.tanh(), shown.sigmoid()
+    after = forgotten * memory + kept * content
+    return shown * after.tanh(), after, torch.cat([kept, forgotten, content, shown], -1)
+
+
+def _lstm_cell_backward(
+    output: Tensor | None, memory: Tensor | None, before: Tensor, after: Tensor, gates: Tensor, has_bias: bool
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Gradients of the gates, the memory before and the bias from those of output and memory after."""
+    kept, forgotten, content, shown = gates.chunk(4, -1)
+    squashed = after.tanh()
+    output = torch.zeros_like(after) if output is None else output
+    of_memory = output * shown * (1 - squashed**2) + (0 if memory is None else memory)
+    parts = (
+        of_memory * content * kept * (1 - kept),
+        of_memory * before * forgotten * (1 - forgotten),
+        of_memory * kept * (1 - content**2),
+        output * squashed * shown * (1 - shown),
+    )
+    of_gates = torch.cat(parts, -1)
+    return of_gates, of_memory * forgotten, of_gates.sum(0) if has_bias else None
+
+
+def _gru_cell(inputs: Tensor, hidden: Tensor, state: Tensor, *biases: Tensor) -> tuple[Tensor, Tensor]:
+    """State and what its gradient needs of the cell that accelerators compute in one operation."""
+    of_inputs, of_hidden = biases or (torch.zeros(()), torch.zeros(()))
+    reset, update, content = (inputs + of_inputs).chunk(3, -1)
+    reset_h, update_h, content_h = (hidden + of_hidden).chunk(3, -1)
+    reset, update = (reset + reset_h).sigmoid(), (update + update_h).sigmoid()
+    content = (content + reset * content_h).tanh()
+    return content + update * (state - content), torch.cat([reset, update, content, state, content_h], -1)
+
+
+def _gru_cell_backward(gradient: Tensor, kept: Tensor, has_bias: bool) -> tuple[Tensor | None, ...]:
+    """Gradients of inputs, hidden, state and both biases."""
+    reset, update, content, state, content_h = kept.chunk(5, -1)
+    of_update = gradient * (state - content) * update * (1 - update)
+    of_content = gradient * (1 - update) * (1 - content**2)
+    of_reset = of_content * content_h * reset * (1 - reset)
+    of_inputs = torch.cat([of_reset, of_update, of_content], -1)
+    of_hidden = torch.cat([of_reset, of_update, of_content * reset], -1)
+    biases = (of_inputs.sum(0), of_hidden.sum(0)) if has_bias else (None, None)
+    return of_inputs, of_hidden, gradient * update, *biases
+
+
+_FUSED: dict[str, Callable[..., Any]] = {
+    "_thnn_fused_lstm_cell": _lstm_cell,
+    "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
+    "_thnn_fused_gru_cell": _gru_cell,
+    "_thnn_fused_gru_cell_backward": _gru_cell_backward,
+}
+"""Operations that torch has for accelerators alone."""

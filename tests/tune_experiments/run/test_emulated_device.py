@@ -1,0 +1,152 @@
+"""Every team acts, learns and is validated on an accelerator as on the CPU, and the host seldom waits for it.
+
+`emulated_device` counts what a GPU would wait for. The bounds are what an update of these plans costs now: two
+minibatches in one epoch. A number that the host asks for in each minibatch breaks them.
+"""
+
+import copy
+import dataclasses
+import importlib
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.emulated_device import DEVICE, emulated_device
+
+WORLDS, STEPS, MINIBATCHES = 2, 2, 2
+TEAMS = {
+    ("furnmove_methods", "sync_13_cordial"): (2, 1),
+    ("furnmove_methods", "marginal"): (2, 1),
+    ("furnmove_methods", "central_cordial"): (2, 1),
+    ("rtfm_txt2pi", "txt2pi"): (2, 11),
+    ("rtfm_matching", "matching"): (2, 17),
+    ("messenger_emma", "emma_grounding"): (2, 17),
+    ("endi_rtfm", "endi_dis"): (2, 99),
+    ("endi_rtfm", "qmix"): (14, 1),
+    ("endi_messenger", "silg"): (2, 21),
+    ("overcooked_selfplay", "selfplay"): (2, 1),
+    ("sama_overcooked", "sama-cramped_room"): (2, 1),
+    ("verco_salad", "verco"): (42, 5),
+    ("verco_salad", "commnet"): (2, 1),
+}
+"""(script, method) -> copies and syncs of an update."""
+
+
+def plan_of(script, method):
+    """The last stage of a trial of the smoke preset, with fewer minibatches."""
+    experiment = importlib.import_module(f"tune_experiments.{script}").EXPERIMENT
+    plan = experiment.plan(experiment.presets["smoke"], method, 0).stages[-1].plan
+    changes = {"num_epochs": 1, "num_minibatches": MINIBATCHES, "gradient_steps": MINIBATCHES}
+    known = {field.name for field in dataclasses.fields(plan.objective)}
+    objective = dataclasses.replace(plan.objective, **{key: changes[key] for key in known & changes.keys()})
+    return dataclasses.replace(plan, objective=copy.deepcopy(objective))
+
+
+def loop_of(plan, policy):
+    """A collector in its first episodes and a learner, both of one policy."""
+    world = plan.make_world(num_worlds=WORLDS, first_world=0)
+    collector = Collector(world, policy, STEPS, plan.objective.needs_values)
+    collector.reset(0)
+    return collector, Learner(policy, copy.deepcopy(plan.objective), plan.optimiser)
+
+
+def numbers_of(fragment):
+    """What a fragment says, name -> array."""
+    return {**fragment.obs, **fragment.steps, **fragment.ends}
+
+
+def weights_of(policy):
+    return {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
+
+
+SLOW = ("endi_rtfm", "endi_dis")
+CASES = [pytest.param(*case, marks=pytest.mark.slow) if case == SLOW else case for case in TEAMS]
+
+
+@pytest.mark.parametrize(("script", "method"), CASES)
+def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, method):
+    plan = plan_of(script, method)
+    collector, learner = loop_of(plan, plan.build_policy())
+    fragments = [collector.collect()]
+    learner.update(fragments)
+    with emulated_device() as counts:
+        policy = plan.build_policy().to(DEVICE)
+        there, learner_there = loop_of(plan, policy)
+        found = [there.collect()]
+        counts.copies = counts.syncs = 0
+        learner_there.update(found)
+        waited = counts.copies, counts.syncs
+        plan.validate(policy)
+        weights = weights_of(policy)
+    assert {value.device.type for value in policy.parameters()} == {DEVICE.type}
+    for name, expected in numbers_of(fragments[0]).items():
+        np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
+    for name, expected in weights_of(collector.policy).items():
+        np.testing.assert_allclose(weights[name], expected, atol=5e-4, err_msg=name)  # Adam divides by small numbers
+    assert all(has <= bound for has, bound in zip(waited, TEAMS[script, method], strict=True)), waited
+
+
+def update_of_selfplay(change):
+    """Counts of an update by a team that `change` has been applied to."""
+    script, method = "overcooked_selfplay", "selfplay"
+    plan = plan_of(script, method)
+    with emulated_device() as counts:
+        collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
+        fragment = collector.collect()
+        change(learner)
+        counts.copies = counts.syncs = 0
+        learner.update([fragment])
+        return (counts.copies, counts.syncs), TEAMS[script, method]
+
+
+def test_a_number_asked_for_in_every_minibatch_is_noticed_on_an_emulated_device():
+    def ask(learner):
+        loss = learner.objective.loss
+
+        def asking(*arguments):
+            found = loss(*arguments)
+            found[0].item()
+            return found
+
+        object.__setattr__(learner.objective, "loss", asking)
+
+    waited, bounds = update_of_selfplay(ask)
+    assert waited[1] == bounds[1] + MINIBATCHES
+
+
+def test_a_constant_left_on_the_cpu_is_refused_on_an_emulated_device():
+    def leave(learner):
+        learner.policy.value_head.register_forward_hook(lambda module, inputs, values: values + torch.ones(1))
+
+    with pytest.raises(RuntimeError, match="expected all tensors on emulated"):
+        update_of_selfplay(leave)
+
+
+def test_an_emulated_device_counts_and_refuses_as_cuda_does():
+    with emulated_device() as counts:
+        there = torch.arange(6.0).reshape(2, 3).to(DEVICE)
+        assert (counts.copies, counts.syncs) == (1, 0)
+        assert there.sum().item() == 15.0
+        assert there[there > 2].shape == (3,)
+        assert (counts.copies, counts.syncs) == (1, 2)
+        assert there.cpu().numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert counts.copies == 2
+        for mixed in (lambda: there + torch.ones(3), lambda: there @ torch.ones(3, 1), there.numpy):
+            with pytest.raises(RuntimeError):
+                mixed()
+
+
+@pytest.mark.parametrize("cell", [torch.nn.LSTM, torch.nn.GRU])
+def test_a_recurrence_on_an_emulated_device_has_the_gradients_of_the_cpu(cell):
+    torch.manual_seed(0)
+    words, layer = torch.randn(2, 5, 3), cell(3, 4, batch_first=True)
+    layer(words)[0].square().sum().backward()
+    expected = [weight.grad.clone() for weight in layer.parameters()]
+    layer.zero_grad()
+    with emulated_device():
+        layer.to(DEVICE)(words.to(DEVICE))[0].square().sum().backward()
+        found = [weight.grad.cpu() for weight in layer.parameters()]
+    torch.testing.assert_close(found, expected)
