@@ -10,6 +10,7 @@ from rl_envs import WORLDS, make
 
 ROWS = ["agents", "actions", "episode end", "arguments", "recorded draws", "state for `restore`", "metrics"]
 RICH = {
+    "furnlift-v0": {"shows_expert": True},
     "messenger-v0": {"shows_roles": True},
     "overcooked-v0": {"actions": "any", "observations": ("lossless", "symbols")},
     "rock_paper_scissors-v0": {"tells_answer": True},
