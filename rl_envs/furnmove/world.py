@@ -89,7 +89,8 @@ class FurnMove(World):
             num_agents: N, 1 to 6; for more agents the 4**(N-1) coordination matrices do not fit in memory. By default
                 2, or the number of the starts.
             rooms: rooms of which each episode draws one: `train`, `valid` or `test` (named rooms), `train_stream`
-                (4,096 rooms; the default), `valid_stream`, `test_stream`, the path of a room file, or `Room` objects.
+                (4,096 rooms; the default), `valid_stream`, `test_stream`, `ithor_train`, `ithor_valid` or `ithor_test`
+                (floors of iTHOR), the path of a room file, or `Room` objects.
             room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side); not for `starts`.
             starts: K starts or the path of a start file, instead of `rooms`. With any seed, world number w begins
                 episode e since `reset` at start (w + e) mod K, so K worlds play each start once.

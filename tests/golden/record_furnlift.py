@@ -192,7 +192,8 @@ def main():
     """Write all recordings."""
     RECORDINGS.mkdir(parents=True, exist_ok=True)
     write_lines("episodes_hall.jsonl", [episode(number) for number in range(EPISODES)])
-    write_lines("losses_hall.jsonl", [rollout(number, kind) for number, kind in enumerate(("sync", "marginal", "central"))])
+    kinds = enumerate(("sync", "marginal", "central"))
+    write_lines("losses_hall.jsonl", [rollout(number, kind) for number, kind in kinds])
     rows = ["".join("." if free else "#" for free in row) for row in ROOM.agent_cells]
     (RECORDINGS / "rooms_hall.json").write_text(json.dumps({ROOM.name: rows}, indent=0) + "\n")
     (RECORDINGS / "coordination_hall.json").write_text(json.dumps(coordination()) + "\n")
