@@ -15,8 +15,8 @@ from functools import cache
 import numpy as np
 
 from rl_envs.core.spec import Array
+from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, RING_CELLS, fine_heights
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
-from rl_envs.furnmove.heights import EYE_METRES, FINE, FINE_METRES, WALL_METRES, fine_heights
 from rl_envs.furnmove.room import Mask, Room
 
 BOX_METRES = (1.07, 0.41, 0.75)
@@ -56,7 +56,7 @@ def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
     Args:
         room: the room, H x W cells.
         tv: [3] int, row, column and rotation of the television.
-        heights: [2 H, 2 W] float32, `fine_heights(room)` if it is known.
+        heights: [2 H + 4, 2 W + 4] float32, `fine_heights(room)` if it is known.
 
     Returns:
         [H, W, 4] bool; cells in which no agent can be may be True as well.
@@ -121,7 +121,7 @@ def _lines_are_clear(heights: Array, cells: Array, targets: Array, target_height
     """Whether nothing rises above the line from the eye in each cell to each point.
 
     Args:
-        heights: [2 H, 2 W] float32, metres.
+        heights: [2 H + 4, 2 W + 4] float32, metres.
         cells: [K, 2] int, cells of the eye.
         targets: [P, 2] float64, metres from the centre of cell (0, 0).
         target_heights: [P] float64, metres.
@@ -133,12 +133,6 @@ def _lines_are_clear(heights: Array, cells: Array, targets: Array, target_height
     eye = cells * CELL_METRES
     ground = eye[:, None, None] + share[:, None] * (targets[None, :, None] - eye[:, None, None])
     line = EYE_METRES + share * (target_heights[:, None] - EYE_METRES)
-    fine = np.floor((ground + CELL_METRES / 2) / FINE_METRES).astype(np.int64)
-    size = np.array(heights.shape)
-    inside = ((fine >= 0) & (fine < size)).all(-1)
-    fine = np.clip(fine, 0, size - 1)
-    solid = np.where(inside, heights[fine[..., 0], fine[..., 1]], WALL_METRES)
+    fine = np.floor((ground + CELL_METRES * (RING_CELLS + 0.5)) / FINE_METRES).astype(np.int64)
+    solid = heights[fine[..., 0], fine[..., 1]]
     return (solid <= line + _CLEARANCE_METRES).all(-1)
-
-
-assert FINE * FINE_METRES == CELL_METRES

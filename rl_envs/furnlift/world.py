@@ -8,12 +8,13 @@ authors' configuration. Which cells the television closes and who sees it are ou
 |---|---|
 | agents | `agent_0`, `agent_1`, acting in this order within a step |
 | actions | 5: MoveAhead, RotateLeft, RotateRight, Pass, Pickup |
-| observation `view` | [2, 15, 15] uint8, 0 or 1 (`observation.py`); [6, 15, 15] with `agents_visible` |
+| observation `view` | [2, 15, 15] uint8, 0 or 1 (`observation.py`); [6, 15, 15] with `agents_visible`; with `observations` including `view` |
+| observation `frame` | [P, P, 3] uint8, what the agent's camera sees, P being `frame_pixels`; with `observations` including `frame` |
 | observation `coordination` | [] uint8, always 0: row of `tables["coordinated_actions"]`, the same for both agents |
 | observation `expert` | [] int8, only with `shows_expert`: the action of the shortest-path expert, -1 where it has none |
 | rewards | per agent. Joint pickup that succeeds: +1 and nothing else. Otherwise: -0.01 a step, -0.02 for a failed MoveAhead, -0.12 for a Pickup |
 | episode end | terminated: the television is picked up. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
-| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full), `max_episode_steps` (250), `min_separation_cells` (8; 0 is the unconstrained task), `agents_visible` (False), `shows_expert` (False), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True) |
+| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full), `max_episode_steps` (250), `min_separation_cells` (8; 0 is the unconstrained task), `agents_visible` (False), `shows_expert` (False), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42) |
 | tables | `coordinated_actions` [1, 17, 2] int8 and `coordinated_modality` [17] int8: both pick up, or neither does |
 | recorded draws | `sees_television` [B, 2] bool: who sees the television before the step, instead of our own rule |
 | state for `restore` | `room` index, `agent_cells` [2, 2], `agent_headings` [2], `tv` [3] (row, column, rotation); optional: `closed_cells` [H, W] (by our own rule if left out), `start_distance`, the counters named as their metrics, `usable_pairs`, `expert`, `episode_length` |
@@ -24,7 +25,7 @@ authors' configuration. Which cells the television closes and who sees it are ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +42,10 @@ from rl_envs.furnmove.observation import MARGIN, VIEW
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
+from rl_envs.furnmove.world import check_observations
+
+if TYPE_CHECKING:
+    from rl_envs.furnmove.frame_renderer import FrameRenderer
 
 STEP_PENALTY, FAILURE_PENALTY, FAILED_PICKUP_PENALTY, PICKUP_REWARD = -0.01, -0.02, -0.1, 1.0
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -74,6 +79,8 @@ class FurnLift(World):
         shows_expert: bool = False,
         heading_ring: bool = True,
         bootstrap_at_limit: bool = True,
+        observations: Sequence[str] = ("view",),
+        frame_pixels: int = 84,
     ) -> None:
         """Prepare the worlds.
 
@@ -89,6 +96,8 @@ class FurnLift(World):
             shows_expert: whether observations have the expert's actions; costs about 10 ms an episode.
             heading_ring: whether the expert's paths may turn between north and west in one step.
             bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
+            observations: `view` (a crop of the map), `frame` (the camera's picture) or both; the rules are the same.
+            frame_pixels: side of a frame, 84 (the paper's) or 42.
 
         Raises:
             ValueError: an argument out of range. RoomError: a room file that is not usable.
@@ -101,6 +110,8 @@ class FurnLift(World):
         self.max_episode_steps = max_episode_steps
         self._separation, self._limit_is_termination = min_separation_cells, not bootstrap_at_limit
         self._shows_expert, self._heading_ring = shows_expert, heading_ring
+        check_observations(observations)
+        self._observations, self._frame_pixels = tuple(observations), frame_pixels
         self._prepare_maps(agents_visible)
 
     def _prepare_maps(self, agents_visible: bool) -> None:
@@ -111,11 +122,16 @@ class FurnLift(World):
         self._seeing = np.zeros((self.num_worlds, self._height, self._width, 4), bool)
         self._experts: list[Expert | None] = [None] * self.num_worlds
         self._observer = Observer(padded_width, agents_visible)
+        self._renderer = self._make_renderer(agents_visible) if "frame" in self._observations else None
         joint_actions, modalities = all_coordinated_actions()
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
         view = (num_channels(agents_visible), VIEW, VIEW)
-        self.observation_spec = {
+        frame = (self._frame_pixels, self._frame_pixels, 3)
+        shown = {
             "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
+            "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
+        }
+        self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
             "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions"),
         }
         if self._shows_expert:
@@ -265,24 +281,40 @@ class FurnLift(World):
         self._maps[world, covered[:, 0], covered[:, 1]] |= TELEVISION
         self._seeing[world] = False
         self._seeing[inside] = scene.seeing
+        if self._renderer is not None:
+            self._show_television(world)
         if self._shows_expert:
             pairs = scene.pairs(is_open, self._separation)
             self._experts[world] = Expert(is_open, pairs, self._heading_ring)
             if "usable_pairs" not in given:
                 state["usable_pairs"][world] = np.arange(MAX_PAIRS) < len(pairs)
 
+    def _make_renderer(self, agents_visible: bool) -> FrameRenderer:
+        from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
+
+        return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels, agents_visible)
+
+    def _show_television(self, world: int) -> None:
+        """Put the room with its television into the frames of one world."""
+        from rl_envs.furnmove.frame_renderer import TELEVISION_LOOKS
+
+        assert self._renderer is not None
+        room = self.rooms[int(self.state["room"][world])]
+        self._renderer.load(world, room, self.state["tv"][world], TELEVISION_LOOKS)
+
     def _distances(self, rows: Array) -> Array:
         """[K, 2] int, Manhattan distance of each agent to the television's centre, in cells."""
         return abs(self.state["agent_cells"][rows] - self.state["tv"][rows, None, :2]).sum(-1)
 
     def _observe(self, rows: Array) -> Arrays:
-        headings = self.state["agent_headings"][rows]
-        maps = self._maps.reshape(self.num_worlds, -1)
-        maps = maps if len(rows) == self.num_worlds else maps[rows]
-        seen = {
-            "view": self._observer.observe(maps, self.state["agent_cells"][rows], headings),
-            "coordination": np.zeros(headings.shape, np.uint8),
-        }
+        cells, headings = self.state["agent_cells"][rows], self.state["agent_headings"][rows]
+        seen: Arrays = {}
+        if "view" in self._observations:
+            maps = self._maps.reshape(self.num_worlds, -1)
+            seen["view"] = self._observer.observe(maps if len(rows) == self.num_worlds else maps[rows], cells, headings)
+        if self._renderer is not None:
+            seen["frame"] = self._renderer.frames(rows, cells, headings, None)
+        seen["coordination"] = np.zeros(headings.shape, np.uint8)
         return seen | ({"expert": self.state["expert"][rows].copy()} if self._shows_expert else {})
 
     def _episode_metrics(self, rows: Array) -> Arrays:
