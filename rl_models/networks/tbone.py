@@ -42,28 +42,29 @@ class TboneConfig:
     baseline)."""
 
 
-class Tbone(nn.Module):
-    """View -> convolutions -> LSTM -> talk -> reply, for the N agents of a team."""
+class TalkingTeam(nn.Module):
+    """Encoder -> LSTM -> talk -> reply, for the N agents of a team; a subclass adds the encoder.
 
-    observation_keys = ("view",)
+    Attributes:
+        observation_keys: the one observation that the encoder reads.
+    """
 
-    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
-        """Build the network.
+    observation_keys: tuple[str, ...]
+
+    def add_recurrence(self, config: TboneConfig, num_agents: int, visual_features: int) -> None:
+        """Build everything after the encoder, which must be there already, and set all initial weights.
 
         Args:
-            config: widths.
+            config: widths; those of cells and convolutions have no effect here.
             num_agents: N.
-            view: (C, 15, 15), shape of one agent's observation.
+            visual_features: width of an encoded observation.
         """
-        super().__init__()
         self.num_agents = num_agents
         self.hidden_size = config.hidden_size
         self.features = config.hidden_size
         self.message_features = config.message_features
-        self.embedding = ChannelEmbedding(view[0], config.cell_features)
-        self.convolutions = grid_convolutions(config.cell_features, config.channels)
         self.agent_vectors = nn.Parameter(torch.rand(num_agents, config.agent_features))
-        self.lstm = SteppedLstm(config.channels[-1] + config.agent_features, config.hidden_size)
+        self.lstm = SteppedLstm(visual_features + config.agent_features, config.hidden_size)
         rounds = [
             CommunicationRound(num_agents, config.hidden_size, config.message_features, config.communicates)
             for _ in range(2)
@@ -72,6 +73,10 @@ class Tbone(nn.Module):
         glorot_(self)
         for communication_round in rounds:
             communication_round.initialise_()
+
+    def encode(self, frames: Tensor) -> Tensor:
+        """Observations [K, ...] -> features [K, visual features]."""
+        raise NotImplementedError
 
     def initial_state(self, batch: int) -> State:
         """Zero belief and memory, [B, N, hidden_size] float32 each."""
@@ -83,12 +88,12 @@ class Tbone(nn.Module):
         """Features [B, T, N, hidden_size] float32, and messages [B, T, N, message features] of the reply round.
 
         Args:
-            obs: `view` [B, T, N, C, 15, 15] uint8.
+            obs: the observation that the encoder reads, [B, T, N, ...] uint8.
             state: `belief` and `memory` before the first step, [B, N, hidden_size] float32 each.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
-        gates = self._input_gates(obs["view"], self.agent_vectors).unbind(1)
+        gates = self._input_gates(obs[self.observation_keys[0]], self.agent_vectors).unbind(1)
         belief, memory = state["belief"], state["memory"]
         starts = is_first.any(0).tolist()
         beliefs, messages = [], []
@@ -109,7 +114,7 @@ class Tbone(nn.Module):
 
         Args:
             agent: index of the agent, from 0 to N - 1.
-            obs: the agent's `view` [B, 1, 1, C, 15, 15] uint8.
+            obs: the agent's observation, [B, 1, 1, ...] uint8.
             state: the agent's `belief` and `memory`, [B, 1, hidden_size] float32 each.
             is_first: [B, 1] bool, an episode begins at this step.
             needs_messages: exchange replies even if agents do not communicate.
@@ -117,25 +122,44 @@ class Tbone(nn.Module):
         Returns:
             features [B, 1, 1, hidden_size] and the replies of all agents [B, 1, N, message features].
         """
-        gates = self._input_gates(obs["view"], self.agent_vectors[[agent]])[:, 0]
+        gates = self._input_gates(obs[self.observation_keys[0]], self.agent_vectors[[agent]])[:, 0]
         keep = (~is_first)[..., None]
         belief, memory = self.lstm.step(gates, state["belief"] * keep, state["memory"] * keep)
         belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False)
         belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages)
         return Features(belief[:, None], {"belief": belief, "memory": memory}, messages[:, None])
 
-    def _input_gates(self, view: Tensor, identities: Tensor) -> Tensor:
+    def _input_gates(self, seen: Tensor, identities: Tensor) -> Tensor:
         """[B, T, N, 4 * hidden_size], the part of the LSTM's gates that does not depend on its state."""
-        batch, time, agents = view.shape[:3]
-        visual = apply_in_chunks(self._encode, view.flatten(0, 2)).view(batch, time, agents, -1)
+        batch, time, agents = seen.shape[:3]
+        visual = apply_in_chunks(self.encode, seen.flatten(0, 2)).view(batch, time, agents, -1)
         return self.lstm.input_gates(torch.cat([visual, identities.expand(batch, time, -1, -1)], dim=-1))
-
-    def _encode(self, frames: Tensor) -> Tensor:
-        """Views [K, C, 15, 15] -> features [K, channels of the last convolution]."""
-        return embed_and_convolve(self.embedding, self.convolutions, frames)
 
     def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         belief, memory = self.lstm.step(gates, belief, memory)
         belief, _ = self.talk(belief)
         belief, message = self.reply(belief)
         return belief, memory, message
+
+
+class Tbone(TalkingTeam):
+    """View -> convolutions -> LSTM -> talk -> reply."""
+
+    observation_keys = ("view",)
+
+    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
+        """Build the network.
+
+        Args:
+            config: widths.
+            num_agents: N.
+            view: (C, 15, 15), shape of one agent's observation.
+        """
+        super().__init__()
+        self.embedding = ChannelEmbedding(view[0], config.cell_features)
+        self.convolutions = grid_convolutions(config.cell_features, config.channels)
+        self.add_recurrence(config, num_agents, config.channels[-1])
+
+    def encode(self, frames: Tensor) -> Tensor:
+        """Views [K, C, 15, 15] -> features [K, channels of the last convolution]."""
+        return embed_and_convolve(self.embedding, self.convolutions, frames)
