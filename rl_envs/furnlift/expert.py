@@ -147,15 +147,16 @@ def _path_lengths(next_states: Array, targets: Array) -> Array:
     """[K, S + 1] int16, steps from every state to each target, or `UNREACHABLE`; breadth first from the targets."""
     before, size = _states_before(next_states), len(next_states)
     lengths = np.full((len(targets), size), UNREACHABLE, np.int16)
-    flat = lengths.reshape(-1)
+    flat, place = lengths.reshape(-1), np.zeros(lengths.size, np.int32)
     wave = np.arange(len(targets)) * size + targets
     steps = 0
     while wave.size:
         flat[wave] = steps
         state = wave % size
         around = ((wave - state)[:, None] + before[state]).reshape(-1)
-        wave = np.unique(around[flat[around] == UNREACHABLE])
-        wave = wave[wave % size != size - 1]
+        around = around[(flat[around] == UNREACHABLE) & (around % size != size - 1)]
+        place[around] = np.arange(around.size)
+        wave = around[place[around] == np.arange(around.size)]
         steps += 1
     return lengths
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from rl_envs.furnmove.furnishing import fine_heights
 from rl_envs.furnmove.poses import largest_part
 from rl_envs.furnmove.room import Mask, Room
 
-_KEPT_ROOMS = 512
+_KEPT = 512
 
 
 @dataclass(frozen=True)
@@ -35,43 +36,69 @@ class Scene:
         is_floor: [H, W] bool, cells for agents without the television.
         closed: [H, W] bool, cells that the television closes.
         seeing: [H, W, 4] bool, states that see the television.
+        min_separation_cells: least Manhattan distance of the agents at a pickup, in cells.
     """
 
     tv: Array
     is_floor: Mask
     closed: Mask
     seeing: Mask
+    min_separation_cells: int
 
-    def pairs(self, is_open: Mask, min_separation_cells: int) -> Array:
+    @cached_property
+    def reachable(self) -> Mask:
+        """[H, W] bool, the largest connected part of the floor that is left open."""
+        return largest_part(self.is_floor & ~self.closed)
+
+    @cached_property
+    def pairs(self) -> Array:
         """Pairs of reachable states from which the television can be picked up, [P, 2, 3] int64 (`target_pairs`)."""
-        targets = np.argwhere(self.seeing & largest_part(is_open)[..., None])
-        return target_pairs(targets, self.tv, min_separation_cells)
+        targets = np.argwhere(self.seeing & self.reachable[..., None])
+        return target_pairs(targets, self.tv, self.min_separation_cells)
 
 
 class Scenes:
-    """Makes scenes of some rooms; the last few hundred rooms are cached."""
+    """Makes scenes of some rooms; the last few hundred rooms and scenes are cached."""
 
     def __init__(self, rooms: Sequence[Room], min_separation_cells: int) -> None:
-        self._rooms, self.min_separation_cells = rooms, min_separation_cells
-        self._kept: OrderedDict[int, tuple[Array, Array]] = OrderedDict()
+        self._rooms, self._separation = rooms, min_separation_cells
+        self._kept_rooms: OrderedDict[int, tuple[Array, Array]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, ...], Scene] = OrderedDict()
 
     def places(self, index: int) -> Array:
         """Poses of the television in room `index`, [K, 3] int64."""
         return self._room(index)[0]
 
-    def at(self, index: int, tv: Array) -> Scene:
-        """Room `index` with the television at `tv` [3]."""
+    def at(self, index: int, tv: Array, closed: Mask | None = None) -> Scene:
+        """A scene.
+
+        Args:
+            index: number of the room.
+            tv: [3] int, row, column and rotation of the television.
+            closed: [H, W] bool, cells that it closes; None for our own rule.
+        """
+        if closed is not None:
+            return self._made(index, tv, closed)
+        key = (index, *tv.tolist())
+        if key not in self._kept:
+            shape = self._rooms[index].agent_cells.shape
+            self._kept[key] = self._made(index, tv, closed_cells(shape, tv))
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[key]
+
+    def _made(self, index: int, tv: Array, closed: Mask) -> Scene:
         room = self._rooms[index]
-        closed = closed_cells(room.agent_cells.shape, tv)
-        return Scene(tv.copy(), room.agent_cells, closed, seeing_states(room, tv, self._room(index)[1]))
+        seeing = seeing_states(room, tv, self._room(index)[1])
+        return Scene(tv.copy(), room.agent_cells, closed, seeing, self._separation)
 
     def _room(self, index: int) -> tuple[Array, Array]:
-        if index not in self._kept:
+        if index not in self._kept_rooms:
             room = self._rooms[index]
-            self._kept[index] = television_places(room), fine_heights(room)
-            if len(self._kept) > _KEPT_ROOMS:
-                self._kept.popitem(last=False)
-        return self._kept[index]
+            self._kept_rooms[index] = television_places(room), fine_heights(room)
+            if len(self._kept_rooms) > _KEPT:
+                self._kept_rooms.popitem(last=False)
+        return self._kept_rooms[index]
 
 
 class Start(NamedTuple):
@@ -108,9 +135,8 @@ def draw_start(scenes: Scenes, index: int, uniforms: Array) -> Start | None:
     if not len(places):
         return None
     scene = scenes.at(index, places[int(uniforms[0] * len(places))])
-    is_open = scene.is_floor & ~scene.closed
-    if not len(scene.pairs(is_open, scenes.min_separation_cells)):
+    if not len(scene.pairs):
         return None
-    cells = np.argwhere(largest_part(is_open))
+    cells = np.argwhere(scene.reachable)
     agents = cells[(uniforms[1:3] * len(cells)).astype(np.int64)]
     return Start(agents, (uniforms[3:5] * 4).astype(np.int8), scene.tv)

@@ -268,13 +268,12 @@ class FurnLift(World):
 
     def _load_scene(self, world: int, given: frozenset[str]) -> None:
         """Write the map of one world, its table of who sees the television, and its expert."""
-        state, tv = self.state, self.state["tv"][world]
-        scene = self._scenes.at(int(state["room"][world]), tv)
-        height, width = scene.is_floor.shape
+        state, tv, index = self.state, self.state["tv"][world], int(self.state["room"][world])
+        height, width = self.rooms[index].agent_cells.shape
         inside = (world, slice(height), slice(width))
-        if "closed_cells" not in given:
-            state["closed_cells"][inside] = scene.closed
-        is_open = scene.is_floor & ~state["closed_cells"][inside]
+        scene = self._scenes.at(index, tv, state["closed_cells"][inside] if "closed_cells" in given else None)
+        state["closed_cells"][inside] = scene.closed
+        is_open = scene.is_floor & ~scene.closed
         self._maps[world] = 0
         self._maps[world, MARGIN : MARGIN + height, MARGIN : MARGIN + width] = is_open * FLOOR
         covered = BOX_CELLS[tv[2]] + tv[:2] + MARGIN
@@ -284,10 +283,9 @@ class FurnLift(World):
         if self._renderer is not None:
             self._show_television(world)
         if self._shows_expert:
-            pairs = scene.pairs(is_open, self._separation)
-            self._experts[world] = Expert(is_open, pairs, self._heading_ring)
+            self._experts[world] = Expert(is_open, scene.pairs, self._heading_ring)
             if "usable_pairs" not in given:
-                state["usable_pairs"][world] = np.arange(MAX_PAIRS) < len(pairs)
+                state["usable_pairs"][world] = np.arange(MAX_PAIRS) < len(scene.pairs)
 
     def _make_renderer(self, agents_visible: bool) -> FrameRenderer:
         from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba

@@ -40,7 +40,7 @@ def episode(number):
     world.reset(number)
     tv, closed = world.state["tv"][0].copy(), world.state["closed_cells"][0] & ROOM.agent_cells
     is_open = ROOM.agent_cells & ~closed
-    pairs = Scenes([ROOM], SEPARATION).at(0, tv).pairs(is_open, SEPARATION)
+    pairs = Scenes([ROOM], SEPARATION).at(0, tv).pairs
     expert, usable = Expert(is_open, pairs, heading_ring=False), np.ones(len(pairs), bool)
     first, steps, info = agents_of(world), [], None
     while info is None:
