@@ -54,16 +54,18 @@ verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table
 
 # One thread an operation: several processes share the cores, and sums keep their order.
 check test slow bench: export OMP_NUM_THREADS = 1
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --maxprocesses 4 --dist loadfile --no-loadscope-reorder -n
+# Tests with Ray wait for other processes most of the time, so one process more than there are cores runs them.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 check: lint type ## style, types and the tests without Ray, processes and long learning (3 minutes)
-	$(PYTEST) -m "not (ray or processes or cluster or browser or learns or slow)" $(ARGS)
+	$(PYTEST) logical -m "not (ray or processes or cluster or browser or learns or slow)" $(ARGS)
 
 test: lint type ## style, types and every test but the slow ones
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) $$(($(CORES) + 1)) -m "not slow" $(ARGS)
 
 slow: $(STAMP) ## the slow tests
-	$(PYTEST) -m slow --timeout 1800 $(ARGS)
+	$(PYTEST) logical -m slow --timeout 1800 $(ARGS)
 
 lint: $(STAMP) ## style and formatting, without changing a file
 	$(BIN)/ruff check .

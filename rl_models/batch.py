@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions
 from rl_models.fragment import Fragment
-from rl_models.policy import TeamOutput
+from rl_models.policy import VALUED, TeamOutput
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -50,7 +50,9 @@ def without_last_observation(batch: Batch) -> Batch:
 
 
 def decision_steps(batch: Batch) -> Batch:
-    """The K steps at which an agent decides, each as a sequence of its own: [B, T, ...] -> [K, 1, ...]; K may be 0.
+    """The K steps that teach something, each as a sequence of its own: [B, T, ...] -> [K, 1, ...]; K may be 0.
+
+    An agent decides there, or the value of an agent is learned (`valued_mask`).
 
     Entries of a whole fragment (`last_values`, `versions`) are no longer needed and are left out.
 
@@ -61,6 +63,8 @@ def decision_steps(batch: Batch) -> Batch:
         raise ValueError("a team with memory learns from whole fragments; leave `by_decisions` off")
     mask = decision_mask(batch)
     selected = torch.ones_like(batch["terminated"]) if mask is None else mask.any(-1)
+    valued = valued_mask(batch)
+    selected = selected if valued is None else selected | valued.any(-1)
     per_step = [key for key, value in batch.items() if value.shape[:2] == selected.shape and key != "last_values"]
     cut = {key: batch[key][selected][:, None] for key in per_step if not key.startswith("texts/")}
     return cut | {key: value for key, value in batch.items() if key.startswith("texts/")}
@@ -76,10 +80,12 @@ class Share:
     Attributes:
         steps: share of the B * T joint steps, in [0, 1], for means over all steps.
         decisions: share of the steps at which an agent decides, in [0, 1], for means over these steps.
+        values: share of the steps at which values are learned, in [0, 1], for the value loss.
     """
 
     steps: Tensor | float = 1.0
     decisions: Tensor | float = 1.0
+    values: Tensor | float = 1.0
 
 
 WHOLE = Share()
@@ -87,13 +93,14 @@ WHOLE = Share()
 
 
 def count_steps(batch: Batch) -> Tensor:
-    """Number of all joint steps (B * T) and of the steps at which an agent decides, [2] int64.
+    """Number of joint steps [3] int64: all (B * T), those at which an agent decides, those at which values are learned.
 
     Args:
         batch: name -> [B, T, ...].
     """
-    mask, steps = decision_mask(batch), torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
-    return torch.stack([steps, steps if mask is None else mask.any(-1).sum()])
+    steps = torch.tensor(batch["terminated"].numel(), device=batch["terminated"].device)
+    masks = decision_mask(batch), valued_mask(batch)
+    return torch.stack([steps, *(steps if mask is None else mask.any(-1).sum() for mask in masks)])
 
 
 def share_of(part: Batch, whole: Tensor) -> Share:
@@ -101,10 +108,9 @@ def share_of(part: Batch, whole: Tensor) -> Share:
 
     Args:
         part: the part, name -> [B, T, ...].
-        whole: [2] int64, steps of the minibatch as `count_steps` counts them.
+        whole: [3] int64, steps of the minibatch as `count_steps` counts them.
     """
-    steps, decisions = count_steps(part) / whole.clamp(min=1)
-    return Share(steps, decisions)
+    return Share(*(count_steps(part) / whole.clamp(min=1)))
 
 
 def forward(policy: Callable[..., TeamOutput], batch: Batch) -> TeamOutput:
@@ -133,6 +139,14 @@ def decision_mask(batch: Batch) -> Tensor | None:
 def alive_mask(batch: Batch) -> Tensor | None:
     """Agents that are in the game at a step: batch, name -> [B, T, ...], to [B, T, N] bool; None if all always are."""
     return _at_steps(batch, "alive")
+
+
+def valued_mask(batch: Batch) -> Tensor | None:
+    """Agents whose values are learned at a step: batch, name -> [B, T, ...], to [B, T, N] bool.
+
+    None if the objective did not say so (`ActorCritic.prepare`): then everybody's are, at every step.
+    """
+    return _at_steps(batch, VALUED)
 
 
 def leaving_mask(batch: Batch) -> Tensor | None:

@@ -19,6 +19,10 @@ UNVALUED = "unvalued"
 """Extra: [B, T, N] bool, agents in the game that the network skipped, because they carry on while another one decides.
 The values of these agents mean nothing. A network that computes all agents leaves this extra out."""
 
+VALUED = "valued"
+"""Observation key: [B, T, N] bool, agents whose value a loss reads at a step. A network that skips agents that carry on
+computes these all the same. Objectives set it (`ActorCritic.prepare`), worlds do not."""
+
 
 @dataclass(frozen=True)
 class Features:

@@ -12,6 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
 os.environ.setdefault("RAY_agent_register_timeout_ms", "600000")
+# A learner whose thread has died never leaves its process group, and is killed after this many seconds instead of 30.
+os.environ.setdefault("TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S", "1")
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_AUTH_MODE"] = "token"
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -20,7 +22,7 @@ os.environ.pop("RAY_ADDRESS", None)
 import hypothesis
 import pytest
 
-pytest_plugins = ["tests.tiers", "pytester"]
+pytest_plugins = ["tests.tiers", "tests.order", "pytester"]
 
 # The same examples every time, however long the machine takes over each.
 hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)

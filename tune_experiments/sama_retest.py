@@ -29,6 +29,7 @@ from tune_experiments.experiment.errors import UserError, exits_with_one_sentenc
 from tune_experiments.experiment.files import read_json
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.results.kept import keep
+from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
 from tune_experiments.run.manifest import describe_session
@@ -84,13 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows), highlight=False)
     rows = [row for row in read(out / RESULTS) if row.experiment == experiment.name]
-    tables = experiment.tables(rows)
+    _, config = find_stored(*read_config(command.run), (), command.run)
+    tables = with_verdicts(experiment.tables(rows), experiment.main_comparisons(config), rows)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
     write_tables(out / "table.md", tables)
     console.print(f"wrote {out / RESULTS}, {out / 'table.md'}", highlight=False)
     if command.save is not None:
-        _, config = find_stored(*read_config(command.run), (), command.run)
         keep(experiment, config, rows, [*sessions, _this_session(command)], command.save)
         console.print(f"wrote {command.save}", highlight=False)
 

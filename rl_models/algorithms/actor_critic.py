@@ -23,11 +23,20 @@ from torch import Tensor
 
 from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import Batch, Share, alive_mask, chosen_actions, decision_mask, leaving_mask, select_worlds
+from rl_models.batch import (
+    Batch,
+    Share,
+    alive_mask,
+    chosen_actions,
+    decision_mask,
+    leaving_mask,
+    select_worlds,
+    valued_mask,
+)
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.returns import Steps, following_values, values_of_decisions
-from rl_models.policy import UNVALUED, TeamOutput, TeamPolicy
+from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
 EntropyKind = Literal["component", "marginal"]
@@ -44,9 +53,10 @@ class ActorCritic:
     entropy_kind: EntropyKind = "component"
     is_joint: bool = True
     regressed: Regressed = "all"
-    """Where values are learned: of `all` agents in the game at every step, or only where a decision is made. With the
-    latter steps that carry on with a macro action neither add to the value loss nor make its mean smaller. In the joint
-    form a decision is the team's: it has the values of all agents in the game, also of those that carry on."""
+    """Where values are learned: of `all` agents in the game at every step, or only where a decision is made, and at the
+    first step of each fragment, where the fragment before took its last values. With the latter other steps that carry
+    on with a macro action neither add to the value loss nor make its mean smaller. In the joint form a decision is the
+    team's: it has the values of all agents in the game, also of those that carry on."""
     num_epochs: int = 1
     """Passes over each batch."""
     num_minibatches: int = 1
@@ -54,6 +64,20 @@ class ActorCritic:
     gradient_accumulation_steps: int = 1
     """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
     extra_losses: tuple[ExtraLoss, ...] = ()
+
+    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+        """Say whose values are learned, once for all epochs, where that is not everybody's at every step.
+
+        Returns are bootstrapped from the observation after a fragment, where agents may carry on. The next fragment
+        begins with this observation, so its first step teaches the values of all agents in the game.
+        """
+        valued = self._valued(batch)
+        if self.regressed == "all" or valued is None:
+            return batch
+        present = alive_mask(batch)
+        everybody = torch.ones_like(valued[:, :1])
+        first = everybody if present is None else present[:, :1]
+        return batch | {f"obs/{VALUED}": torch.cat([first, valued[:, 1:], everybody], dim=1)}
 
     def new_replay(self) -> None:
         """Nothing is kept: each sample is learned from as long as it is new."""
@@ -123,7 +147,8 @@ class ActorCritic:
 
     def _regressed(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, whose values are learned; None: everybody's."""
-        return self._valued(batch) if self.regressed == "decisions" else alive_mask(batch)
+        valued = valued_mask(batch)
+        return alive_mask(batch) if valued is None else valued
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
@@ -154,8 +179,7 @@ class ActorCritic:
         entropy = self._entropy(output, decision_mask(batch))
         of_decisions, of_values = policy_loss - weight * entropy, self.value_coef * value_loss
         # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
-        share_of_values = share.decisions if self.regressed == "decisions" else share.steps
-        loss = share.decisions * of_decisions + share_of_values * of_values
+        loss = share.decisions * of_decisions + share.values * of_values
         total = of_decisions + of_values
         statistics: Statistics = {
             "loss/policy": policy_loss.detach(),

@@ -34,10 +34,6 @@ class Impala(ActorCritic):
     """`mean` over B and T; `sum_steps`: sum over T and mean over B, which RTFM's constants mean; `sum` over both, which
     TorchBeast's mean. B is that of all learners."""
 
-    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
-        """Nothing: V-trace depends on the present policy."""
-        return batch
-
     def loss(
         self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:

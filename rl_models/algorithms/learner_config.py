@@ -50,7 +50,7 @@ class ActorCriticConfig(OptimiserConfig):
     value_clip_range: NonNegativeFloat = 0.0
     """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
     regressed: Regressed = "all"
-    """Steps at which values are learned: all, or decisions, those at which an agent decides."""
+    """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     loss_reduction: LossReduction = "mean"
     """How losses are reduced (IMPALA): mean; sum_steps, over the steps of a fragment; or sum, over worlds too."""
 

@@ -47,6 +47,7 @@ class Ppo(ActorCritic):
         The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
         standardised by all learners together, so that two of them make the update that one would.
         """
+        batch = super().prepare(batch)
         steps, values = self._steps(batch, batch["values"], batch["last_values"])
         advantages = gae(steps, values, self.gae_lambda)
         joint = self._advantages(advantages)
@@ -79,5 +80,16 @@ class Ppo(ActorCritic):
     def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
         targets, mask = batch["value_targets"], self._regressed(batch)
         if self.value_clip_range:
-            return pg.clipped_value_loss(values, targets, batch["values"], self.value_clip_range, mask)
+            recorded = self._recorded_values(values, batch)
+            return pg.clipped_value_loss(values, targets, recorded, self.value_clip_range, mask)
         return pg.value_loss(values, targets, mask)
+
+    def _recorded_values(self, values: Tensor, batch: Batch) -> Tensor:
+        """[B, T, N]; with `regressed="decisions"` the present ones, from which none moves, of agents that carry on.
+
+        A network may skip these agents while acting, so nothing was recorded of them.
+        """
+        valued = self._valued(batch)
+        if self.regressed == "all" or valued is None:
+            return batch["values"]
+        return torch.where(valued, batch["values"], values.detach())

@@ -22,7 +22,7 @@ from rl_models.llm.scoring import normalise
 from rl_models.llm.trie import Candidates, Ids
 from rl_models.networks.speech import MESSAGES
 from rl_models.networks.texts import TEXTS, MissingTextsError
-from rl_models.policy import UNVALUED, Features, State
+from rl_models.policy import UNVALUED, VALUED, Features, State
 
 ACTION_SCORES = "action_scores"
 """Extra: [B, T, N, A] float32, normalised log-probabilities of the actions' phrases."""
@@ -97,7 +97,8 @@ class LanguageNetwork(nn.Module):
         Raises:
             MissingTextsError: the observations have no prompts.
         """
-        counted = _counted(obs)
+        deciding = _deciding(obs)
+        counted = _counted(obs, deciding)
         moments, rows = self._moments_of(obs, counted)
         scores, states = self._scores_of(moments)
         place = torch.from_numpy(counted).to(scores.device)
@@ -106,7 +107,7 @@ class LanguageNetwork(nn.Module):
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
         all_states = states.new_zeros(*lead, self.features).masked_scatter(place[..., None], states[each])
         extras = {ACTION_SCORES: all_scores} | {key: obs[key] for key in (MESSAGES,) if key in obs}
-        extras |= _left_out(obs, counted)
+        extras |= _left_out(obs, deciding)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
     def _moments_of(self, obs: dict[str, Tensor], counted: Array) -> tuple[list[Moment], Array]:
@@ -177,24 +178,28 @@ def _shown(obs: dict[str, Tensor], key: str) -> tuple[list[Ids], Array]:
     return [message_of(row) for row in texts], rows.cpu().numpy()
 
 
-def _counted(obs: dict[str, Tensor]) -> Array:
-    """[B, T, N] bool, the agents that are worth computing.
+def _deciding(obs: dict[str, Tensor]) -> Array:
+    """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there.
 
-    Those that decide; at the last of several steps all, because V-trace bootstraps from there. (Who acts and wants
-    values of agents that carry on asks without `decides`.)
+    (Who acts and wants values of agents that carry on asks without `decides`.)
     """
-    counted = np.ones(tuple(obs["legal"].shape[:3]), bool)
+    deciding = np.ones(tuple(obs["legal"].shape[:3]), bool)
     for key in ("decides", "alive"):
         if key in obs:
-            counted &= obs[key].bool().cpu().numpy()
-    if counted.shape[1] > 1:
-        counted[:, -1] = True
-    return counted
+            deciding &= obs[key].bool().cpu().numpy()
+    if deciding.shape[1] > 1:
+        deciding[:, -1] = True
+    return deciding
 
 
-def _left_out(obs: dict[str, Tensor], counted: Array) -> dict[str, Tensor]:
-    """Whom nobody computes though another agent chooses, as an extra; nothing where there is nobody."""
-    left_out = counted.any(-1, keepdims=True) & ~counted
+def _counted(obs: dict[str, Tensor], deciding: Array) -> Array:
+    """[B, T, N] bool, the agents that are worth computing: those that decide, and those whose value a loss reads."""
+    return deciding | obs[VALUED].bool().cpu().numpy() if VALUED in obs else deciding
+
+
+def _left_out(obs: dict[str, Tensor], deciding: Array) -> dict[str, Tensor]:
+    """Whom nobody computes while acting though another agent chooses, as an extra; nothing where there is nobody."""
+    left_out = deciding.any(-1, keepdims=True) & ~deciding
     if "alive" in obs:
         left_out &= obs["alive"].bool().cpu().numpy()
     return {UNVALUED: torch.from_numpy(left_out)} if left_out.any() else {}

@@ -6,6 +6,7 @@ policy before each fragment, such as an adversary who sees it. This file must no
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -65,13 +66,20 @@ class LocalAlgorithm:
         return Progress(**vars(self._learner.progress))
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
-        return self._learner.policy
+        """The team that learns, or a copy of it with the weights of a checkpoint, name -> tensor."""
+        if weights is None:
+            return self._learner.policy
+        policy = copy.deepcopy(self._learner.policy)
+        policy.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """Everything a checkpoint holds (weights, optimiser, replay, worlds and recurrent state), and how far it is."""
+        """Everything a checkpoint holds (weights, optimiser, replay, worlds and recurrent state), and how far it is.
+
+        Weights are copies, and stay those of this moment.
+        """
         tensors: Tensors = {
-            "weights": {name: value.detach().cpu() for name, value in self._learner.policy.state_dict().items()},
+            "weights": {n: value.detach().cpu().clone() for n, value in self._learner.policy.state_dict().items()},
             "optimizer": optimiser_tensors(self._learner.optimiser),
             "runner_0": self._collector.snapshot(),
         }

@@ -82,7 +82,8 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
         is_share: whether the metric is a share. One that was computed as probabilities, not 0 or 1, is a mean.
 
     Returns:
-        Wilson's interval for a share, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1); none for one number.
+        Wilson's interval for a share, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1); none for one number or
+        equal numbers.
 
     Raises:
         ValueError: no episodes.
@@ -93,6 +94,8 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
         return Interval(mean)
     if is_share and np.isin(sample, (0.0, 1.0)).all():
         return Interval(mean, *_wilson(int(sample.sum()), len(sample)), WILSON)
+    if np.ptp(sample) <= _EQUAL:
+        return Interval(mean)
     half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
     return Interval(mean, mean - half, mean + half, NORMAL)
 
@@ -105,7 +108,8 @@ def interval_over_seeds(values: Sequence[float | Interval], is_share: bool = Fal
         is_share: whether they are shares.
 
     Returns:
-        One seed: itself. Equal seeds, or shares whose interval would leave 0 and 1: the mean and all seeds. Else t.
+        One seed: itself. Equal seeds, or an interval that would go below 0 where no seed does, or above 1 for shares:
+        the mean and all seeds. Else t.
 
     Raises:
         ValueError: no seeds.
@@ -115,7 +119,7 @@ def interval_over_seeds(values: Sequence[float | Interval], is_share: bool = Fal
     if len(seeds) == 1:
         return seeds[0]
     mean, half = float(sample.mean()), _student_half_width(sample)
-    leaves = is_share and (mean - half < 0 or mean + half > 1)
+    leaves = sample.min() >= 0 > mean - half or (is_share and mean + half > 1)
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=seeds)
     return Interval(mean, mean - half, mean + half, STUDENT)

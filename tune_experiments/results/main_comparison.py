@@ -61,6 +61,9 @@ class MainComparison:
         if not first or not second:
             return f"{said}: these results do not hold both, so every ordering here is exploratory."
         difference = welch_interval([line.value for line in first], [line.value for line in second])
+        if min(len(first), len(second)) < 2:
+            counts = f"{len(first)} and {len(second)} seeds"
+            return f"{said}: **no verdict**, for it needs two seeds of each and has {counts}. {_REST}"
         numbers = f"difference {difference.value:+.3f}, {_in_words(difference, len(first), len(second))}"
         return f"{said}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
 
@@ -109,6 +112,4 @@ def _in_words(difference: Interval, first: int, second: int) -> str:
     seeds = f"{first} and {second} seeds"
     if difference.low is not None and difference.high is not None:
         return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"
-    if min(first, second) < 2:
-        return f"no interval, for there are {seeds}"
     return f"Welch gives no interval, for the seeds of each are equal ({seeds})"

@@ -28,8 +28,8 @@ FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "i
 _PAPER = ", paper"
 _RULES = {WILSON: "shares by Wilson", NORMAL: "means by 1.96 sd / sqrt n"}
 _LISTED = (
-    " A cell `mean: seed, seed, ...` has no interval over seeds, because they are equal or it would leave 0 and 1: it "
-    "lists each seed, with the interval over its episodes."
+    " A cell `mean: seed, seed, ...` has no interval over seeds, because they are equal or it would leave the range of "
+    "the metric: it lists each seed, with the interval over its episodes (none where all episodes are equal)."
 )
 _GAP = 2
 """Between two columns of a terminal's table."""

@@ -6,10 +6,11 @@ truth: whoever continues starts from it in an empty folder. Files of a checkpoin
 vouches for them, so a copy that was cut off is one that no reader takes for whole.
 
 What others keep in the store stays as it is. A run looks at config.json first. If that is of another run, or there is
-none beside visible files, the run refuses: it fetches and sends nothing. Hidden names are never fetched, sent or
-deleted. A name is deleted only if this session has fetched or sent it, the trial has deleted the file in its folder,
-and trials give such names to what they delete: files of checkpoints, event files, pictures of the log. So nothing is
-remembered between sessions, and any machine can continue a run.
+none beside visible files, the run refuses: it fetches and sends nothing. One run at a time has a claim on the store
+(`remote_claim.py`). Hidden names are never fetched, sent or deleted, but for the claim and a ledger. The ledger of a
+folder names what this run has sent of the kinds that trials delete: files of checkpoints, event files, pictures of the
+log. A name is deleted only if it stands there and the trial has deleted the file in its folder. The ledger is written
+before the files are sent, so a run that is killed knows them, and any machine can continue it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.run.remote_claim import Claim
+from tune_experiments.run.remote_ledger import Ledger
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
 
 __all__ = ["RemoteSync", "open_run", "synced_folder", "uri_of"]
@@ -37,7 +40,6 @@ logger = logging.getLogger(__name__)
 _URI = re.compile(r"(file|s3|gs|gcs|hdfs|abfs|abfss):/+(.+)")
 PATIENCE_SECONDS = 3600.0
 _RETRIES_AFTER_SECONDS = 10.0
-_DELETED_BY_TRIALS = re.compile(r"checkpoints/checkpoint_\d+/[^/]+|events\.out\.tfevents\.\d+\.\d+|images/.+/\d+\.png")
 Stamp = tuple[int, int]
 """Size and time of modification of a file, in nanoseconds."""
 
@@ -57,7 +59,8 @@ def open_run(
     Trials send what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
 
     Raises:
-        UserError: as `RunFolder.open`, with nothing sent to the store; or nothing can be sent there.
+        UserError: as `RunFolder.open`, with nothing sent to the store; or nothing can be sent there, or another run
+            does so.
     """
     uri = uri_of(out)
     if uri is None:
@@ -67,11 +70,12 @@ def open_run(
     with _temporary_sync(uri, others=("trials/", "tune/")) as sync:
         if sync.pull_config():
             check_config(sync.folder, config_json, experiment)
-        sync.pull()
-        with RunFolder.open(sync.folder, config_json, experiment, seeds) as folder:
-            sync.push_at_first()  # the run's configuration stands before its trials, or nobody could continue them
-            with _pushed_at_end(sync):
-                yield folder, sync
+        with sync.claimed():
+            sync.pull()
+            with RunFolder.open(sync.folder, config_json, experiment, seeds) as folder:
+                sync.push_at_first()  # the run's configuration stands before its trials, or nobody could continue them
+                with _pushed_at_end(sync):
+                    yield folder, sync
 
 
 @contextmanager
@@ -147,12 +151,24 @@ class RemoteSync:
 
         self.uri, self.folder, self._others = uri, folder, others
         self.is_behind = False
+        self._claim: Claim | None = None
         self._sent: dict[str, Stamp] = {}
         self._fetched: dict[str, Stamp] = {}
         try:
             self._store, self._root = fs.FileSystem.from_uri(uri)
         except (OSError, ValueError) as error:
             raise UserError(f"{uri} cannot be opened ({_line(error)}); correct it or name a folder") from error
+        self._ledger = Ledger(self._store, self._root, uri)
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs out of the store.
+
+        Raises:
+            UserError: another run is in there.
+        """
+        with Claim(self._store, self._root, self.uri) as self._claim:
+            yield
 
     def pull_config(self) -> bool:
         """Fetch the run's configuration alone; False if there is none, in a store without visible files.
@@ -185,6 +201,7 @@ class RemoteSync:
 
         Raises:
             FileNotFoundError: the folder itself is gone, which does not mean that the run has deleted its files.
+            UserError: another run has taken the store over, or a file of others has the ledger's name.
         """
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
@@ -224,18 +241,28 @@ class RemoteSync:
             time.sleep(_RETRIES_AFTER_SECONDS)
 
     def _bring_up_to_date(self) -> None:
+        """Send what is new, and delete what the ledger names and the folder has no more.
+
+        Raises:
+            OSError: the store is away.
+            UserError: another run has taken the store over, or a stranger's file has the ledger's name.
+        """
+        if self._claim is not None:
+            self._claim.check()
         found = _stamps(self.folder)
         here = {name: found[name] for name in self._own(found)}
         # state.json last: it says that a checkpoint's other files are whole.
-        for name in sorted(here, key=_state_file_last):
-            if self._sent.get(name) != here[name]:
-                self._send(name)
-                self._sent[name] = here[name]
-        deleted = {name for name in self._own(self._sent) if _DELETED_BY_TRIALS.fullmatch(name)} - set(here)
+        new = [name for name in sorted(here, key=_state_file_last) if self._sent.get(name) != here[name]]
+        self._ledger.add(new)
+        for name in new:
+            self._send(name)
+            self._sent[name] = here[name]
+        deleted = (self._ledger.names() & set(self._own(self._sent))) - set(here)
         for name in sorted(deleted, key=_state_file_last):
             with contextlib.suppress(FileNotFoundError):
                 self._store.delete_file(f"{self._root}/{name}")
             del self._sent[name]
+        self._ledger.remove(deleted)
 
     def _own(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if not name.startswith(self._others)]

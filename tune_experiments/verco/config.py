@@ -91,7 +91,7 @@ class VercoLearnerConfig(LearnerConfig):
     is_joint: bool = False
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
     regressed: Regressed = "decisions"
-    """Steps at which values are learned: all, or decisions, those at which an agent decides."""
+    """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     value_coef: float = 0.5
     """Weight of the squared value error in the loss, at least 0."""
     final_entropy_coef: float | None = 0.002

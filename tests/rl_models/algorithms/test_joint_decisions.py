@@ -98,12 +98,14 @@ def test_gae_of_a_team_is_that_of_its_joint_decisions(agents, lambda_):
 
 
 def slow_vtrace(data, ratio, clips, world, tick):
-    """Targets and advantages [N] at a joint decision; the ratio is that of the joint action."""
+    """Targets and advantages [N] at a joint decision or a first step; the ratio is that of the joint action."""
     rho, trace = (min(clip, ratio[world, tick]) for clip in clips)
     rewards, discount, after, following = decision(data, world, tick)
     value = data["values"][world, tick] * data["obs/alive"][world, tick]
     better = after if following is None else slow_vtrace(data, ratio, clips, world, following)[0]
     better = better * (after != 0)  # who left on the way has no target there
+    if not acts(data, world, tick):  # what is left of the joint decision of the fragment before
+        return rewards + discount * better, None
     error = rho * (rewards + discount * after - value)
     return value + error + discount * trace * (better - after), rho * (rewards + discount * better - value)
 
@@ -111,7 +113,7 @@ def slow_vtrace(data, ratio, clips, world, tick):
 @pytest.mark.parametrize("clips", [(1.0, 1.0), (1.4, 0.6), (1e9, 1e9)])
 @pytest.mark.parametrize("agents", [2, 3])
 def test_vtrace_of_a_team_is_that_of_its_joint_decisions(agents, clips):
-    """Read off the losses: the policy gradient of the joint action, and the error of values regressed at decisions."""
+    """Read off the losses: the policy gradient of joint actions, the error of values at decisions and first steps."""
     data = story(agents, seed=10 + agents)
     random = np.random.default_rng(agents)
     sampled = random.normal(size=(WORLDS, TIME))
@@ -126,12 +128,13 @@ def test_vtrace_of_a_team_is_that_of_its_joint_decisions(agents, clips):
 
     objective = Impala(gamma=GAMMA, clip_rho=clips[0], clip_c=clips[1], regressed="decisions")
     output = TeamOutput(policy, torch.from_numpy(values), {}, {})
-    statistics = objective.loss(output, batch, Progress())[1]
+    statistics = objective.loss(output, objective.prepare(batch), Progress())[1]
 
-    moments = [moment for moment in np.ndindex(WORLDS, TIME) if acts(data, *moment)]
+    moments = [moment for moment in np.ndindex(WORLDS, TIME) if acts(data, *moment) or moment[1] == 0]
     slow = [(moment, *slow_vtrace(data, ratio, clips, *moment)) for moment in moments]
-    wanted = np.mean([-log_prob[moment] * advantages.sum() for moment, _, advantages in slow])
+    wanted = np.mean([-log_prob[moment] * advantages.sum() for moment, _, advantages in slow if acts(data, *moment)])
     np.testing.assert_allclose(statistics["loss/policy"], wanted, rtol=1e-5)
+    assert any(advantages is None for _, _, advantages in slow)
     errors = [((targets - data["values"][at]) ** 2)[data["obs/alive"][at]].sum() for at, targets, _ in slow]
     np.testing.assert_allclose(statistics["loss/value"], np.mean(errors), rtol=1e-5)
 

@@ -206,6 +206,18 @@ def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
         assert value.equal(unbroken.policy().state_dict()[name]), name
 
 
+def test_a_team_with_the_weights_of_a_checkpoint_is_not_the_one_that_has_learned_on():
+    one = algorithm(3)
+    one.train()
+    weights = one.checkpoint()[0]["weights"]
+    wanted = {name: value.clone() for name, value in weights.items()}
+    one.train()
+    held, present = one.policy(weights).state_dict(), one.policy().state_dict()
+    assert any(not value.equal(present[name]) for name, value in held.items())
+    for name, value in held.items():
+        assert value.equal(wanted[name]), name
+
+
 def test_a_checkpoint_of_another_stage_brings_no_replay():
     """A curriculum hands over weights alone; what was played in another game is not learned from again."""
     one = algorithm(3)

@@ -14,18 +14,21 @@ import torch
 
 from rl_envs import make
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import to_batch
 from rl_models.networks.vector import VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
-from rl_models.training.checkpoint_state import optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.algorithms import small_qmix
+from tests.rl_models.algorithms.together import (
+    Together,
+    assert_equal_gradients,
+    assert_equal_replicas,
+    assert_equals_one,
+    run_together,
+)
 from tests.rl_models.training import small
 
 SHARES = {"7 worlds, 2 learners": (3, 4), "7 worlds, 3 learners": (2, 2, 3), "9 worlds, 2 learners": (4, 5)}
@@ -34,89 +37,18 @@ IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1
 BY_DECISIONS = Ppo(is_joint=False, by_decisions=True)
 
 
-class Together:
-    """Threads that wait for each other at every sum, which all form in the same order."""
-
-    def __init__(self, size):
-        self._barrier = threading.Barrier(
-            size, timeout=PATIENCE_SECONDS
-        )  # of a learner that sums less often than the others
-        self._parts = [None] * size
-
-    def learners(self):
-        """One for each thread."""
-        size = len(self._parts)
-        return [Learners(rank, size, lambda part, rank=rank: self._sum(rank, part)) for rank in range(size)]
-
-    def _sum(self, rank, part):
-        self._parts[rank] = part.clone()
-        self._barrier.wait()
-        total = sum(self._parts[1:], self._parts[0])
-        self._barrier.wait()
-        return total
-
-
-def run_together(shares, make_learner, fragments):
-    """Learners that have learned from their shares of each fragment."""
-    made, failures = [make_learner(learners=one) for one in Together(len(shares)).learners()], []
-
-    def learn(learner, first, share):
-        try:
-            for fragment in fragments:
-                learner.learn(to_batch(fragment[first : first + share]))
-        except Exception as error:
-            failures.append(error)
-
-    firsts = np.cumsum((0, *shares[:-1])).tolist()
-    threads = [threading.Thread(target=learn, args=each) for each in zip(made, firsts, shares, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    return made
-
-
-def assert_equal_replicas(made):
-    first = made[0]
-    for other in made[1:]:
-        assert other.progress == first.progress
-        assert other.optimiser.param_groups[0]["lr"] == first.optimiser.param_groups[0]["lr"]
-        for name, value in other.policy.state_dict().items():
-            assert torch.equal(value, first.policy.state_dict()[name]), name
-        wanted = optimiser_tensors(first.optimiser)
-        for name, value in optimiser_tensors(other.optimiser).items():
-            assert torch.equal(value, wanted[name]), name
-
-
-def assert_equals_one(made, one, atol=1e-6):
-    assert made[0].progress == one.progress
-    assert made[0].optimiser.param_groups[0]["lr"] == one.optimiser.param_groups[0]["lr"]
-    for name, value in one.policy.state_dict().items():
-        torch.testing.assert_close(made[0].policy.state_dict()[name], value, atol=atol, rtol=0, msg=name)
-
-
-def assert_equal_gradients(made, one):
-    """Of the last minibatch. (Adam would hide their scale.)"""
-    for weight, wanted in zip(made[0].policy.parameters(), one.policy.parameters(), strict=True):
-        if wanted.grad is None:
-            assert weight.grad is None
-        else:
-            within = 1e-4 * float(wanted.grad.abs().max())
-            torch.testing.assert_close(weight.grad, wanted.grad, atol=within, rtol=0)
-
-
 def rooms(worlds):
     """A team with memory that chooses at every step; episodes of seven steps end at different times."""
     return small.collector(num_worlds=worlds, length=8)
 
 
 def cooks(worlds):
-    """Two cooks that carry on with macro actions, each for as long as it takes."""
+    """Two cooks that carry on with macro actions, each for as long as it takes, also where a fragment begins."""
     world = make("salad-v0", worlds, first_world=0)
     scale = world.tables["vector_scale"].tolist()
     one = Collector(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), 12)
     one.reset(3)
+    assert not one.collect().obs["decides"][:, -1].all()
     return one
 
 
@@ -135,6 +67,8 @@ KINDS = {
         cooks,
         dataclasses.replace(BY_DECISIONS, gradient_accumulation_steps=3, regressed="decisions"),
     ),
+    "ppo of decisions, joint": (cooks, Ppo(regressed="decisions", value_clip_range=0.1)),
+    "impala of decisions": (cooks, Impala(is_joint=False, regressed="decisions", gradient_accumulation_steps=2)),
     "impala": (rooms, Impala()),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
     "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", is_joint=False)),

@@ -9,7 +9,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import decision_mask, forward, select_worlds, to_batch
+from rl_models.batch import decision_mask, forward, select_worlds, to_batch, valued_mask
 from rl_models.fragment import Fragment
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING, message_of
@@ -99,6 +99,24 @@ def test_recorded_values_are_those_that_training_computes():
     assert stopped.any()
     assert (fragment.steps["final_values"][stopped] != 0).all()
     assert not fragment.steps["values"][~acting.numpy()].any()
+
+
+@pytest.mark.parametrize("by_decisions", [False, True])
+def test_values_of_agents_that_carry_on_at_a_first_step_are_computed_and_learned(by_decisions):
+    one = stirred(length=5)
+    fragment = next(found for found in (one.collect() for _ in range(9)) if not found.obs["decides"][:, 0].all())
+    objective = Ppo(is_joint=False, regressed="decisions", by_decisions=by_decisions, num_minibatches=1, num_epochs=1)
+    (batch,) = objective.minibatches(objective.prepare(to_batch(fragment)), seed=0)
+    values = forward(one.policy, batch).values
+    carries_on = valued_mask(batch) & ~decision_mask(batch)
+    assert carries_on.sum() == (~fragment.obs["decides"][:, 0]).sum() > 0
+    torch.testing.assert_close(
+        values.detach()[carries_on],
+        forward(one.policy, {**batch, "obs/decides": torch.ones_like(batch["obs/decides"])}).values.detach()[
+            carries_on
+        ],
+    )
+    assert (values[carries_on] != 0).all()
 
 
 @pytest.mark.parametrize("objective", [Ppo, Impala])

@@ -105,14 +105,54 @@ IN_TURNS = {"decides": [[True, False, False, True], [False, False, True, True]],
 
 @pytest.mark.parametrize("kind", [Ppo, Impala])
 def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kind):
-    """Two decisions: the first agent's is worth 1 + .9 * 2 + .81 * 4 + .729 * 10, the other one's 4 + .9 * 10."""
+    """Two decisions: the first agent's is worth 1 + .9 * 2 + .81 * 4 + .729 * 10, the other one's 4 + .9 * 10.
+
+    The other one carries on at the first step, whose value is learned too: it is worth as much as the first agent's.
+    """
     table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
     arguments = {"gamma": GAMMA, "is_joint": False} | ({"gae_lambda": 1.0} if kind is Ppo else {})
     found = loss_of(kind(**arguments, regressed="decisions"), table, value=0.0)
     first, second = 1 + 0.9 * 2 + 0.81 * 4 + 0.729 * 10, 4 + 0.9 * 10
     if kind is Impala:  # the value that follows the last step is the present one, here 0
         first, second = 1 + 0.9 * 2 + 0.81 * 4, 4.0
-    torch.testing.assert_close(found.statistics["loss/value"], torch.tensor((first**2 + second**2) / 2))
+    torch.testing.assert_close(found.statistics["loss/value"], torch.tensor((2 * first**2 + second**2) / 2))
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        Ppo(gamma=GAMMA, is_joint=False, regressed="decisions"),
+        Ppo(gamma=GAMMA, is_joint=False, regressed="decisions", by_decisions=True, value_clip_range=1.0),
+        Ppo(gamma=GAMMA, regressed="decisions"),
+        Impala(gamma=GAMMA, is_joint=False, regressed="decisions"),
+    ],
+    ids=["ppo by agent", "ppo of decisions", "ppo", "impala"],
+)
+def test_a_value_inside_a_macro_action_that_returns_are_bootstrapped_from_is_learned(objective):
+    """Fragments of one step. A decision is worth 0 and, at the second step, which only carries on, 1; then all ends."""
+    table = torch.tensor([0.0, 5.0], requires_grad=True)
+    for update in range(200):
+        moment = update % 2
+        batch = batch_of([[True, True]], [[True, True]], [0.0], terminated=moment == 1) | {
+            "reward": torch.full((1, 1, 1), float(moment)),
+            "values": table.detach()[moment].view(1, 1, 1),
+            "last_values": table.detach()[1 - moment].view(1, 1),
+            "obs/decides": torch.tensor([[[moment == 0], [moment == 1]]]),
+            "obs/moment": torch.tensor([[[moment], [1 - moment]]]),
+        }
+        step = torch.zeros(1, 1)
+        batch = {key: value if key.startswith("obs/") else value[:, :1] for key, value in batch.items()}
+        batch["terminated"], batch["is_first"] = step.bool() | (moment == 1), torch.tensor([[moment == 0, moment == 1]])
+        batch |= {"actions": step.long()[..., None], "component": step.long(), "log_prob": step}
+        batch["agent_log_prob"] = step[..., None]
+        batch = objective.prepare(batch)
+        for part in objective.minibatches(batch, seed=0):
+            moments = part["obs/moment"]
+            policy = MixtureOfMarginals.from_logits(torch.zeros(*moments.shape), torch.zeros(*moments.shape, 1, 2))
+            loss, _ = objective.loss(TeamOutput(policy, table[moments], {}, {}), part, Progress())
+            (slope,) = torch.autograd.grad(loss, table)
+            table = (table - 0.5 * slope).detach().requires_grad_()
+    torch.testing.assert_close(table.detach(), torch.tensor([GAMMA, 1.0]), atol=1e-3, rtol=0)
 
 
 def test_values_of_all_agents_are_learned_unless_an_objective_asks_for_decisions():

@@ -23,7 +23,7 @@ def lines(method, values, world="rooms", low=None, high=None):
         ((0.70, 0.72, 0.71), (0.40, 0.41, 0.42), "**sync above marginal**, difference +0.300, Welch [0.277, 0.323]"),
         ((0.40, 0.41, 0.42), (0.70, 0.72, 0.71), "**marginal above sync**"),
         ((0.40, 0.41, 0.80), (0.30, 0.32, 0.71), "**not separated**"),
-        ((0.9,), (0.1,), "**not separated**, difference +0.800, no interval, for there are 1 and 1 seeds"),
+        ((0.9,), (0.1,), "**no verdict**, for it needs two seeds of each and has 1 and 1 seeds"),
         ((0.5, 0.5), (0.5, 0.5), "**not separated**, difference +0.000, Welch gives no interval"),
         ((1.0, 1.0), (0.0, 0.0), "**sync above marginal**"),
     ],

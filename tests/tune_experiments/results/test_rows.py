@@ -131,7 +131,8 @@ def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_ow
     assert (found.low, found.high, found.kind) == (None, None, NONE)
     assert found.seeds == seeds
     assert found.text().count("[") == 3
-    assert interval_over_seeds([0.0, 0.1, 0.9]).kind == STUDENT, "what is no share may be below 0"
+    assert interval_over_seeds([-0.1, 0.1, 0.9]).kind == STUDENT, "what can be negative may be below 0"
+    assert interval_over_seeds([0.0, 0.1, 0.9]).seeds, "soups cannot"
 
 
 def test_welch_interval_against_hand_numbers():
@@ -145,5 +146,5 @@ def test_welch_interval_against_hand_numbers():
 
 def test_the_interval_over_three_seeds_covers_the_mean_95_times_of_100():
     chance = np.random.default_rng(0)
-    found = [interval_over_seeds(list(seeds)) for seeds in chance.normal(size=(2000, 3))]
-    assert 0.93 < np.mean([one.low <= 0 <= one.high for one in found]) < 0.97
+    found = [interval_over_seeds(list(seeds)) for seeds in chance.normal(-10, 1, size=(2000, 3))]
+    assert 0.93 < np.mean([one.low <= -10 <= one.high for one in found]) < 0.97

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 import os
 import shutil
 import socket
@@ -11,17 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments.__main__ import main
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import TrialLog
-from tune_experiments.run import remote_sync, run_folder
+from tune_experiments.run import remote_claim, remote_sync, run_folder
 from tune_experiments.run.launch import show_results
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder, uri_of
 
@@ -33,6 +35,7 @@ HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
 def short_manifest(monkeypatch):
     """Asking git and the driver each time would make these tests slow."""
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
+    monkeypatch.setattr(remote_claim, "SETTLES_AFTER_SECONDS", 0.0)
 
 
 def put(store, files):
@@ -67,6 +70,18 @@ def refuse():
 
 def interrupt():
     raise KeyboardInterrupt
+
+
+def claim(store, beat):
+    """The claim of a run on another machine."""
+    text = json.dumps({"owner": "other", "process": 7, "host": "elsewhere", "beat": beat})
+    put(store, {"passing.json": text.encode()})
+    (store / "passing.json").replace(store / remote_claim.CLAIM_FILE)
+
+
+def visible(files):
+    """Without the files that a run keeps for itself."""
+    return {name: content for name, content in files.items() if ".concord." not in name}
 
 
 def copy_at(store):
@@ -116,7 +131,7 @@ def test_the_copy_forgets_what_the_folder_has_deleted(tmp_path):
             save_checkpoint(folder / "checkpoints", step, {"w": {"a": np.zeros(2)}}, {})
         assert copy.push()
         prune(folder / "checkpoints", keep=1)
-    assert {name.split("/")[1] for name in contents(store)} == {"checkpoint_000003"}
+    assert {name.split("/")[1] for name in visible(contents(store))} == {"checkpoint_000003"}
 
 
 def test_a_file_of_another_content_but_the_same_size_is_sent_and_fetched(tmp_path):
@@ -271,6 +286,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         (run.path / "tune").mkdir()
         (run.path / "tune" / "tuner.pkl").write_bytes(b"pickled")
         assert copy.uri == copy_at(store)
+        assert set(contents(store)) - set(visible(contents(store))) == {remote_claim.CLAIM_FILE}
     assert set(contents(store)) == {"config.json", "manifest.json", "trials/sync-seed0/test_results.json"}
     with (
         pytest.raises(UserError, match="another configuration"),
@@ -283,19 +299,23 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
 
 
 PLACES = ["", ".git/", "data/", "plots/", "trials/", "tune/"]
-PLACES += [f"{TRIAL}/{inner}" for inner in ("", "checkpoints/", "checkpoints/checkpoint_000002/", "images/valid/room/")]
+CHECKPOINTS = [f"checkpoints/{inner}" for inner in ("", "checkpoint_000002/", "checkpoint_000099/")]
+PLACES += [f"{TRIAL}/{inner}" for inner in ("", *CHECKPOINTS, "images/valid/room/", "images/x/")]
 NAMES = ["key", ".env", "notes.txt", "events.out.tfevents.1700000000.host.7.0", "picture.png", "state.json.bak"]
+NAMES += ["99.png", "events.out.tfevents.1700000000.99", "other.safetensors", "shard.json"]  # as trials name theirs
 STRANGERS = st.dictionaries(
     st.builds("{}{}".format, st.sampled_from(PLACES), st.sampled_from(NAMES)), st.binary(max_size=8), min_size=1
 )
 
 
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(STRANGERS, st.sampled_from(["new", "fails", "continued", "refused", "fails, continued"]))
+@given(STRANGERS, st.sampled_from(["new", "fails", "continued", "rewound", "refused", "fails, continued"]))
+@example({f"{TRIAL}/images/x/99.png": b"picture"}, "rewound")
 def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
     with tempfile.TemporaryDirectory() as name:
         store = Path(name)
-        if "continued" in how or how == "refused":
+        goes_on = "continued" in how or how == "rewound"
+        if goes_on or how == "refused":
             run_in(store, 0)
         put(store, files)
         before = contents(store)
@@ -305,7 +325,8 @@ def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
             assert contents(store) == before
             return
         try:
-            run_in(store, 3 if "continued" in how else 0, end=fail if "fails" in how else lambda: None)
+            begin = 1 if how == "rewound" else 3 if goes_on else 0
+            run_in(store, begin, end=fail if "fails" in how else lambda: None)
         except UserError:
             assert how in ("new", "fails")
             assert any(not name.startswith(".") for name in files)
@@ -325,6 +346,94 @@ def test_a_run_deletes_what_it_has_sent_from_another_machine(tmp_path):
     assert len([size for size in events if size]) == 1, "those of the session before are replaced"
     assert {name.rsplit("/")[-1] for name in found if "images/" in name} == {f"{n}.png" for n in range(1, 7)}
     assert HIDDEN.items() <= found.items()
+
+
+def test_a_name_that_the_run_did_not_send_is_not_deleted_and_stays_unknown_to_it(tmp_path):
+    run_in(tmp_path, 0)
+    strangers = f"{TRIAL}/images/valid/room/99.png"
+    put(tmp_path, {strangers: b"picture"})
+    run_in(tmp_path, 1)
+    sent = json.loads(contents(tmp_path)[f"{TRIAL}/.concord.sent.json"])["sent"]
+    assert contents(tmp_path)[strangers] == b"picture"
+    assert f"{TRIAL}/{sent[0]}" in contents(tmp_path)
+    assert not strangers.endswith(tuple(sent))
+
+
+def test_a_run_that_was_killed_between_sending_and_deleting_deletes_on_continuing(tmp_path, monkeypatch):
+    """Its ledger stands before its files."""
+    folder, store = tmp_path / "a", tmp_path / "store"
+    sends = RemoteSync(folder, copy_at(store))
+    save_checkpoint(folder / "checkpoints", 1, {"weights": {"a": np.zeros(2)}}, {})
+    monkeypatch.setattr(sends._ledger, "remove", lambda names: interrupt())
+    with pytest.raises(KeyboardInterrupt):
+        sends.push()
+    with synced_folder(copy_at(store)) as (again, _):
+        save_checkpoint(again / "checkpoints", 2, {"weights": {"a": np.zeros(2)}}, {})
+        prune(again / "checkpoints", keep=1)
+    assert {name.split("/")[1] for name in visible(contents(store))} == {"checkpoint_000002"}
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"mine": 1}'])
+@pytest.mark.parametrize("name", [".concord.sent.json", remote_claim.CLAIM_FILE])
+def test_a_file_of_others_that_has_the_name_of_a_runs_own_one_is_refused(name, text, tmp_path):
+    run_in(tmp_path, 0)
+    put(tmp_path, {name: text})
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match=rf"^{copy_at(tmp_path)}/{name} is no file of a run; move it away"):
+        run_in(tmp_path, 3)
+    assert contents(tmp_path) == before
+
+
+# ------------------------------------------------------------------------------------------ one run at a time
+
+
+def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+    uri = copy_at(tmp_path)
+    with open_run(Path(uri), CONFIG, "matrix_game", (0,)) as (first, _):
+        before = visible(contents(tmp_path))
+        who = f"process {os.getpid()} on {socket.gethostname()}"
+        with pytest.raises(UserError, match=f"^{uri} is in use by {who}; wait for it, end it, or give --out another"):
+            run_in(tmp_path, 0)
+        assert visible(contents(tmp_path)) == before
+        (first.path / "table.md").write_text("done")
+    assert contents(tmp_path)["table.md"] == b"done"
+    assert remote_claim.CLAIM_FILE not in contents(tmp_path), "it is given back"
+    run_in(tmp_path, 0)
+
+
+def test_a_run_that_was_killed_is_continued_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", 0.05)
+    run_in(tmp_path, 0)
+    claim(tmp_path, beat=12)
+    run_in(tmp_path, 3)
+    assert remote_claim.CLAIM_FILE not in contents(tmp_path)
+    assert "results.jsonl" in contents(tmp_path)
+
+
+def test_of_two_runs_that_begin_at_once_the_one_whose_claim_stands_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_claim.time, "sleep", lambda seconds: claim(tmp_path, beat=0))
+    with pytest.raises(UserError, match="is in use by process 7 on elsewhere"):
+        run_in(tmp_path, 0)
+    assert set(contents(tmp_path)) == {remote_claim.CLAIM_FILE}, "that of the other one"
+
+
+def test_a_run_whose_claim_was_taken_over_sends_nothing_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    store = tmp_path / "store"
+    taken = f"{copy_at(store)} was taken over by another run, so this one sends nothing more"
+    with (
+        pytest.raises(UserError, match=f"^{taken}.*; what it lacks is kept in"),
+        open_run(Path(copy_at(store)), CONFIG, "matrix_game", (0,)) as (run, sync),
+    ):
+        (run.path / "table.md").write_text("mine")
+        claim(store, beat=0)
+        sync._claim._beats.join(PATIENCE_SECONDS)
+    assert "table.md" not in contents(store)
+    assert json.loads(contents(store)[remote_claim.CLAIM_FILE])["host"] == "elsewhere"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,16 @@ from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.main import main
 
-SCRIPTS = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\nEXPERIMENT = " in path.read_text())
+NAMES = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\nEXPERIMENT = " in path.read_text())
+VARIANTS = {
+    "endi_rtfm_generalisation": "endi_rtfm",
+    "endi_three_agents": "endi_rtfm",
+    "furnmove_cordial": "furnmove_methods",
+    "furnmove_mixture_size": "furnmove_methods",
+    "verco_messages": "verco_salad",
+}
+"""Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""
+SCRIPTS = [pytest.param(name, marks=pytest.mark.slow) if name in VARIANTS else name for name in NAMES]
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +44,14 @@ def runs(ray_session, tmp_path_factory):
         return done[name]
 
     return run
+
+
+@pytest.mark.parametrize(("name", "other"), VARIANTS.items())
+def test_a_script_that_runs_in_make_slow_has_no_code_of_its_own(name, other):
+    kind = type(find_experiment(name))
+    own = {key: value for key, value in vars(kind).items() if not key.startswith("_")}
+    assert not [key for key, value in own.items() if callable(value) or isinstance(value, property)]
+    assert issubclass(type(find_experiment(other)), kind.__base__)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

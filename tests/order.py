@@ -1,0 +1,28 @@
+"""Which files of tests run first: those that take longest, so that no worker is left alone with one of them at the end.
+
+xdist hands out whole files, in the order of collection (`--dist loadfile --no-loadscope-reorder`). How long a file
+takes follows, roughly, from the marks of its tests, so nobody keeps a list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+SECONDS = {"slow": 60.0, "cluster": 30.0, "ray": 10.0, "browser": 10.0, "processes": 4.0, "learns": 4.0}
+"""Mark -> what a test with it takes, roughly; any other test takes a tenth of a second."""
+
+
+@pytest.hookimpl(trylast=True)  # of the tests that -m and -k have left
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort files by what they take, longest first; tests of a file, and files that take as long, stay in order."""
+    seconds: Counter[str] = Counter()
+    for item in items:
+        marks = [SECONDS[mark.name] for mark in item.iter_markers() if mark.name in SECONDS]
+        seconds[_file(item)] += max(marks, default=0.1)
+    items.sort(key=lambda item: -seconds[_file(item)])
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.split("::")[0]

@@ -1,0 +1,137 @@
+"""Several learners with the extra losses that experiments add: equal replicas always, and one learner's update.
+
+A loss that is a mean over all steps is exact. A contrast compares the texts of a batch, so each learner contrasts its
+own: its update is that of one learner whose minibatch comes in parts that are cut as the learners' worlds are.
+"""
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+
+from rl_envs.rock_paper_scissors.world import RockPaperScissors
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
+from rl_models.losses.division import AgentModellingLoss, DivisionLoss
+from rl_models.losses.grounding import GroundingLoss
+from rl_models.losses.mention_contrast import MentionContrast
+from rl_models.networks.matching import MatchingConfig
+from rl_models.schedule import Schedule
+from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_models.algorithms.together import (
+    assert_equal_gradients,
+    assert_equal_replicas,
+    assert_equals_one,
+    run_together,
+)
+from tests.rl_models.networks import small_endi
+from tests.rl_models.networks.small_matching import sizes_of
+from tests.rl_models.networks.test_emma_rollout import collector as emma_collector
+from tests.rl_models.networks.test_emma_rollout import world as emma_world
+from tests.rl_models.training import small
+
+SETTINGS = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)
+PPO = Ppo(num_epochs=1, num_minibatches=2, gradient_accumulation_steps=2)
+SHARES = [(3, 4), (2, 2, 3), (4, 5)]
+
+
+def rooms(worlds):
+    return small.collector(num_worlds=worlds, length=8)
+
+
+def divided(backbone):
+    def make(worlds):
+        place = small_endi.world(backbone, worlds)
+        one = Collector(place, small_endi.team_for(place, models_others=True), 8)
+        one.reset(3)
+        return one
+
+    return make
+
+
+def readers_of_manuals(worlds):
+    return emma_collector(emma_world(worlds), length=8)
+
+
+def readers_of_letters(worlds):
+    world = RockPaperScissors(worlds, setting="ten_letters")
+    config = MatchingTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
+    one = Collector(world, matching_team(config, sizes_of(world), world.action_spec), 4)
+    one.reset(3)
+    return one
+
+
+EXACT = {
+    "cordial": (rooms, small.cordial(small.rooms(1))),
+    "agent modelling of readers": (divided("reading"), AgentModellingLoss(0.5)),
+    "agent modelling of emma": (divided("emma"), AgentModellingLoss(0.5)),
+    **{name: (divided("emma"), DivisionLoss(name, weight=0.5)) for name in ("num", "dis", "dis_balance", "kl")},
+}
+CONTRASTS = {
+    "grounding": (readers_of_manuals, GroundingLoss(Schedule.constant(1.0))),
+    "mention contrast": (readers_of_letters, MentionContrast(Schedule.constant(1.0))),
+}
+
+
+def made(make_one, objective, extra, shares, count=1):
+    """(update of one learner on all worlds, that of several, theirs after `count` fragments, how it began)."""
+    one = make_one(sum(shares))
+    fragments = [one.collect() for _ in range(count)]
+    objective = dataclasses.replace(objective, extra_losses=(extra,))
+
+    def learner(**arguments):
+        return Learner(copy.deepcopy(one.policy), objective, SETTINGS, seed=5, **arguments)
+
+    alone = learner()
+    alone.update(fragments[:1])
+    return alone, run_together(shares, learner, fragments[:1]), run_together(shares, learner, fragments)
+
+
+def weights_of(policy):
+    return torch.cat([weight.detach().flatten() for weight in policy.parameters()])
+
+
+@pytest.mark.parametrize(("make_one", "extra"), EXACT.values(), ids=EXACT)
+def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one, extra):
+    alone, several, later = made(make_one, PPO, extra, SHARES[0], count=2)
+    assert_equals_one(several, alone)
+    assert_equal_gradients(several, alone)
+    assert_equal_replicas(later)
+
+
+@pytest.mark.parametrize("name", ["cordial", "agent modelling of emma", "dis"])
+def test_so_it_is_in_impala_that_sums(name):
+    alone, several, later = made(EXACT[name][0], Impala(loss_reduction="sum"), EXACT[name][1], SHARES[0], count=2)
+    assert_equals_one(several, alone)
+    assert_equal_gradients(several, alone)
+    assert_equal_replicas(later)
+
+
+@pytest.mark.parametrize("shares", SHARES[1:], ids=str)
+def test_cordial_is_that_of_one_learner_with_any_shares(shares):
+    make_one, extra = EXACT["cordial"]
+    alone, several, later = made(make_one, PPO, extra, shares, count=2)
+    assert_equals_one(several, alone)
+    assert_equal_replicas(later)
+
+
+@pytest.mark.parametrize(("make_one", "extra"), CONTRASTS.values(), ids=CONTRASTS)
+def test_a_contrast_is_that_of_each_learners_own_texts_and_replicas_stay_equal(make_one, extra):
+    whole = Ppo(num_minibatches=1, num_epochs=1)
+    alone, several, later = made(make_one, whole, extra, (4, 3), count=2)
+    assert_equal_replicas(later)
+    difference = (weights_of(several[0].policy) - weights_of(alone.policy)).abs().max()
+    assert difference > 1e-5, "it contrasts the texts of all learners; say so where the flag's help says it does not"
+    in_parts, _, _ = made(make_one, dataclasses.replace(whole, gradient_accumulation_steps=2), extra, (4, 3))
+    assert_equals_one(several, in_parts)
+    assert_equal_gradients(several, in_parts)
+
+
+@pytest.mark.parametrize(("make_one", "extra"), CONTRASTS.values(), ids=CONTRASTS)
+def test_a_contrast_adds_up_like_all_losses_where_it_weighs_nothing(make_one, extra):
+    alone, several, _ = made(make_one, PPO, dataclasses.replace(extra, weight=Schedule.constant(0.0)), (4, 3))
+    assert_equals_one(several, alone)
