@@ -135,4 +135,4 @@ def _lines_are_clear(heights: Array, cells: Array, targets: Array, target_height
     line = EYE_METRES + share * (target_heights[:, None] - EYE_METRES)
     fine = np.floor((ground + CELL_METRES * (RING_CELLS + 0.5)) / FINE_METRES).astype(np.int64)
     solid = heights[fine[..., 0], fine[..., 1]]
-    return (solid <= line + _CLEARANCE_METRES).all(-1)
+    return np.asarray((solid <= line + _CLEARANCE_METRES).all(-1))

@@ -330,8 +330,9 @@ class FurnLift(World):
         """Top-down image of world `index`, [H, W, 3] uint8."""
         from rl_envs.furnlift import render  # only rendering needs Pillow
 
-        poses = [self.state[name][index] for name in ("agent_cells", "agent_headings", "tv")]
-        return render.draw(self.rooms[int(self.state["room"][index])], *poses, sees=self.sees_television()[index])
+        cells, headings, tv = (self.state[name][index] for name in ("agent_cells", "agent_headings", "tv"))
+        room = self.rooms[int(self.state["room"][index])]
+        return render.draw(room, cells, headings, tv, self.sees_television()[index])
 
 
 def difficulty(start_distance: Array) -> Array:

@@ -21,8 +21,8 @@ from rl_envs.furnmove.geometry import ROTATIONS, STEPS
 PITCH_DEGREES = 30.0
 """How far the camera looks down; its view is 90 degrees wide and high."""
 
-COLUMNS = 210
-"""Columns of azimuth of a frame: at least two and a half for each pixel of its width."""
+COLUMNS = 168
+"""Columns of azimuth of a frame: two or four for each pixel of its width."""
 
 _AT_FEET = 1e-3
 

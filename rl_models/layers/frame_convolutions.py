@@ -45,7 +45,9 @@ class FrameConvolutions(nn.Module):
         self.convolutions = nn.ModuleList(
             nn.Conv2d(before, after, size, padding=padding)
             for before, after, (size, padding) in zip(inputs, channels, shapes, strict=True)
-        ).to(memory_format=torch.channels_last)
+        )
+        for layer in self.convolutions:
+            layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.pixels, self.features = pixels, left * left * channels[-1]
         self.register_buffer("mean", _LARGEST_BYTE * torch.tensor(_MEAN), persistent=False)
         self.register_buffer("deviation", _LARGEST_BYTE * torch.tensor(_DEVIATION), persistent=False)
@@ -53,10 +55,10 @@ class FrameConvolutions(nn.Module):
     def forward(self, frames: Tensor) -> Tensor:
         """Frames [K, P, P, 3] uint8 -> features [K, features] float32."""
         first, *others = self.convolutions
-        assert isinstance(first, nn.Conv2d)
+        assert isinstance(first, nn.Conv2d) and first.bias is not None
         weight = first.weight / self.deviation[:, None, None]
         bias = first.bias - (weight * self.mean[:, None, None]).sum((1, 2, 3))
-        image = _thinned(nn.functional.conv2d(self._padded(frames, first.padding[0]), weight, bias))
+        image = _thinned(nn.functional.conv2d(self._padded(frames, _LAYERS[0][1]), weight, bias))
         for layer in others:
             image = _thinned(layer(image))
         return image.permute(0, 2, 3, 1).flatten(1)

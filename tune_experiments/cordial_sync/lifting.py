@@ -10,7 +10,7 @@ from rl_envs import World, make
 from rl_envs.furnlift.world import DIFFICULTIES
 from rl_envs.furnmove.ithor import LABEL
 from rl_envs.furnmove.splits import ITHOR_ROOMS
-from rl_models.algorithms.imitation import ImitationLearning
+from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.algorithms.imitation import ImitationLearning
+from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.losses.imitation import Imitation
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import constant_team

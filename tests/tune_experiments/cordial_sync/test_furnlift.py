@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_envs.furnlift.world import FurnLift
-from rl_models.algorithms.imitation import ImitationLearning
+from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.losses.imitation import Imitation
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
