@@ -64,7 +64,7 @@ class LiftConfig:
             channels=(16, 16, 32, 32), hidden_size=128, message_features=8, team_features=128
         )
     )
-    """Widths of the networks."""
+    """Widths of the visual networks of all methods."""
     no_communication: FamilySettings = field(default_factory=lambda: FamilySettings(5e-4))
     """Learning of marginal policies without messages."""
     marginal: FamilySettings = field(default_factory=lambda: FamilySettings(5e-4))
