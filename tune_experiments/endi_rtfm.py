@@ -9,8 +9,15 @@ Each of two agents has a target and an item that beats it; the team wins when al
 and everything present matters; S2: with a distractor of each kind; S3: monsters move; S4: several names a team and
 element; S5: natural language. Rows: `txt2pi` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's
 regularisers, `endi_sup` without agent modelling, `endi_reg` without a regulariser; `qmix` reads nothing and is meant
-for S1 (`--methods qmix`); `matching` is ours, the mention-matching reader with a learner of its own, a backbone that
-reads. A second table says how entities were divided.
+for S1 (`--methods qmix`). A second table says how entities were divided.
+
+`matching` is ours: the mention-matching reader with a learner of its own, a backbone that reads. The divider around it
+are rows named as the paper's, with `_matching` behind: does dividing help where both can read?
+
+    python tune_experiments/endi_rtfm.py --methods matching endi_dis_matching
+
+`endi_dis_weak_modelling_matching` has a tenth of agent modelling's weight. `--task.team-loss None` gives a loss to the
+agent that causes it alone, as in the paper.
 """
 
 from __future__ import annotations
@@ -36,6 +43,7 @@ SMOKE = dataclasses.replace(
     goal_channels=(4, 3),
     divided_features=8,
     matching=dataclasses.replace(SMOKE_MATCHING, learner=LAPTOP.matching.learner),
+    matching_goal_features=4,
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=128,
     first_stage_env_steps=128,

@@ -11,7 +11,8 @@ Rows: `game_id` is told each role's entity by number and reads nothing; `emma` r
 EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. Weights are chosen
 by the win rate in validation games. Columns: training games; `test`, new games in new sentences, where every entity has
 a role that it never has in training; the same with permuted roles, where the manual tells of another game; and beside
-them random play. `test_se` (stage 2) has new games that move as in training.
+them random play. `test_se` (stage 2) has new games that move as in training. A last table says what games are lost to:
+the enemy, a decoy, the goal without the message, or time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations
+from tune_experiments.messenger.endings_table import endings_table
 from tune_experiments.messenger.evaluation import evaluate
 from tune_experiments.messenger.experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
@@ -92,8 +94,8 @@ class MessengerEmma(MessengerExperiment):
         return evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates, a table a stage."""
-        return tables(results, self.caption)
+        """Win rates, a table a stage; then what games are lost to."""
+        return [*tables(results, self.caption), *endings_table(results, self.caption)]
 
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""

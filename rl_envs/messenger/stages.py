@@ -46,6 +46,7 @@ class Stage:
         first_decoy: number of the first decoy; E if there is none.
         usual_movement: movement of entities for which a state gives none.
         begins_with_message: whether an episode may begin with the message.
+        one_touch_ends: whether any touch of a single agent ends the episode.
     """
 
     rules: SingleRules | TeamRules
@@ -57,6 +58,7 @@ class Stage:
     first_decoy: int
     usual_movement: int
     begins_with_message: bool
+    one_touch_ends: bool = False
 
 
 def stage_of(number: int, num_agents: int, split: str, released: frozenset[str]) -> Stage:
@@ -74,6 +76,7 @@ def stage_of(number: int, num_agents: int, split: str, released: frozenset[str])
             first_decoy=len(ROLES),
             usual_movement=IMMOVABLE,
             begins_with_message=number == 1,
+            one_touch_ends=number == 1,
         )
     return Stage(
         rules=TeamRules(number, released),

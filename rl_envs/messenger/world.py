@@ -21,7 +21,7 @@ never have in training, and held-out manuals use other sentences.
 | arguments | `stage` (1), `num_agents` (1), `split` (train), `texts` (own), `repair_quotes` (False), `max_sentences_per_cell` (None: all), `frames` (3), `permuted_roles` (False), `shows_roles` (False), `released` (none), `max_episode_steps` (None: by stage) |
 | recorded draws | `entity_moves` [B, E] int, 0 to 4, actions of the entities (not in stage 1) |
 | state for `restore` | positions are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 random walk; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `described` [3] (symbols of the manual's enemy, message and goal; by default the true ones), `manual` (by default a new one), `moments` (by default the restored state in all of them), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
-| metrics | `win_rate`, 1 for a win |
+| metrics | `win_rate`, 1 for a win; of the rest one is 1: `lost_to_enemy`, `lost_to_message_decoy`, `lost_to_goal_decoy`, `lost_to_goal` (without the message), `lost_to_message` (with it, stage 1), `lost_to_time`; `has_message`, share of the agents that have the message at the end |
 | version history | v0: first version; rules replay both authors' engines without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
@@ -38,6 +38,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.messenger.corpus import Corpus
 from rl_envs.messenger.corpus_file import OWN, corpus_of
+from rl_envs.messenger.endings import ENDINGS, endings
 from rl_envs.messenger.games import SPLITS, GameSampler
 from rl_envs.messenger.manual import ManualWriter
 from rl_envs.messenger.movements import nearer_of_two
@@ -63,7 +64,7 @@ class Messenger(World):
     """B grids with entities, and a manual about them; the table above documents them."""
 
     action_names = ACTIONS
-    metric_names = ("win_rate",)
+    metric_names = ("win_rate", *ENDINGS, "has_message")
 
     def __init__(
         self,
@@ -192,7 +193,8 @@ class Messenger(World):
         return observations
 
     def _episode_metrics(self, rows: Array) -> Arrays:
-        return {"win_rate": self.state["won"][rows].astype(np.float64)}
+        won = {"win_rate": self.state["won"][rows].astype(np.float64)}
+        return won | endings(self.state, rows, self._stage)
 
     # ------------------------------------------------------------------- state
 

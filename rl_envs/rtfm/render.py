@@ -32,6 +32,8 @@ ELEMENT_COLOURS: dict[str, Colour] = {
     "poison": (150, 200, 120),
 }
 AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
+CELL_PIXELS = 84
+"""Side of a cell."""
 _OVERSAMPLING = 2
 _NAME_PIXELS = 11
 _NAME_LINE_PIXELS, _NAME_MARGIN = 14, 16
@@ -64,7 +66,7 @@ class Scene:
     goal: str
 
 
-def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 84) -> Array:
+def draw(scene: Scene, *, caption: str = "", cell_pixels: int = CELL_PIXELS) -> Array:
     """Image of one state.
 
     Args:

@@ -36,6 +36,7 @@ class Film2Stack(nn.Module):
         channels: tuple[int, ...],
         modulates_text: bool = True,
         first_summary: FirstSummary = "linear_of_max",
+        shared_features: int = 0,
     ) -> None:
         """Build the layers.
 
@@ -47,6 +48,8 @@ class Film2Stack(nn.Module):
                 layers before it, which must have equal channels.
             modulates_text: False gives FiLM (the ablation no_text_mod).
             first_summary: s_0 of the released code (`linear_of_max`) or of the paper (`max_of_linear`).
+            shared_features: width of the last part of a context, which is compared with a cell as it is: that of a
+                cell's vector, or 0 for none.
 
         Raises:
             ValueError: there are no layers, or the sum has unequal channels.
@@ -63,9 +66,11 @@ class Film2Stack(nn.Module):
         # The summary of the last layer has no use.
         summarised = inputs if context_features else []
         self.summaries = nn.ModuleList(
-            nn.Linear(width + (OFFSETS if index == 0 else 0), context_features)
+            nn.Linear(width + (OFFSETS if index == 0 else 0), context_features - shared_features)
             for index, width in enumerate(summarised)
         )
+        picks = len(summarised) if shared_features else 0
+        self.picks = nn.ModuleList(nn.Linear(cell_features + OFFSETS, 1, bias=False) for _ in range(picks))
 
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
@@ -86,11 +91,18 @@ class Film2Stack(nn.Module):
             text = fixed
             if attend is not None:
                 summary = self.summaries[index](largest) if index else self._first_summary(cells, offsets)
+                if self.picks:
+                    summary = torch.cat([summary, _picked(self.picks[index], cells, offsets)], -1)
                 text = torch.cat([attend(summary), fixed], -1)
             visual = torch.cat([layer_input(outputs, len(self.layers)), offsets], -1)
             output, largest = layer(visual, text)
             outputs.append(output)
         return outputs[-1], largest
+
+    def first_query(self, cells: Tensor) -> Tensor:
+        """With what a cell alone, at the agent's place, attends to the document first: [Q, F] -> [Q, F] float32."""
+        query: Tensor = self.summaries[0](torch.cat([cells, cells.new_zeros(len(cells), OFFSETS)], -1))
+        return query
 
     def _first_summary(self, cells: Tensor, offsets: Tensor) -> Tensor:
         """Summary s_0 of the cells before the first layer, [K, context features]."""
@@ -99,6 +111,12 @@ class Film2Stack(nn.Module):
         is_max_first = self._order == "linear_of_max"
         summary: Tensor = linear(largest_on_grid(first)) if is_max_first else largest_on_grid(linear(first))
         return summary
+
+
+def _picked(layer: nn.Module, cells: Tensor, offsets: Tensor) -> Tensor:
+    """A mixture of the cells [K, H, W, F], by scores of cell and offset: [K, F] float32."""
+    scores = layer(torch.cat([cells, offsets], -1)).flatten(1)
+    return (scores.softmax(-1)[:, None] @ cells.flatten(1, 2)).squeeze(1)
 
 
 class ConvolutionStack(nn.Module):

@@ -4,14 +4,13 @@ Reading needs two comparisons of words: of a thing that is seen with the words o
 beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); what to
 do about them is learned.
 
-4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g. A node begins with its
-   place (a table of offsets from the agent, up to `reach` cells; beyond them a linear map of the rest), its kind, its
-   vector, and what the document says of it and the goal:
+4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_nodes.py`). A
+   node begins with its place, its kind, its vector, and what the document says of it and the goal:
 
        h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (8)
 
-5. Messages. Each node hears from all others what the document says of both. One round suffices for two hops: the first
-   reaches a node through G, the second through C:
+5. Messages (`matching_states.py`). Each node hears from all others what the document says of both. One round suffices
+   for two hops: the first reaches a node through G, the second through C:
 
        h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (9)
 
@@ -30,6 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.networks.matching_nodes import Nodes, nodes_of
+from rl_models.networks.matching_states import NodeStates, heard, table
 from rl_models.networks.mentions import (
     DOCUMENTS,
     SCORES,
@@ -40,11 +40,11 @@ from rl_models.networks.mentions import (
 )
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.texts import Encoded, encode_texts
+from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
 from rl_models.policy import Features, State
 
-_GAIN = 2.0
-"""Scale of the initial weights of what the document says (G and C), in PyTorch's."""
+CELLS = "attention/cells"
+"""Extra with the place in the grid of each node whose attention is shown."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,35 @@ class MatchingConfig:
     """What nodes learn from documents: `pairs`, or `vector`, the words around their mentions (ablation)."""
 
 
-class MatchingReader(nn.Module):
+@dataclass(frozen=True)
+class Frames:
+    """What K frames show and what the document says of it.
+
+    Attributes:
+        nodes: X nodes of each frame.
+        things: [Q, F] float32, vectors of all things.
+        pairs: features of all pairs of nodes.
+        states: [K, X, H] float32, h0.
+        messages: [K, X, X, H] float32, what nodes say to each other.
+        walls: [K, F] float32, rows of the distances from the walls.
+    """
+
+    nodes: Nodes
+    things: Tensor
+    pairs: PairFeatures
+    states: Tensor
+    messages: Tensor
+    walls: Tensor
+
+
+class MatchingReader(NodeStates):
     """Turns texts and a grid into features of every agent.
 
     Attributes:
         features: F, width of the features.
-        shows_attention: whether the extras hold where things are mentioned, `attention/goal` [B, T, N, L] and
-            `attention/grid` [B, T, N, X, L] float32.
+        shows_attention: whether the extras hold where things are mentioned: `attention/goal` [B, T, N, L] and
+            `attention/grid` [B, T, N, X, L] float32, and where in the grid they stand, `attention/cells` [B, T, N, X]
+            int64, as in `Nodes`.
     """
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
@@ -104,7 +126,11 @@ class MatchingReader(nn.Module):
             config: widths and ablations.
             sizes: sizes of the world.
         """
-        super().__init__()
+        words = config.word_features, config.window, config.sharpness, config.has_two_tables, config.reads
+        mentions = Mentions(sizes.vocabulary, *words)
+        mentions.words.weight.requires_grad_(config.learns_words)
+        kinds = int(sizes.kinds.max()) + 1
+        super().__init__(config.node_features, mentions, sizes.num_agents, kinds, config.reach, config.sees_names)
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features
         self.shows_attention = False
         self.sentence_end = sizes.sentence_end
@@ -112,29 +138,10 @@ class MatchingReader(nn.Module):
         self.kinds: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
         self.register_buffer("kinds", sizes.kinds.long(), persistent=False)
-        self.mentions = Mentions(
-            sizes.vocabulary,
-            config.word_features,
-            config.window,
-            config.sharpness,
-            config.has_two_tables,
-            config.reads,
-        )
-        self.mentions.words.weight.requires_grad_(config.learns_words)
-        hidden, pair = config.node_features, self.mentions.num_features
-        self.place = _table((2 * config.reach + 1) ** 2 + sizes.num_agents + 1, hidden)
-        self.beyond = nn.Parameter(torch.zeros(2, hidden))
-        self.kind = _table(int(sizes.kinds.max()) + 1, hidden)
-        self.name = nn.Linear(config.word_features, hidden, bias=False) if config.sees_names else None
-        around = self.mentions.num_around
-        self.around = nn.Linear(around, hidden, bias=False) if around else None
-        self.with_goal = _scaled(nn.Linear(pair, hidden), _GAIN)
-        self.to_receiver = nn.Linear(hidden, hidden)
-        self.to_sender = nn.Linear(hidden, hidden, bias=False)
-        self.of_pair = _scaled(nn.Linear(pair, hidden, bias=False), _GAIN)
-        self.node_output = nn.Linear(2 * hidden, config.features)
+        self.mentions = mentions
+        self.node_output = nn.Linear(2 * config.node_features, config.features)
         self.output = nn.Linear(config.features, config.features)
-        self.walls = _table(4 * (config.reach + 1), config.features)
+        self.walls = table(4 * (config.reach + 1), config.features)
 
     def initial_state(self, batch: int) -> State:
         """The empty state of a network without memory."""
@@ -156,68 +163,52 @@ class MatchingReader(nn.Module):
             state: empty.
             is_first: [B, T] bool, not used.
         """
-        lead, size = obs["grid"].shape[:3], obs["grid"].shape[3:5]
-        document, goal = (encode_texts(obs, key, self.encode_text) for key in (DOCUMENT, GOAL))
+        lead = obs["grid"].shape[:3]
+        document = encode_texts(obs, DOCUMENT, self.encode_text)
+        frames = self._frames(obs, document)
+        features, extras = self._outputs(obs, frames)
+        extras |= self._attention_maps(frames)
+        if self.config.contrasts and torch.is_grad_enabled():
+            nodes = frames.nodes
+            scores, rows = self.mentions.contrast(document, frames.things, nodes.things, nodes.exists)
+            extras |= {SCORES: scores, DOCUMENTS: rows}
+        legal = obs["legal"].bool() if "legal" in obs else None
+        extras = {name: value.unflatten(0, lead) for name, value in extras.items()}
+        return Features(features.unflatten(0, lead), {}, None, extras, legal)
+
+    def _frames(self, obs: dict[str, Tensor], document: EncodedTexts) -> Frames:
+        """All frames of all agents, K of them."""
+        goal = encode_texts(obs, GOAL, self.encode_text)
         goals, goal_rows = goal.rows.unique(return_inverse=True)
         things = torch.cat([self.mentions.vectors(self.names), goal.encoded["vector"].index_select(0, goals)])
         position = obs["position"].flatten(0, 2)[:, 0].long()
         grid, inventory = obs["grid"].flatten(0, 2), obs["inventory"].flatten(0, 2).long()
-        nodes = nodes_of(grid, position, inventory, goal_rows, self.kinds, self.config.reach)
+        nodes = nodes_of(grid, position, inventory, goal_rows, self.kinds, self.reach)
         pairs = self.mentions(document, things, nodes.things)
-        before = self._first_states(nodes, things, pairs)
-        both = torch.cat([before, self._heard(before, pairs, nodes.exists)], -1)
-        summed = (self.node_output(both).relu() * nodes.exists[..., None]).sum(1)
-        features = (self.output(summed) + self._walls(position, size)).relu().unflatten(0, lead)
-        legal = obs["legal"].bool() if "legal" in obs else None
-        extras = self._attention_maps(pairs, lead)
-        if self.config.contrasts and torch.is_grad_enabled():
-            scores, rows = self.mentions.contrast(document, things, nodes.things, nodes.exists)
-            extras |= {SCORES: scores.unflatten(0, lead), DOCUMENTS: rows.unflatten(0, lead)}
-        return Features(features, {}, None, extras, legal)
+        states = self.first_states(nodes, things, pairs)
+        walls = self._walls(position, grid.shape[1:3])
+        return Frames(nodes, things, pairs, states, self.messages(states, pairs), walls)
 
-    def _first_states(self, nodes: Nodes, things: Tensor, pairs: PairFeatures) -> Tensor:
-        """h0 (eq. 8), [K, X, H] float32."""
-        with_goal = self.with_goal(pairs.features)[pairs.of_frames[:, :, -1]]
-        state = (
-            self.place[nodes.places]
-            + nodes.beyond.to(self.beyond.dtype) @ self.beyond
-            + self.kind[nodes.kinds]
-            + with_goal
-        )
-        if self.name is not None:
-            state = state + self.name(things)[nodes.things]
-        if self.around is not None and pairs.around is not None:
-            state = state + self.around(pairs.around)[pairs.attention_of_frames]
-        return state.relu()
+    def _outputs(self, obs: dict[str, Tensor], frames: Frames) -> tuple[Tensor, dict[str, Tensor]]:
+        """Features [K, F] float32 of K frames, and extras, name -> [K, ...]."""
+        return self._features(frames, frames.nodes.exists), {}
 
-    def _heard(self, states: Tensor, pairs: PairFeatures, exists: Tensor) -> Tensor:
-        """h1 (eq. 9) of states [K, X, H], [K, X, H] float32; padding says nothing."""
-        said = self.of_pair(pairs.features)[pairs.of_frames]
-        messages = (self.to_receiver(states)[:, :, None] + self.to_sender(states)[:, None] + said).relu()
-        return (messages * exists[:, None, :, None]).sum(2) / 2
+    def _features(self, frames: Frames, weights: Tensor) -> Tensor:
+        """Features [K, F] float32 (eq. 10) of frames, from nodes with weights [K, X]; 0 for a node that is not seen."""
+        both = torch.cat([frames.states, heard(frames.messages, weights)], -1)
+        summed = (self.node_output(both).relu() * weights[..., None]).sum(1)
+        return (self.output(summed) + frames.walls).relu()
 
     def _walls(self, position: Tensor, size: torch.Size) -> Tensor:
         """Sum of the rows of the distances from the four walls, [K, F] float32."""
         last = position.new_tensor(size) - 2
-        distances = torch.cat([position - 1, last - position], 1).clamp(0, self.config.reach)
-        rows = distances + (self.config.reach + 1) * torch.arange(4, device=position.device)
+        distances = torch.cat([position - 1, last - position], 1).clamp(0, self.reach)
+        rows = distances + (self.reach + 1) * torch.arange(4, device=position.device)
         return self.walls[rows].sum(1)
 
-    def _attention_maps(self, pairs: PairFeatures, lead: torch.Size) -> dict[str, Tensor]:
-        """Where the goal and the other nodes are mentioned, if the network shows attention."""
+    def _attention_maps(self, frames: Frames) -> dict[str, Tensor]:
+        """Where the goal and the other nodes are mentioned, name -> [K, ...], if the network shows attention."""
         if not self.shows_attention:
             return {}
-        maps = pairs.attention[pairs.attention_of_frames].unflatten(0, lead)
-        return {"attention/goal": maps[..., -1, :], "attention/grid": maps[..., :-1, :]}
-
-
-def _table(rows: int, features: int) -> nn.Parameter:
-    """[rows, features] float32, small random numbers."""
-    return nn.Parameter(torch.randn(rows, features) / 4)
-
-
-def _scaled(layer: nn.Linear, gain: float) -> nn.Linear:
-    """The layer with scaled initial weights."""
-    with torch.no_grad():
-        layer.weight.mul_(gain)
-    return layer
+        maps = frames.pairs.attention[frames.pairs.attention_of_frames]
+        return {"attention/goal": maps[:, -1], "attention/grid": maps[:, :-1], CELLS: frames.nodes.cells[:, :-1]}

@@ -6,7 +6,7 @@ and not with the size of the room.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -21,6 +21,8 @@ class Nodes:
         kinds: [K, X] int64, kinds of the names; 0 for goals.
         places: [K, X] int64, offset from the agent as row * side + column, then a row for each inventory and the goal.
         beyond: [K, X, 2] int64, rows and columns by which a node is farther than the offsets reach.
+        cells: [K, X] int64, where a node stands in the grid, as (row * W + column) * P + name; H * W * P for padding,
+            inventories and the goal.
         exists: [K, X] bool, False for padding.
     """
 
@@ -28,6 +30,7 @@ class Nodes:
     kinds: Tensor
     places: Tensor
     beyond: Tensor
+    cells: Tensor
     exists: Tensor
 
 
@@ -43,30 +46,50 @@ def nodes_of(grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, k
         reach: cells up to which offsets are told apart.
     """
     width, names = grid.shape[2:]
-    flat, side = grid.flatten(1).long(), 2 * reach + 1
+    flat = grid.flatten(1).long()
     frames, places = kinds[flat].nonzero().unbind(1)
     count = frames.bincount(minlength=len(flat))
     index = frames, torch.arange(len(frames), device=flat.device) - (count.cumsum(0) - count)[frames]
     cells = places.div(names, rounding_mode="floor")
     offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[frames]
-    near = offsets.clamp(-reach, reach)
+    near, beyond = places_of(offsets, reach)
     constant = torch.cat([inventory, goals[:, None] + len(kinds)], 1)
     most, further = int(count.max()), constant.shape[1]
     things = torch.cat([_padded(flat[frames, places], index, len(flat), most), constant], 1)
-    rows = _padded((near[:, 0] + reach) * side + near[:, 1] + reach, index, len(flat), most)
-    held = torch.arange(further, device=flat.device).expand(len(flat), -1) + side**2
+    held = torch.arange(further, device=flat.device).expand(len(flat), -1) + (2 * reach + 1) ** 2
     # Inventories and the goal have negative numbers here, so they always exist.
     number = torch.arange(-further, most, device=flat.device).roll(-further)
     all_kinds = torch.nn.functional.pad(kinds, (0, int(goals.max()) + 1))
     return Nodes(
         things,
         all_kinds[things],
-        torch.cat([rows, held], 1),
-        _padded(offsets - near, index, len(flat), most + further),
+        torch.cat([_padded(near, index, len(flat), most), held], 1),
+        _padded(beyond, index, len(flat), most + further),
+        _padded(places, index, len(flat), most + further, flat.shape[1]),
         number < count[:, None],
     )
 
 
-def _padded(values: Tensor, index: tuple[Tensor, Tensor], frames: int, most: int) -> Tensor:
-    """Values [Q, ...] of nodes by frame and number in it, [frames, most, ...], 0 for padding."""
-    return values.new_zeros(frames, most, *values.shape[1:]).index_put(index, values)
+def places_of(offsets: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+    """Rows of places [...] int64 and what is beyond them [..., 2] int64, of (row, column) offsets [..., 2] int64."""
+    near = offsets.clamp(-reach, reach)
+    return (near[..., 0] + reach) * (2 * reach + 1) + near[..., 1] + reach, offsets - near
+
+
+def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
+    """The same nodes, with the places that they have for another agent. Inventories and the goal keep theirs.
+
+    Args:
+        nodes: of K frames.
+        offsets: [K, H * W * P, 2] int64, (row, column) offsets of everything in the grid from the other agent.
+        reach: cells up to which offsets are told apart.
+    """
+    is_in_grid = nodes.cells < offsets.shape[1]
+    index = nodes.cells.clamp(max=offsets.shape[1] - 1)[..., None].expand(-1, -1, 2)
+    places, beyond = places_of(offsets.gather(1, index), reach)
+    return replace(nodes, places=places.where(is_in_grid, nodes.places), beyond=beyond * is_in_grid[..., None])
+
+
+def _padded(values: Tensor, index: tuple[Tensor, Tensor], frames: int, most: int, padding: int = 0) -> Tensor:
+    """Values [Q, ...] of nodes by frame and number in it, [frames, most, ...]."""
+    return values.new_full((frames, most, *values.shape[1:]), padding).index_put(index, values)

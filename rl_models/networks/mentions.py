@@ -70,6 +70,7 @@ class Mentions(nn.Module):
     """Compares things with the words of documents, and pairs of things through what stands beside their mentions.
 
     Attributes:
+        word_features: width of a word's vector.
         num_features: F, numbers of a pair.
         num_around: width of the words around a mention, 0 if pairs are read.
     """
@@ -97,7 +98,7 @@ class Mentions(nn.Module):
         self.words = _words(vocabulary, word_features)
         self.document_words = _words(vocabulary, word_features) if has_two_tables else None
         self.sharpness = nn.Parameter(torch.tensor(sharpness))
-        self.window, self.reads = window, reads
+        self.window, self.reads, self.word_features = window, reads, word_features
         offsets = 2 * window + 1
         self.num_features = 2 * offsets + 2 if reads == "pairs" else 1
         self.num_around = 0 if reads == "pairs" else offsets * word_features

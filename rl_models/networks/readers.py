@@ -84,6 +84,9 @@ class ReaderConfig:
     """False is the ablation no_task_attn: the goal's summary replaces goal-conditioned attention."""
     attends_to_grid: bool = True
     """False is the ablation no_vis_attn: the document's summary replaces attention from the grid."""
+    shares_words: bool = False
+    """Whether attention from the grid also compares a thing in it with the words, in the one table of both. It is ours,
+    of no paper."""
 
 
 PAPER_READER = ReaderConfig(goal_hidden_size=10, inventory_cell="lstm", has_goal=True)
@@ -95,6 +98,7 @@ class Txt2PiReader(nn.Module):
     Attributes:
         features: F, width of the fixed text features.
         context_features: width of a context of the document; 0 if the layers over the grid do not attend to it.
+        shared_features: width of its last part, which is words of the table that grid and document share; 0 for none.
     """
 
     def __init__(self, config: ReaderConfig, words: nn.Embedding, num_agents: int) -> None:
@@ -118,8 +122,10 @@ class Txt2PiReader(nn.Module):
             self.document_summary = SelfAttention(self.document_reader.features)
         document = self.document_reader.features
         goal = self.goal_reader.features * (self._has_goal + config.attends_to_goal)
-        self.context_features = document if config.attends_to_grid else 0
-        self.features = goal + num_agents * self.inventory_reader.features + document - self.context_features
+        self.shared_features = inputs if config.attends_to_grid and config.shares_words else 0
+        self.context_features = document + self.shared_features if config.attends_to_grid else 0
+        summary = 0 if config.attends_to_grid else document
+        self.features = goal + num_agents * self.inventory_reader.features + summary
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts of one kind, name -> [D, ...].
@@ -137,6 +143,8 @@ class Txt2PiReader(nn.Module):
         if self.config.attends_to_goal:
             encoded["goal_states"] = self.goal_reader(words, lengths)
         states = self.document_reader(words, lengths)
+        if self.shared_features:
+            states = torch.cat([states, words], -1)
         if self.config.attends_to_grid:
             return encoded | {"visual_states": states}
         return encoded | {"summary": self.document_summary(states, lengths)}

@@ -15,7 +15,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.attention import padding_scores
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack
+from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.readers import (
     DOCUMENT,
     GOAL,
@@ -67,6 +69,7 @@ class ReadingNetwork(nn.Module):
         stack: Film2Stack | ConvolutionStack,
         features: int,
         activation: Activation,
+        contrasts: bool = False,
     ) -> None:
         """Build the output layer and store the parts.
 
@@ -77,8 +80,10 @@ class ReadingNetwork(nn.Module):
             stack: layers over the grid.
             features: F, width of the output layer; 0 for no output layer, so the features are those of the stack.
             activation: activation after the output layer.
+            contrasts: whether the extras hold, while learning, how well the names in the grid fit the documents.
         """
         super().__init__()
+        self.contrasts = contrasts
         self.num_agents = sizes.num_agents
         self.features = features or stack.features
         self.shows_attention = False
@@ -110,7 +115,10 @@ class ReadingNetwork(nn.Module):
             is_first: [B, T] bool, not used.
         """
         lead = obs["grid"].shape[:3]
-        pooled, found = self._run_stack(obs, self.read(obs))
+        texts = self.read(obs)
+        pooled, found = self._run_stack(obs, texts)
+        if self.contrasts and torch.is_grad_enabled():
+            found |= self._contrast(obs["grid"].flatten(0, 2), texts.document)
         extras = {name: value.unflatten(0, lead) for name, value in found.items()}
         legal = obs["legal"].bool() if "legal" in obs else None
         return Features(self._output_features(pooled).unflatten(0, lead), {}, None, extras, legal)
@@ -164,6 +172,23 @@ class ReadingNetwork(nn.Module):
         cells = self.cells(visual["grid"])
         pooled = self.stack(cells, offsets_to(visual["position"][:, 0], cells), fixed, attend)[1]
         return pooled, self._attention_maps(attend)
+
+    def _contrast(self, grid: Tensor, document: EncodedTexts | None) -> dict[str, Tensor]:
+        """Scores of K frames with U documents: sum over names in the grid of logsumexp over words of query . state.
+
+        Args:
+            grid: [K, H, W, P] uint8, names in each cell.
+            document: encodings of the documents, to which the stack attends.
+        """
+        assert document is not None and isinstance(self.stack, Film2Stack)
+        used, rows = document.rows.unique(return_inverse=True)
+        states, lengths = (
+            document.encoded[name].index_select(0, used[:MAX_CONTRASTED]) for name in ("visual_states", "lengths")
+        )
+        queries = self.stack.first_query(self.words(self.names).sum(1))
+        best = (queries @ states[..., : queries.shape[1]].mT + padding_scores(states, lengths)).logsumexp(-1)
+        scores = nn.functional.embedding(grid.long().flatten(1), best.T.contiguous()).sum(1)
+        return {SCORES: scores, DOCUMENTS: rows.clamp(max=len(states))}
 
     def _attention_maps(self, attend: DocumentAttention | None) -> dict[str, Tensor]:
         """Attention weights of all calls of `attend` so far, if the network shows attention."""

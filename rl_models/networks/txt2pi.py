@@ -49,6 +49,8 @@ class Txt2PiConfig:
     """Width of the output layer; 0 for no output layer, as in EnDi."""
     activation: Activation = "tanh"
     """Activation after the output layer; the paper has `relu` (eq. 20)."""
+    contrasts: bool = False
+    """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs. It is ours, of no paper."""
 
 
 PAPER = Txt2PiConfig(PAPER_READER, first_summary="max_of_linear", activation="relu")
@@ -126,7 +128,9 @@ def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwor
     if isinstance(config, Txt2PiConfig):
         reader = Txt2PiReader(config.reader, words, sizes.num_agents)
         stack: Film2Stack | ConvolutionStack = film2_stack(config, reader, config.channels)
-        return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)
+        return ReadingNetwork(
+            sizes, words, reader, stack, config.features, config.activation, contrasts=config.contrasts
+        )
     if isinstance(config, SilgConfig):
         silg = SilgReader(config.hidden_size, words)
         stack = Film2Stack(config.word_features, silg.features, silg.context_features, config.channels)
@@ -153,4 +157,5 @@ def film2_stack(config: Txt2PiConfig, reader: Txt2PiReader, channels: tuple[int,
         channels,
         config.modulates_text,
         config.first_summary,
+        reader.shared_features,
     )

@@ -1,11 +1,13 @@
-"""Ready-made teams of EnDi (2023): txt2π or EMMA with an entity divider, their heads, and the losses of each variant.
+"""Ready-made teams of EnDi (2023): a backbone with an entity divider, their heads, and the losses of each variant.
 
-As in the paper, agents share nothing unless the configuration says so. A divided team without both losses is no variant
-of the paper: in that case use txt2π or EMMA.
+The paper's backbones are txt2π and EMMA; the mention-matching reader is ours. As in the paper, agents share nothing
+unless the configuration says so. A divided team without both losses is no variant of the paper: in that case use the
+backbone.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -19,12 +21,15 @@ from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulari
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
+from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
+from rl_models.networks.matching import MatchingSizes
 from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
+from rl_models.teams.matching_team import undecided_team
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -55,9 +60,10 @@ VARIANTS = {
     "endi_reg": DivisionLosses("none"),
     "endi_dis_balance": DivisionLosses("dis_balance"),
     "endi_kl": DivisionLosses("kl"),
+    "endi_dis_weak_modelling": DivisionLosses("dis", modelling_weight=0.1),
 }
-"""The paper's variants: two regularisers, EnDi(dis) without agent modelling, and EnDi without a regulariser. Then two
-more: `dis` of the released code, and the divergence of section 4.1."""
+"""The paper's variants: two regularisers, EnDi(dis) without agent modelling, and EnDi without a regulariser. Then three
+more: `dis` of the released code, the divergence of section 4.1, and EnDi(dis) with a tenth of agent modelling."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,17 @@ class DividedReadingTeamConfig:
     """Draw legal moves only, so no moves into walls, as in RTFM's released code."""
     shares_network: bool = False
     """True: all agents share one network. False: one network an agent, with nothing shared, as in the paper."""
+
+
+@dataclass(frozen=True)
+class DividedMatchingTeamConfig:
+    """Configuration of a divided team of ours that reads a document: the matching reader with an entity divider."""
+
+    network: DividedMatchingConfig = field(default_factory=DividedMatchingConfig)
+    only_legal_moves: bool = True
+    """Draw legal moves only, so no moves into walls."""
+    shares_network: bool = True
+    """True: all agents share one network, as the backbone's do. False: one network an agent, as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +115,23 @@ def divided_reading_team(
         network = shared_or_private(lambda: DividedReading(config.network, sizes, is_entity, num_actions), members)
         policy = LegalPolicyHead(network.features, num_actions, 0, config.only_legal_moves, members)
         return TeamPolicy(network, policy, LayeredValueHead(network.features, 0, members))
+
+
+def divided_matching_team(
+    config: DividedMatchingTeamConfig, sizes: MatchingSizes, is_entity: Tensor, num_actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a team of the matching reader with an entity divider. PyTorch's global generator is left as it is.
+
+    Args:
+        config: configuration of the team.
+        sizes: sizes of the world.
+        is_entity: [K] bool, names of entities that can be divided.
+        num_actions: A.
+        seed: seed of the initial weights.
+    """
+    make_network = functools.partial(DividedMatching, config.network, sizes, is_entity, num_actions)
+    members = 1 if config.shares_network else sizes.num_agents
+    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
 
 
 def divided_emma_team(
@@ -147,4 +181,4 @@ def silg_entities_team(
 
 def divides(policy: TeamPolicy) -> bool:
     """Whether the networks of a team divide entities."""
-    return any(isinstance(part, DividedReading | DividedEmma) for part in policy.modules())
+    return any(isinstance(part, DividedReading | DividedMatching | DividedEmma) for part in policy.modules())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -12,7 +14,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.teams.reader_team import team_of_readers
 
 _HEAD_SCALE = 0.1
-"""Scale of the heads' initial weights, in PyTorch's, so that a team begins with all actions nearly equally likely."""
+"""Scale of the heads' initial weights, in PyTorch's."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,22 @@ def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions:
     """
     make_network = functools.partial(MatchingReader, config.network, sizes)
     members = 1 if config.shares_network else sizes.num_agents
-    team = team_of_readers(make_network, members, num_actions, 0, config.only_legal_moves, seed)
+    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
+
+
+def undecided_team(
+    make_network: Callable[[], Any], members: int, num_actions: int, only_legal_moves: bool, seed: int
+) -> TeamPolicy:
+    """Build a team of any readers that begins with all actions nearly equally likely.
+
+    Args:
+        make_network: builds a reader with `features`, its width.
+        members: number of networks: 1 that all agents share, or one an agent.
+        num_actions: A.
+        only_legal_moves: whether only legal moves are drawn.
+        seed: seed of the initial weights.
+    """
+    team = team_of_readers(make_network, members, num_actions, 0, only_legal_moves, seed)
     with torch.no_grad():
         for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
             weights.mul_(_HEAD_SCALE)

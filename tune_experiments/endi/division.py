@@ -21,6 +21,8 @@ from tune_experiments.experiment.errors import UserError
 
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""
+ON_MATCHING = "_matching"
+"""Rows that divide with the mention-matching reader in place of the paper's backbone end with it."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
 """Of a division, beside how many entities each agent takes, `own_entities_i`."""
 Way = TypeVar("Way", bound=Evaluation)
@@ -35,7 +37,8 @@ class DivisionSettings:
     kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
     """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
     modelling_weight: NonNegativeFloat = 1.0
-    """Weight of agent modelling, at least 0; the paper gives none, the release has 1."""
+    """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
+    tenth of it."""
     masks: Literal["drawn", "argmax"] = "drawn"
     """How a trained team chooses its masks: drawn, or argmax, the likelier side; while it learns, masks are
     drawn."""
@@ -61,15 +64,14 @@ def is_divided(row: str) -> bool:
     return row.startswith(DIVIDED)
 
 
-def losses_of(variant: str, settings: DivisionSettings) -> DivisionLosses:
-    """What trains a variant's teams beside the algorithm's loss, with the weights of a run."""
-    losses = VARIANTS[variant]
-    modelling = settings.modelling_weight if losses.modelling_weight else 0.0
+def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
+    """What trains the teams of a row that divides, beside the algorithm's loss, with the weights of a run."""
+    losses = VARIANTS[row.removesuffix(ON_MATCHING)]
     return dataclasses.replace(
         losses,
         regulariser_weight=settings.regulariser_weight,
         deviation=settings.kl_deviation,
-        modelling_weight=modelling,
+        modelling_weight=losses.modelling_weight * settings.modelling_weight,
     )
 
 

@@ -92,7 +92,7 @@ MESSENGER = Look(
 )
 RTFM = Look(
     draw=lambda scene, caption: rtfm_render.draw(scene, caption=caption),
-    cell_pixels=84,
+    cell_pixels=rtfm_render.CELL_PIXELS,
     colours=rtfm_render.AGENT_COLOURS,
     cells=_rtfm_cells,
 )

@@ -25,7 +25,21 @@ from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, l
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
 RowName: TypeAlias = Literal[
-    "matching", "txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance", "qmix"
+    "matching",
+    "endi_num_matching",
+    "endi_dis_matching",
+    "endi_dis_weak_modelling_matching",
+    "endi_sup_matching",
+    "endi_reg_matching",
+    "txt2pi",
+    "silg",
+    "endi_num",
+    "endi_dis",
+    "endi_sup",
+    "endi_reg",
+    "endi_kl",
+    "endi_dis_balance",
+    "qmix",
 ]
 PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
 
@@ -65,7 +79,7 @@ class EndiRtfmConfig(RunConfig):
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """How all rows but `matching` and `qmix` learn."""
+    """How all rows learn but `qmix` and those of the mention-matching reader."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
     """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
@@ -78,7 +92,9 @@ class EndiRtfmConfig(RunConfig):
             budget_env_steps=250_000,
         )
     )
-    """How the row `matching` learns, and its widths; its budget is that of the first stage."""
+    """How the rows of the mention-matching reader learn, and its widths; its budget is that of the first stage."""
+    matching_goal_features: PositiveInt = field(default=16, metadata={"came_later": True})
+    """Width of the states that ground the goal, in rows that divide with the mention-matching reader."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""
     first_stage_env_steps: PositiveInt = 250_000

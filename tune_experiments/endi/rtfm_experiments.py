@@ -16,7 +16,7 @@ from tune_experiments.endi.division_table import division_table
 from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
-from tune_experiments.endi.rtfm_trials import plan
+from tune_experiments.endi.rtfm_trials import on_matching, plan
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes
@@ -34,6 +34,8 @@ TESTED = (
     "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "
     "larger room; shuffled: unseen assignments with the document of another episode."
 )
+MATCHING_COMPARED = ("endi_dis_matching", MATCHING)
+"""The two rows of the main comparison of a run whose rows all read with the mention-matching reader."""
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
 
 
@@ -68,10 +70,11 @@ class EndiRtfmExperiment(Experiment):
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
-        """Both rows on unseen assignments of the last stage."""
+        """Both rows on unseen assignments of the last stage; with the mention-matching reader where it alone reads."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
-        return (MainComparison(*self.compared, "win_rate", f"stage_{stage}_eval", table=title),)
+        compared = MATCHING_COMPARED if all(map(on_matching, config.methods)) else self.compared
+        return (MainComparison(*compared, "win_rate", f"stage_{stage}_eval", table=title),)
 
     def check(self, config: EndiRtfmConfig) -> None:
         """Build the worlds of all tests, which come after days of training.
@@ -116,6 +119,8 @@ def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
         notes.append(f"rows that divide have an output layer of {config.divided_features}; the paper's have none")
     if (shared := config.task.team_loss) is not None:
         notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
-    if MATCHING in config.methods:
+    if any(map(on_matching, config.methods)):
         notes.append(MATCHING_NOTE)
+        if config.matching.shares_network:
+            notes.append("agents that read with it share one network; the paper's share nothing")
     return [*notes, *division_deviations(config.division)]

@@ -11,24 +11,31 @@ import functools
 
 import torch
 
+from rl_envs import World
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
+from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.qmix_encoders import RoomConfig
 from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
 from rl_models.policy import TeamPolicy
-from rl_models.teams.endi_team import DividedReadingTeamConfig, divided_reading_team
+from rl_models.teams.endi_team import (
+    DividedMatchingTeamConfig,
+    DividedReadingTeamConfig,
+    divided_matching_team,
+    divided_reading_team,
+)
 from rl_models.teams.qmix_team import QmixConfig, qmix_room_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
-from tune_experiments.endi.division import is_divided, losses_of
+from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
 from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import NetworkSettings, make_world
-from tune_experiments.rtfm.matching import MATCHING, matching_plan
+from tune_experiments.rtfm.matching import MATCHING, matching_plan, matching_sizes
 from tune_experiments.rtfm.methods import team_config
 from tune_experiments.rtfm.trials import plan as plan_one
 from tune_experiments.rtfm.trials import sizes
@@ -49,8 +56,8 @@ def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
 
 
 def _plan(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
-    if method == MATCHING:
-        return matching_stage(config, seed, stage)
+    if on_matching(method):
+        return matching_stage(config, method, seed, stage)
     plan = independent_stage(config, method, seed, stage)
     return qmix_stage(config, seed, plan) if method == QMIX else plan
 
@@ -69,15 +76,37 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
     )
 
 
-def matching_stage(config: EndiRtfmConfig, seed: int, stage: int) -> TrialPlan:
-    """One stage of the mention-matching reader, which has a learner and a first budget of its own."""
+def on_matching(row: str) -> bool:
+    """Whether a row's teams read with the mention-matching reader."""
+    return row == MATCHING or row.endswith(ON_MATCHING)
+
+
+def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> TrialPlan:
+    """One stage of the mention-matching reader, which has a learner and a first budget of its own, or of a divider."""
     settings = config.matching
     if stage != config.stages[0]:
         settings = dataclasses.replace(settings, budget_env_steps=config.budget_env_steps)
     own = dataclasses.replace(config, task=task_of(config, stage), matching=settings)
-    return dataclasses.replace(
-        matching_plan(own, "matching", seed), validate=functools.partial(validate, config, stage)
+    losses = losses_of(row, config.division).extra_losses() if is_divided(row) else ()
+    plan = dataclasses.replace(
+        matching_plan(own, "matching", seed, losses), validate=functools.partial(validate, config, stage)
     )
+    if not is_divided(row):
+        return plan
+    return dataclasses.replace(plan, build_policy=functools.partial(build_divided_matching, config, row, seed))
+
+
+def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamPolicy:
+    """The team of a row that divides with the mention-matching reader, with its initial weights."""
+    world = make_world(config.task)
+    assert isinstance(world.action_spec, int)
+    network = DividedMatchingConfig(
+        config.matching.network(),
+        config.matching_goal_features,
+        models_others=losses_of(row, config.division).modelling_weight > 0,
+    )
+    team = DividedMatchingTeamConfig(network, shares_network=config.matching.shares_network)
+    return divided_matching_team(team, matching_sizes(config.task), _is_entity(world), world.action_spec, seed)
 
 
 def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
@@ -98,8 +127,12 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
         models_others=losses_of(method, config.division).modelling_weight > 0,
     )
     team = DividedReadingTeamConfig(network, reads.only_legal_moves, shares)
-    is_entity = torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
-    return divided_reading_team(team, of_world, is_entity, actions, seed)
+    return divided_reading_team(team, of_world, _is_entity(world), actions, seed)
+
+
+def _is_entity(world: World) -> torch.Tensor:
+    """Names of entities that can be divided, [K] bool."""
+    return torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
 
 
 def silg_config(settings: NetworkSettings) -> SilgConfig:

@@ -1,6 +1,7 @@
 """Where a network attends in the document while it plays: one row for the goal, one for each layer over the grid.
 
-RTFM, figure 5. Of the episodes that begin at one seed the one is shown that `record_episode` would show.
+RTFM, figure 5. The mention-matching reader has a row for each thing in the room in place of layers. Of the episodes
+that begin at one seed the one is shown that `record_episode` would show.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from rl_models.networks.matching import CELLS
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.results.plots.figures import REMARK, new_figure, save
@@ -20,6 +22,23 @@ PANELS = 3
 """Start, middle and last choice of an episode."""
 _NARROWEST = 9.0
 """Inches that a title needs."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Where a mention-matching reader finds a thing in the document.
+
+    Attributes:
+        thing: its name, or `goal`.
+        cell: its row and column; None for the goal.
+        weights: attention to each word, [L].
+        monster: number of the monster that it is or that it beats; None for neither.
+    """
+
+    thing: str
+    cell: tuple[int, int] | None
+    weights: np.ndarray
+    monster: int | None = None
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,9 @@ class Moment:
             attend.
         action: what is chosen; empty at the end.
         reward: of the last choice, at the end.
+        size: side of the room in cells.
+        names_per_cell: P, number of names that are observed in one cell.
+        mentions: of the goal and of things in the room; empty for networks that attend by layers.
     """
 
     picture: np.ndarray
@@ -44,6 +66,9 @@ class Moment:
     attention: dict[str, np.ndarray] = field(default_factory=dict)
     action: str = ""
     reward: float = 0.0
+    size: int = 0
+    names_per_cell: int = 1
+    mentions: tuple[Mention, ...] = ()
 
 
 def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[Moment]:
@@ -56,11 +81,13 @@ def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[Moment]:
 
 def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[Moment]:
     steps = steps_of_episode(policy, world, seed, index)
-    seen, reward = _seen(world, index), 0.0
+    seen, things, reward = _seen(world, index), things_in(world, index), 0.0
     for actions, rewards, *_ in steps:
-        attention = _attention(policy, index, len(seen.words))
-        yield replace(seen, attention=attention, action=world.action_names[actions[index, 0]])
-        seen, reward = _seen(world, index), float(rewards[index, 0])
+        mentions = _mentions(policy, index, things, seen)
+        attention = {one.thing: one.weights for one in mentions} or _attention(policy, index, len(seen.words))
+        action = world.action_names[actions[index, 0]]
+        yield replace(seen, attention=attention, mentions=mentions, action=action)
+        seen, things, reward = _seen(world, index), things_in(world, index), float(rewards[index, 0])
     yield replace(seen, reward=reward)
 
 
@@ -70,7 +97,8 @@ def _seen(world: Any, index: int) -> Moment:
     texts = {key: world.lexicon.decode(world.texts[key].look_up(state[key])) for key in ("document", "goal")}
     items, monsters = state["item_names"][state["item_cells"] > 0], state["monster_names"][state["monster_alive"]]
     things = tuple(world.lexicon.names[name] for name in (*items, *monsters))
-    return Moment(world.render(index), tuple(texts["document"].split()), texts["goal"], things)
+    words, (size, _, names) = tuple(texts["document"].split()), world.observation_spec["grid"].shape
+    return Moment(world.render(index), words, texts["goal"], things, size=size, names_per_cell=names)
 
 
 def _attention(policy: LoadedPolicy, index: int, length: int) -> dict[str, np.ndarray]:
@@ -80,6 +108,45 @@ def _attention(policy: LoadedPolicy, index: int, length: int) -> dict[str, np.nd
     found = {"goal": extras["attention/goal"][:length]} if "attention/goal" in extras else {}
     layers = extras.get("attention/grid", np.empty((0, length)))
     return found | {f"layer {number}": weights[:length] for number, weights in enumerate(layers, start=1)}
+
+
+Things: TypeAlias = dict[int, Mention]
+"""Cell, row * W + column, or `HELD` -> what is there, without weights."""
+HELD = -1
+
+
+def things_in(world: Any, index: int) -> Things:
+    """Items on the floor of a world, its living monsters, which hide items, and what its first agent holds."""
+    state = {name: value[index] for name, value in world.state.items()}
+    names, size = world.lexicon.names, world.observation_spec["grid"].shape[1]
+    beats: dict[int, int] = {item: number for number, item in enumerate(state["beaten_by"].tolist())}
+
+    def thing(name: int, cell: int, monster: int | None) -> Mention:
+        return Mention(names[name], divmod(cell, size), np.zeros(0), monster)
+
+    items, held = enumerate(state["item_names"], start=1), int(state["held"][0])
+    cells = dict(enumerate(state["item_cells"].tolist(), start=1))
+    found = {cells[item]: thing(name, cells[item], beats.get(item)) for item, name in items if cells[item]}
+    for number in np.flatnonzero(state["monster_alive"]).tolist():
+        cell = int(state["monster_cells"][number])
+        found[cell] = thing(state["monster_names"][number], cell, number)
+    if held:
+        found[HELD] = thing(state["item_names"][held - 1], int(state["agent_cells"][0]), beats.get(held))
+    return found
+
+
+def _mentions(policy: LoadedPolicy, index: int, things: Things, seen: Moment) -> tuple[Mention, ...]:
+    """The goal, then the things in the room of a world's first agent, if the network has a row for each of them."""
+    assert policy.last_output is not None
+    if CELLS not in policy.last_output.extras:
+        return ()
+    extras = {name: value[index, 0, 0].numpy() for name, value in policy.last_output.extras.items()}
+    keys = extras[CELLS] // seen.names_per_cell
+    keys[-policy.policy.num_agents] = HELD  # inventories are the last rows, the agent's own first
+    length = len(seen.words)
+    rows = zip(keys.tolist(), extras["attention/grid"], strict=True)
+    found = [replace(things[key], weights=weights[:length]) for key, weights in rows if key in things]
+    return Mention("goal", None, extras["attention/goal"][:length]), *found
 
 
 def draw_attention(moments: Sequence[Moment], path: Path, title: str) -> Path:

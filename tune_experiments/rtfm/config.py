@@ -38,6 +38,9 @@ LettersRow: TypeAlias = Literal[
     "film",
     "txt2pi",
     "txt2pi_supervised_attention",
+    "txt2pi_shared_words",
+    "txt2pi_contrastive",
+    "txt2pi_attention_warm_start",
     "cnn_transferred",
     "film_transferred",
     "txt2pi_transferred",
@@ -247,8 +250,14 @@ class LettersConfig(RunConfig):
     transfer_env_steps: PositiveInt = 500_000
     """Number of env steps of training on unseen games, in the rows that train there."""
     attention_weight: PositiveFloat = 0.3
-    """Weight of the auxiliary loss, above 0, in the row `txt2pi_supervised_attention`; no other row has one, nor has
-    the paper."""
+    """Weight of the auxiliary loss, above 0, in the row `txt2pi_supervised_attention`; the paper has none."""
+    contrastive_weight: PositiveFloat = field(default=0.3, metadata={"came_later": True})
+    """Weight, above 0, of the contrastive loss without labels in the row `txt2pi_contrastive`; the paper has none."""
+    warm_start_weight: PositiveFloat = field(default=0.3, metadata={"came_later": True})
+    """Weight at the start, above 0, of the loss that shows where the dragon is mentioned, in the row
+    `txt2pi_attention_warm_start`; the paper has none."""
+    warm_start_env_steps: PositiveInt = field(default=50_000, metadata={"came_later": True})
+    """Number of env steps until that weight is 0."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

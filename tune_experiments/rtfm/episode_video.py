@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.rtfm.render import CELL_PIXELS
 from tune_experiments.rtfm.attention import Moment
+from tune_experiments.rtfm.mention_lines import frames_with_lines
 
 PAPER, INK, EDGE = (252, 251, 248), (52, 56, 66), (226, 218, 203)
 DARKEST = np.array([8, 48, 107])
@@ -22,7 +24,9 @@ _HEAD_LINES = 3
 
 
 def frames_of(moments: Sequence[Moment]) -> list[np.ndarray]:
-    """One frame a moment, [H, W, 3] uint8, all of one size."""
+    """One frame a moment, [H, W, 3] uint8, all of one size; for a mention-matching reader with lines."""
+    if moments[0].mentions:
+        return frames_with_lines(moments, CELL_PIXELS)
     heads = [_short(name) for name in moments[0].attention]
     if not heads:
         return [moment.picture for moment in moments]

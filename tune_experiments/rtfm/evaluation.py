@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl_envs import World
+from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.teams.tbone_team import uniform_team
@@ -71,20 +72,26 @@ def columns(config: RunConfig) -> dict[str, Changes]:
 
 
 def play_both(config: RunConfig, policy: TeamPolicy, name: str, changes: Changes, is_greedy: bool = True) -> Episodes:
-    """Test episodes of greedy play in a column, and beside them the wins of sampled play."""
+    """Test episodes of greedy play in a column, and beside them the wins and the fights by item of sampled play."""
     way = WithWrongDocuments if name.startswith(SHUFFLED) else Evaluation
     episodes, sampled = (
         play(make_world(config.task, config.test_episodes, **changes), policy, way, greedy)
         for greedy in (is_greedy, False)
     )
-    return episodes | {"win_rate_sampled": sampled["win_rate"]}
+    return episodes | {f"{name}_sampled": sampled[name] for name in Arena.metric_names}
 
 
 def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
-    """Metrics on training assignments, and the win rate on those of validation, which no test plays."""
-    worlds = [make_world(config.task, config.valid_episodes, split=split) for split in ("train", "valid")]
-    seen, unseen = (play(world, policy, seed=VALIDATION_SEED) for world in worlds)
-    return seen | {"unseen_win_rate": unseen["win_rate"]}
+    """Metrics on training assignments, and win rates on those of validation, which no test plays.
+
+    `unseen_win_rate` is with the right documents, `shuffled_win_rate` with another episode's.
+    """
+
+    def played(split: str, way: type[Evaluation] = Evaluation) -> Episodes:
+        return play(make_world(config.task, config.valid_episodes, split=split), policy, way, seed=VALIDATION_SEED)
+
+    seen, right, wrong = played("train"), played("valid"), played("valid", WithWrongDocuments)
+    return seen | {"unseen_win_rate": right["win_rate"], "shuffled_win_rate": wrong["win_rate"]}
 
 
 def play(

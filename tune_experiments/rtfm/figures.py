@@ -16,6 +16,7 @@ from tune_experiments.rtfm.episode_video import frames_of
 CURVES = {
     "episode/win_rate": "win rate",
     "valid/unseen_win_rate": "win rate, unseen assignments (validation)",
+    "valid/shuffled_win_rate": "the same with another game's document",
     "episode/length": "episode length (env steps)",
     "policy/entropy": "entropy (nats)",
 }

@@ -15,6 +15,7 @@ import torch
 
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
+from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingSizes
 from rl_models.policy import TeamPolicy
@@ -33,8 +34,15 @@ MATCHING_NOTE = (
 )
 
 
-def matching_plan(config: Any, row: MatchingRow, seed: int) -> TrialPlan:
-    """A row with one seed, for a configuration that has `MatchingSettings` under `matching`."""
+def matching_plan(config: Any, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()) -> TrialPlan:
+    """A row with one seed, for a configuration that has `MatchingSettings` under `matching`.
+
+    Args:
+        config: of the run.
+        row: the reader, or an ablation.
+        seed: of the initial weights.
+        extra_losses: losses beside those of the row.
+    """
     settings: MatchingSettings = dataclasses.replace(config.matching, **CHANGES[row])
     own = dataclasses.replace(
         config,
@@ -43,7 +51,7 @@ def matching_plan(config: Any, row: MatchingRow, seed: int) -> TrialPlan:
         budget_env_steps=settings.budget_env_steps,
     )
     weight = settings.contrastive_weight
-    losses = (MentionContrast(Schedule.constant(weight)),) if weight else ()
+    losses = (*extra_losses, *[MentionContrast(Schedule.constant(weight))] * (weight > 0))
     build = functools.partial(build_matching, config.task, settings, seed)
     return dataclasses.replace(plan_one(own, "txt2pi", seed, losses), build_policy=build)
 

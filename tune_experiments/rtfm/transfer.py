@@ -3,8 +3,8 @@
 RTFM, figure 11: `transferred` learns seen games first and then unseen ones, `from_scratch` only these. Their win rates
 in unseen games are of games that they trained on, so they say how fast one learns and not whether one generalises.
 
-Three rows are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to; our
-mention-matching reader; and random moves.
+Other rows are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to;
+txt2pi with one part of our mention-matching reader; that reader itself; and random moves.
 """
 
 from __future__ import annotations
@@ -13,22 +13,40 @@ import dataclasses
 import functools
 from typing import cast
 
+import torch
+
 from rl_envs.rtfm.grid import NUM_MOVES
+from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.losses.attention_supervision import AttentionSupervision
+from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.losses.mention_contrast import MentionContrast
+from rl_models.losses.mention_warm_start import MentionWarmStart
+from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
+from rl_models.teams.reader_team import reading_team
 from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
 from tune_experiments.rtfm.matching import matching_plan
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow
-from tune_experiments.rtfm.trials import build_policy
+from tune_experiments.rtfm.methods import team_config
+from tune_experiments.rtfm.trials import build_policy, sizes
 from tune_experiments.rtfm.trials import plan as plan_one
 
 SUPERVISED: LettersRow = "txt2pi_supervised_attention"
 RANDOM: LettersRow = "random"
+SHARED_WORDS: LettersRow = "txt2pi_shared_words"
+CONTRASTIVE: LettersRow = "txt2pi_contrastive"
+WARM_START: LettersRow = "txt2pi_attention_warm_start"
+HELPED: dict[str, str] = {
+    SHARED_WORDS: "its looks also compare a cell with words in one table",
+    CONTRASTIVE: "a contrastive loss without labels",
+    WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
+}
+"""Rows of txt2pi with one part of the mention-matching reader -> which part."""
 
 
 def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curriculum:
@@ -37,6 +55,8 @@ def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curri
         return supervised(config, seed)
     if row in CHANGES:
         return matching_plan(config, cast(MatchingRow, row), seed)
+    if row in HELPED:
+        return helped(config, row, seed)
     if row == RANDOM:
         return random_plan(config, seed)
     name, _, way = row.partition("_")
@@ -59,6 +79,34 @@ def supervised(config: LettersConfig, seed: int) -> TrialPlan:
         make_world=functools.partial(make_world, config.task, tells_answer=True),
         build_policy=functools.partial(_showing_attention, config, seed),
     )
+
+
+def helped(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan:
+    """txt2pi with one part of the mention-matching reader; the rest is that of txt2pi."""
+    losses: dict[LettersRow, tuple[ExtraLoss, ...]] = {
+        CONTRASTIVE: (MentionContrast(Schedule.constant(config.contrastive_weight)),),
+        WARM_START: (_warm_start(config),),
+    }
+    build = functools.partial(build_helped, config, row, seed)
+    return dataclasses.replace(plan_one(config, "txt2pi", seed, losses.get(row, ())), build_policy=build)
+
+
+def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolicy:
+    """The team of txt2pi with one part of the mention-matching reader, with its initial weights."""
+    if row == WARM_START:
+        return _showing_attention(config, seed)
+    team = team_config("txt2pi", config.network)
+    assert isinstance(team.network, Txt2PiConfig)
+    reader = dataclasses.replace(team.network.reader, shares_words=row == SHARED_WORDS)
+    network = dataclasses.replace(team.network, reader=reader, contrasts=row == CONTRASTIVE)
+    return reading_team(dataclasses.replace(team, network=network), sizes(config.task), NUM_MOVES, seed)
+
+
+def _warm_start(config: LettersConfig) -> MentionWarmStart:
+    world, known = make_world(config.task), sizes(config.task)
+    is_monster = torch.from_numpy(world.tables["name_kinds"] == KIND_MONSTER)
+    falling = Schedule.linear(config.warm_start_weight, 0.0, config.warm_start_env_steps)
+    return MentionWarmStart(falling, known.names, is_monster, known.vocabulary)
 
 
 def random_plan(config: LettersConfig, seed: int) -> TrialPlan:

@@ -76,6 +76,9 @@ class SlowReading:
         ]
         goal = self_attention(reader.goal_summary, self.read(reader.goal_reader, tokens["goal"]))
         document = self.read(reader.document_reader, tokens["document"])
+        if config.shares_words:
+            words = tokens["document"][tokens["document"] != 0].long()
+            document = torch.cat([document, self.net.words.weight[words if len(words) else [0]]], 1)
         parts = inventories
         if config.has_goal or not config.attends_to_goal:
             parts = [*parts, goal]
@@ -98,11 +101,17 @@ class SlowReading:
     def summary(self, key, tokens):
         return self_attention(self.reader.summaries[key], self.read(self.reader.readers[key], tokens))
 
+    def picked(self, layer, cells, offsets):
+        """The mixture of the cells that is compared with words."""
+        seen = torch.cat([cells, offsets]).flatten(1).T
+        return layer(seen)[:, 0].softmax(0) @ cells.flatten(1).T
+
     def grid(self, cells, offsets, fixed, document):
         """Maximum over the grid of the last layer."""
         if not hasattr(self.stack, "summaries"):
             cells = torch.cat([cells, fixed[:, None, None].expand(-1, *cells.shape[1:])])
         below, summary = [cells], None
+        picks = [self.picked(layer, cells, offsets) for layer in getattr(self.stack, "picks", [])]
         if document is not None:
             first = torch.cat([cells, offsets]).flatten(1)  # [F + 2, H W]
             linear = self.stack.summaries[0]
@@ -116,6 +125,8 @@ class SlowReading:
             if isinstance(layer, nn.Conv2d):
                 below.append(torch.relu(layer(seen))[0])
                 continue
+            if picks:
+                summary = torch.cat([summary, picks[index]])
             text = fixed if document is None else torch.cat([attend(document, summary), fixed])
             below.append(film2(layer, seen, text))
             if document is not None and index + 1 < len(self.stack.layers):

@@ -19,6 +19,7 @@ NETWORKS = {
     "no_task_attn": Txt2PiConfig(ReaderConfig(attends_to_goal=False)),
     "no_vis_attn": Txt2PiConfig(ReaderConfig(attends_to_grid=False)),
     "no_text_mod": Txt2PiConfig(modulates_text=False),
+    "shared_words": Txt2PiConfig(ReaderConfig(shares_words=True)),
     "goal_in_text": Txt2PiConfig(ReaderConfig(has_goal=True)),
     "film": FilmConfig(),
     "film_lstm": FilmConfig(cell="lstm"),

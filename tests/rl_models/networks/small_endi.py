@@ -9,27 +9,34 @@ from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
-from rl_models.networks import entity_divider_emma, entity_divider_reading
+from rl_models.networks import entity_divider_emma, entity_divider_matching, entity_divider_reading
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.entity_divider import Division
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.teams.endi_team import (
     DividedEmmaTeamConfig,
+    DividedMatchingTeamConfig,
     DividedReadingTeamConfig,
     divided_emma_team,
+    divided_matching_team,
     divided_reading_team,
 )
 from rl_models.text.choice import TextEncoderConfig, text_encoder
-from tests.rl_models.networks import small, small_emma
+from tests.rl_models.networks import small, small_emma, small_matching
 
-BACKBONES = ("reading", "emma")
+BACKBONES = ("reading", "matching", "emma")
 READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))
 READING = dataclasses.replace(READING, backbone=dataclasses.replace(READING.backbone, features=0))
 EMMA = DividedEmmaConfig(EmmaConfig(features=7, channels=3, hidden_size=4), 5)
-IS_ENTITY = torch.arange(small.NAMES) >= 6
+MATCHING = DividedMatchingConfig(
+    MatchingConfig(word_features=6, node_features=5, features=7, window=2, reach=2), goal_features=4
+)
+IS_ENTITY = {"reading": torch.arange(small.NAMES) >= 6, "matching": small_matching.KINDS >= 2}
 """Of the made-up names."""
 
 
@@ -37,7 +44,11 @@ def team(backbone, agents=2, shares_network=True, **arguments):
     """A divided team for made-up observations, in double precision."""
     if backbone == "reading":
         config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
-        policy = divided_reading_team(config, small.sizes(agents), IS_ENTITY, small.ACTIONS)
+        policy = divided_reading_team(config, small.sizes(agents), IS_ENTITY[backbone], small.ACTIONS)
+    elif backbone == "matching":
+        config = DividedMatchingTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
+        sizes = small_matching.sizes(agents)
+        policy = divided_matching_team(config, sizes, IS_ENTITY[backbone], small.ACTIONS)
     else:
         config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
         policy = divided_emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words)
@@ -46,9 +57,9 @@ def team(backbone, agents=2, shares_network=True, **arguments):
 
 def observations(backbone, agents=2, batch=3, time=4, noise=True):
     """Made-up observations, with noise for the masks."""
-    of_backbone = small if backbone == "reading" else small_emma
+    of_backbone = {"reading": small, "matching": small_matching, "emma": small_emma}[backbone]
     obs = of_backbone.observations(agents, batch=batch, time=time)
-    shape = obs["grid"].shape if backbone == "reading" else obs["symbols"][..., 0, :].shape
+    shape = obs["grid"].shape if "grid" in obs else obs["symbols"][..., 0, :].shape
     uniforms = torch.rand(shape, generator=torch.Generator().manual_seed(7))
     return obs | ({"noise": uniforms} if noise else {})
 
@@ -61,7 +72,7 @@ def run(policy, obs):
 
 def with_masks(monkeypatch, change):
     """Lets `change` turn every division's mask [K, E] into another."""
-    for module in (entity_divider_emma, entity_divider_reading):
+    for module in (entity_divider_emma, entity_divider_matching, entity_divider_reading):
 
         def divide(*arguments, original=module.divide):
             division = original(*arguments)
@@ -76,7 +87,7 @@ def vars_of(division):
 
 def world(backbone, num_worlds=6, agents=2, **arguments):
     """Worlds whose episodes end inside a fragment of 20 steps."""
-    if backbone == "reading":
+    if backbone != "emma":
         stage = {"group": True, "dyna": True, "nl": True, "max_episode_steps": 9}
         return Rtfm(num_worlds, **(stage | arguments), num_agents=agents)
     return Messenger(
@@ -84,9 +95,13 @@ def world(backbone, num_worlds=6, agents=2, **arguments):
     )
 
 
-def team_for(place, shares_network=False, **arguments):
+def team_for(backbone, place, shares_network=False, **arguments):
     """A narrow divided team for a world."""
-    if isinstance(place, Rtfm):
+    if backbone == "matching":
+        config = DividedMatchingTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
+        is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
+        return divided_matching_team(config, small_matching.sizes_of(place), is_entity, place.action_spec)
+    if backbone == "reading":
         names = torch.from_numpy(place.tables["name_words"].astype(np.int64))
         sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, names)
         config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)

@@ -21,12 +21,12 @@ from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
 from tests.rl_models.training.small import assert_equal_fragments
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
-TEAMS = [("reading", 2), ("reading", 3), ("emma", 2)]
+TEAMS = [("reading", 2), ("reading", 3), ("matching", 2), ("matching", 3), ("emma", 2)]
 ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values")
 
 
-def collector(place, policy=None, length=20, **arguments):
-    one = Collector(place, policy or team_for(place), length, **arguments)
+def collector(backbone, place, policy=None, length=20, **arguments):
+    one = Collector(place, policy or team_for(backbone, place), length, **arguments)
     one.reset(3)
     return one
 
@@ -42,7 +42,7 @@ def ratio_error(objective, policy, fragment):
 def test_rollout_equals_train(backbone, agents, shares_network, objective):
     """Episodes end inside the fragment, and the second fragment begins inside episodes."""
     place = world(backbone, agents=agents)
-    one = collector(place, team_for(place, shares_network))
+    one = collector(backbone, place, team_for(backbone, place, shares_network))
     one.collect()
     fragment = one.collect()
     assert fragment.is_first[:, 1:-1].any()
@@ -52,7 +52,7 @@ def test_rollout_equals_train(backbone, agents, shares_network, objective):
 
 @both
 def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone):
-    one, acted = collector(world(backbone)), []
+    one, acted = collector(backbone, world(backbone)), []
     hook = one.policy.register_forward_hook(lambda _, __, output: acted.append(output.extras[MASK]))
     fragment = one.collect()
     hook.remove()
@@ -64,7 +64,7 @@ def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone)
 
 @both
 def test_another_noise_would_be_another_policy(backbone):
-    one = collector(world(backbone))
+    one = collector(backbone, world(backbone))
     fragment = one.collect()
     fragment.obs["noise"] = 1 - fragment.obs["noise"]
     assert ratio_error(Ppo(), one.policy, fragment) > 1e-3
@@ -73,7 +73,7 @@ def test_another_noise_would_be_another_policy(backbone):
 @both
 def test_noise_is_the_worlds_and_each_agents_own(backbone):
     """It is uniform, differs between agents, worlds and steps, and disturbs no action's draw."""
-    one = collector(world(backbone))
+    one = collector(backbone, world(backbone))
     noise = one.collect().obs["noise"]
     assert noise.dtype == np.float32
     assert noise.mean() == pytest.approx(0.5, abs=0.03)
@@ -85,8 +85,8 @@ def test_noise_is_the_worlds_and_each_agents_own(backbone):
 
 @both
 def test_how_worlds_are_spread_changes_no_mask_and_no_action(backbone):
-    whole = collector(world(backbone, 6))
-    halves = [collector(world(backbone, 3, first_world=first)) for first in (0, 3)]
+    whole = collector(backbone, world(backbone, 6))
+    halves = [collector(backbone, world(backbone, 3, first_world=first)) for first in (0, 3)]
     for _ in range(2):
         parts = [half.collect() for half in halves]
         ours, theirs = whole.collect(), Fragment.join(parts)
@@ -98,10 +98,10 @@ def test_how_worlds_are_spread_changes_no_mask_and_no_action(backbone):
 
 @both
 def test_a_restored_collector_draws_the_same_noise(backbone):
-    unbroken = collector(world(backbone))
+    unbroken = collector(backbone, world(backbone))
     unbroken.collect()
     snapshot = {name: value.copy() for name, value in unbroken.snapshot().items()}
-    fresh = collector(world(backbone))
+    fresh = collector(backbone, world(backbone))
     fresh.restore(snapshot)
     assert_equal_fragments(fresh.collect(), unbroken.collect())
 
@@ -110,7 +110,7 @@ def test_a_restored_collector_draws_the_same_noise(backbone):
 def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone):
     """A world that stops where it would end: there noise is that of the next episode's first moment."""
     place, final = world(backbone), []
-    one, step = collector(place), place.step
+    one, step = collector(backbone, place), place.step
 
     def stop(actions):
         seen, reward, terminated, truncated, info = step(actions)
@@ -136,12 +136,12 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
 def test_every_variant_trains(backbone, agents, variant, objective):
     losses = VARIANTS[variant]
     place = world(backbone, 4, agents)
-    one = collector(place, team_for(place, models_others=losses.modelling_weight > 0), 8)
+    one = collector(backbone, place, team_for(backbone, place, models_others=losses.modelling_weight > 0), 8)
     learner = Learner(one.policy, objective(extra_losses=losses.extra_losses()), OptimiserSettings())
     before = {name: weight.clone() for name, weight in one.policy.named_parameters()}
     statistics = learner.update([one.collect()])
     changed = {name for name, weight in one.policy.named_parameters() if not torch.equal(weight, before[name])}
-    for part in ("division", "goal_", "policy_head") + (("others",) if losses.modelling_weight else ()):
+    for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_weight else ()):
         assert any(part in name for name in changed)
     assert statistics["learner/skipped_update"] == 0
     assert {"division/overlap", "division/coverage", "division/taken", "division/conflicts"} <= statistics.keys()
@@ -152,7 +152,7 @@ def test_every_variant_trains(backbone, agents, variant, objective):
 
 @both
 def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
-    policy = team_for(world(backbone))
+    policy = team_for(backbone, world(backbone))
     seen = []
     policy.network.register_forward_hook(lambda _, inputs, __: seen.append("noise" in inputs[0]))
     drawn = Evaluation(world(backbone), policy, division_probe, is_greedy=True).run(3)

@@ -11,9 +11,20 @@ from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.endi_team import VARIANTS, DividedReadingTeamConfig, divided_reading_team
+from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
-from tests.rl_models.networks import small, small_emma
-from tests.rl_models.networks.small_endi import BACKBONES, EMMA, IS_ENTITY, READING, observations, run, team, with_masks
+from tests.rl_models.networks import small, small_emma, small_matching
+from tests.rl_models.networks.small_endi import (
+    BACKBONES,
+    EMMA,
+    IS_ENTITY,
+    MATCHING,
+    READING,
+    observations,
+    run,
+    team,
+    with_masks,
+)
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 
@@ -22,6 +33,8 @@ def plain(backbone, policy, agents=2):
     """The backbone without a divider, with this divided team's weights."""
     if backbone == "reading":
         one = reading_team(ReadingTeamConfig(READING.backbone), small.sizes(agents), small.ACTIONS)
+    elif backbone == "matching":
+        one = matching_team(MatchingTeamConfig(MATCHING.backbone), small_matching.sizes(agents), small.ACTIONS)
     else:
         sizes = small_emma.sizes(agents)
         one = emma_team(EmmaTeamConfig(EMMA.backbone), sizes, small_emma.ACTIONS, small_emma.words)
@@ -31,7 +44,7 @@ def plain(backbone, policy, agents=2):
 
 def without(backbone, obs, gone):
     """Observations in which some entities, [B, T, N, E] bool, are not there at all: nothing else is changed."""
-    if backbone == "reading":
+    if "grid" in obs:
         return obs | {"grid": obs["grid"].masked_fill(gone.view(obs["grid"].shape), 0)}
     track = tracks(obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2), 10).view(obs["symbols"].shape)
     is_gone = torch.nn.functional.pad(gone, (0, 1))[..., None, :].expand(*track.shape[:-1], -1).gather(-1, track)
@@ -40,7 +53,7 @@ def without(backbone, obs, gone):
 
 def expectations(policy, backbone, network, obs):
     """What a divided team expects of the others from these observations, as they are."""
-    if backbone == "reading":
+    if "grid" in obs:
         return policy.network.others(network(obs, {}, None).features)
     seen = []
     network.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
@@ -84,7 +97,8 @@ def test_a_mask_hides_exactly_what_it_masks(backbone, case, monkeypatch):
 def test_only_entities_have_a_mask(backbone):
     obs = observations(backbone)
     extras = run(team(backbone), obs).extras
-    wanted = IS_ENTITY[obs["grid"].long()].flatten(3) if backbone == "reading" else obs["symbols"][..., -1, :] > 0
+    is_grid = "grid" in obs
+    wanted = IS_ENTITY[backbone][obs["grid"].long()].flatten(3) if is_grid else obs["symbols"][..., -1, :] > 0
     assert torch.equal(extras[ENTITIES], wanted)
     assert 0 < extras[MASK][wanted].mean() < 1
     assert not extras[MASK][~wanted].any()
@@ -119,10 +133,10 @@ def test_an_agents_noise_is_its_own(backbone):
 def test_offsets_are_from_oneself_and_from_the_nearest_other(backbone, agents):
     obs = observations(backbone, agents, batch=2, time=2)
     extras = run(team(backbone, agents), obs).extras
-    height, width = (4, 5) if backbone == "reading" else (10, 10)
+    height, width = obs["grid"].shape[3:5] if "grid" in obs else (10, 10)
     for b, t, n, e in (extras[ENTITIES]).nonzero().tolist():
-        cell = e // 2 if backbone == "reading" else int(obs["cells"][b, t, n, -1, e])
-        if backbone == "reading":
+        cell = e // 2 if "grid" in obs else int(obs["cells"][b, t, n, -1, e])
+        if "grid" in obs:
             places = obs["position"][b, t, n].tolist()
         else:
             places = [divmod(avatar, 10) for avatar in obs["avatar_cells"][b, t, n, -1].tolist()]
@@ -166,6 +180,7 @@ def gradients(policy, loss):
 
 DIVIDER = {
     "reading": {"network.goal_stack", "network.division"},
+    "matching": {"network.goal.place", "network.goal.with_goal", "network.goal.of_pair", "network.division"},
     "emma": {"network.goal_symbols", "network.goal_values", "network.goal_offsets", "network.goal_avatars"}
     | {"network.division"},
 }
@@ -357,7 +372,7 @@ def test_a_team_without_a_divider_has_no_division():
 def test_a_divided_txt2pi_has_the_papers_size():
     """Of each agent: txt2π without its output layer, two layers for the goal, a convolution, a head for the other."""
     size, config = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()
-    policy = divided_reading_team(config, size, IS_ENTITY, 5)
+    policy = divided_reading_team(config, size, IS_ENTITY["reading"], 5)
     one = reading_team(ReadingTeamConfig(config.network.backbone), size, 5)
     text = 200 + 2 * 20 + 200
     goal = 16 * 3 * (32 * 9 + 1 + text + 1) + 4 * 3 * (18 * 9 + 1 + text + 1) + 33 * 200 + 17 * 200

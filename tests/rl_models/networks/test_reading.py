@@ -1,13 +1,19 @@
 """txt2π, its ablations and its baselines equal their equations; parameter counts are the published ones."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 import torch
 
+from rl_models.losses.mention_warm_start import MentionWarmStart
+from rl_models.networks.mentions import DOCUMENTS, SCORES
 from rl_models.networks.reading import offsets_to
 from rl_models.networks.txt2pi import CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
+from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import PAPER_TEAM, ReadingTeamConfig, reading_team
 from tests.rl_models.networks.slow_reading import SlowReading
-from tests.rl_models.networks.small import ACTIONS, NETWORKS, gradients, observations, run, sizes, team
+from tests.rl_models.networks.small import ACTIONS, NETWORKS, WORDS, gradients, narrow, observations, run, sizes, team
 
 FORMS = sorted(NETWORKS)
 
@@ -211,3 +217,69 @@ def test_weights_come_from_the_seed_alone():
 def test_channels_whose_sum_cannot_be_formed_are_refused():
     with pytest.raises(ValueError, match="equal channels"):
         reading_team(ReadingTeamConfig(Txt2PiConfig(channels=(4, 8, 16))), sizes(), ACTIONS)
+
+
+# ------------------------------------------------------------------------------------------- ours, of no paper
+
+
+def test_one_word_table_lets_a_look_find_the_word_that_a_cell_shows():
+    """With learned scores of 0 the words alone decide: the picked cell's word has nearly all attention."""
+    policy, obs = team("shared_words"), observations(batch=1, time=1)
+    network = policy.network
+    with torch.no_grad():
+        network.words.weight[1:] = torch.nn.functional.normalize(torch.randn(39, 6)) * 8
+        for weights in (*network.stack.summaries.parameters(), *network.stack.picks.parameters()):
+            weights.zero_()
+    obs["texts/document"][-1] = torch.arange(1, 12)
+    obs["document"][...] = len(obs["texts/document"]) - 1
+    network.names = torch.zeros_like(network.names)
+    network.names[3, 0] = 5
+    obs["grid"][...], obs["grid"][..., 0] = 0, 3
+    network.shows_attention = True
+    looks = run(policy, obs).extras["attention/grid"][0, 0, 0]
+    assert (looks.argmax(-1) == 4).all() and (looks[:, 4] > 0.9).all()
+
+
+def test_a_contrasting_reader_scores_each_frame_with_each_document():
+    config = dataclasses.replace(narrow(NETWORKS["released"]), contrasts=True)
+    policy = reading_team(ReadingTeamConfig(config), sizes(), ACTIONS).double()
+    obs = observations(batch=2, time=2)
+    extras, network = run(policy, obs).extras, policy.network
+    shown = obs["document"].unique().tolist()
+    slow = SlowReading(policy)
+    for b, t in ((0, 0), (1, 1)):
+        things = [network.words.weight[network.names[name]].sum(0) for name in obs["grid"][b, t, 0].flatten().long()]
+        queries = [network.stack.summaries[0](torch.cat([thing, torch.zeros(2).double()])) for thing in things]
+        for column, row in enumerate(shown):
+            states = slow.read(network.reader.document_reader, obs["texts/document"][row])
+            wanted = sum((states @ query).logsumexp(0) for query in queries)
+            torch.testing.assert_close(extras[SCORES][b, t, 0, column], wanted)
+        assert shown[extras[DOCUMENTS][b, t, 0]] == obs["document"][b, t, 0]
+    with torch.no_grad():
+        assert run(policy, obs).extras == {}
+
+
+def test_a_warm_start_wants_attention_where_the_things_that_are_asked_for_are_mentioned():
+    policy, obs = team("released"), observations(batch=2, time=3)
+    policy.network.shows_attention = True
+    obs["texts/document"][1:, 0] = 9
+    names = torch.tensor([[0], [9], [3]])
+    obs["grid"] = obs["grid"] % 2
+    batch = {f"obs/{name}": value for name, value in obs.items() if "/" not in name}
+    batch |= {"texts/document": obs["texts/document"], "reward": torch.zeros(2, 3, 1)}
+    loss = MentionWarmStart(Schedule.linear(0.5, 0.0, 100), names, torch.tensor([False, True, True]), WORDS)
+    value, logged = loss(run(policy, obs), batch, Progress())
+    attention = run(policy, obs).extras["attention/grid"]
+    words = loss._words(torch.device("cpu")).double()
+    errors = []
+    for frame in np.ndindex(2, 3, 1):
+        document = obs["texts/document"][int(obs["document"][frame])].long()
+        if (document == 0).all() or not obs["grid"][frame].any():
+            continue
+        vector = words[9] * int(obs["grid"][frame].sum())
+        scores = torch.stack([4 * vector @ words[word] if word else torch.tensor(-1e9).double() for word in document])
+        errors += [-(scores.softmax(0) * (look + 1e-6).log()).sum() for look in attention[frame]]
+    torch.testing.assert_close(logged["loss/mention_warm_start"].double(), sum(errors) / len(errors), rtol=1e-5, atol=0)
+    assert value == 0.5 * logged["loss/mention_warm_start"]
+    late, _ = loss(run(policy, obs), batch, Progress(env_steps=100))
+    assert late == 0 and not late.requires_grad

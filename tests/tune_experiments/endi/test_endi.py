@@ -18,7 +18,7 @@ from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tune_experiments.endi import messenger_config, rtfm_config
-from tune_experiments.endi.division import DivisionSettings, losses_of
+from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, losses_of
 from tune_experiments.endi.division_table import CLAIM
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, task_of
@@ -79,8 +79,12 @@ def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     assert not trial.objective.is_joint
     told = one_update(trial)
     assert np.isfinite(float(told["loss/total"]))
-    regulariser = row.removeprefix("endi_") if row not in ("endi_sup", "endi_reg") else {"endi_sup": "dis"}.get(row)
-    assert (f"loss/{regulariser}" in told) == (row.startswith("endi_") and row != "endi_reg")
+    variant = VARIANTS.get(row.removesuffix(ON_MATCHING))
+    regulariser = "none" if variant is None else variant.regulariser
+    assert [name for name in ("num", "dis", "dis_balance", "kl") if f"loss/{name}" in told] == [
+        name for name in (regulariser,) if name != "none"
+    ]
+    assert ("loss/agent_modelling" in told) == (variant is not None and variant.modelling_weight > 0)
 
 
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
@@ -366,7 +370,7 @@ def test_what_no_run_can_have_is_one_sentence(changes, said):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
     losses = losses_of(variant, DivisionSettings(regulariser_weight=0.5, kl_deviation=0.7, modelling_weight=2.0))
-    of_modelling = 0.0 if variant == "endi_sup" else 2.0
+    of_modelling = {"endi_sup": 0.0, "endi_dis_weak_modelling": pytest.approx(0.2)}.get(variant, 2.0)
     assert (losses.regulariser_weight, losses.deviation, losses.modelling_weight) == (0.5, 0.7, of_modelling)
     assert losses.regulariser == VARIANTS[variant].regulariser
 

@@ -12,9 +12,13 @@ from tune_experiments.play.recording import record_episode
 from tune_experiments.results.trial_log import TrialLog
 
 WORLDS = pytest.mark.parametrize(
-    ("experiment", "look"),
-    [(MESSENGER, episode_video.MESSENGER), (RTFM, episode_video.RTFM)],
-    ids=["messenger", "rtfm"],
+    ("experiment", "look", "row"),
+    [
+        (MESSENGER, episode_video.MESSENGER, "endi_dis"),
+        (RTFM, episode_video.RTFM, "endi_dis"),
+        (RTFM, episode_video.RTFM, "endi_dis_matching"),
+    ],
+    ids=["messenger", "rtfm", "matching"],
 )
 COLOURS = ((10, 20, 200), (200, 30, 40))
 
@@ -34,16 +38,16 @@ def test_a_ring_lies_in_its_cell_one_agents_within_the_others():
 
 
 @WORLDS
-def test_a_film_has_a_frame_for_each_choice_and_one_for_the_end(experiment, look):
-    policy = untrained(experiment, smoke(experiment), "endi_dis")
+def test_a_film_has_a_frame_for_each_choice_and_one_for_the_end(experiment, look, row):
+    policy = untrained(experiment, smoke(experiment), row)
     frames = experiment.video(policy, 226)
     assert len({frame.shape for frame in frames}) == 1
     assert len(frames) == len(record_episode(policy, 226))
 
 
 @WORLDS
-def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, monkeypatch):
-    policy = untrained(experiment, smoke(experiment), "endi_dis")
+def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, row, monkeypatch):
+    policy = untrained(experiment, smoke(experiment), row)
     told, thoughts = [], []
 
     def note(picture, owners, *arguments):
@@ -62,8 +66,8 @@ def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, monkey
 
 
 @WORLDS
-def test_entities_are_ringed_in_the_cells_where_they_are(experiment, look):
-    world = untrained(experiment, smoke(experiment), "endi_dis").make_world(2)
+def test_entities_are_ringed_in_the_cells_where_they_are(experiment, look, row):
+    world = untrained(experiment, smoke(experiment), row).make_world(2)
     obs = world.reset(1)
     cells = look.cells({name: value[1, 0] for name, value in obs.items()})
     if experiment is MESSENGER:

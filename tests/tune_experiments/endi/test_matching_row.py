@@ -1,10 +1,11 @@
-"""The row `matching` of EnDi in RTFM: the mention-matching reader for teams, with a learner of its own."""
+"""Rows of EnDi in RTFM that read with the mention-matching reader, alone and with a divider around it."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
+from rl_models.teams.endi_team import divides
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.endi.rtfm_trials import plan
@@ -12,6 +13,14 @@ from tune_experiments.experiment.finding import find_experiment
 
 PRESETS = find_experiment("endi_rtfm").presets
 LAPTOP, SMOKE = PRESETS["laptop"], PRESETS["smoke"]
+
+DIVIDED = (
+    "endi_num_matching",
+    "endi_dis_matching",
+    "endi_dis_weak_modelling_matching",
+    "endi_sup_matching",
+    "endi_reg_matching",
+)
 
 
 def test_it_learns_with_its_own_settings_from_the_reward_of_each_agent():
@@ -23,10 +32,11 @@ def test_it_learns_with_its_own_settings_from_the_reward_of_each_agent():
 
 @pytest.mark.parametrize("agents", [2, 3])
 @pytest.mark.parametrize("shares_network", [True, False])
-def test_teams_of_every_size_train_in_every_stage(shares_network, agents):
+@pytest.mark.parametrize("row", ["matching", "endi_dis_matching"])
+def test_teams_of_every_size_train_in_every_stage(row, shares_network, agents):
     settings = dataclasses.replace(SMOKE.matching, shares_network=shares_network)
     task = dataclasses.replace(SMOKE.task, num_agents=agents)
-    stages = plan(dataclasses.replace(SMOKE, matching=settings, task=task), "matching", 0).stages
+    stages = plan(dataclasses.replace(SMOKE, matching=settings, task=task), row, 0).stages
     budgets = [stage.plan.budget_env_steps for stage in stages]
     assert budgets == [settings.budget_env_steps, SMOKE.budget_env_steps]
     for stage in stages:
@@ -36,3 +46,31 @@ def test_teams_of_every_size_train_in_every_stage(shares_network, agents):
         collector.reset(0)
         statistics = Learner(policy, stage.plan.objective, stage.plan.optimiser).update([collector.collect()])
         assert np.isfinite(float(statistics["loss/total"]))
+
+
+@pytest.mark.parametrize("row", DIVIDED)
+def test_a_divider_changes_the_network_and_the_losses_and_nothing_else(row):
+    (backbone,), (divided,) = (plan(LAPTOP, one, 0).stages for one in ("matching", row))
+    ours, theirs = (dataclasses.replace(one.plan.objective, extra_losses=()) for one in (divided, backbone))
+    assert ours == theirs and divided.plan.optimiser == backbone.plan.optimiser
+    assert divided.plan.budget_env_steps == backbone.plan.budget_env_steps
+    policy = divided.plan.build_policy()
+    assert divides(policy) and not divides(backbone.plan.build_policy())
+    reader = backbone.plan.build_policy().network.state_dict()
+    assert reader.keys() < policy.network.state_dict().keys()
+
+
+def test_every_row_has_the_losses_of_its_name():
+    described = {row: plan(LAPTOP, row, 0).stages[0].plan.objective.extra_losses for row in DIVIDED}
+    regularisers = {row: losses[0].regulariser for row, losses in described.items()}
+    weights = {row: losses[1].weight if len(losses) > 1 else 0 for row, losses in described.items()}
+    assert [*regularisers.values()] == ["num", "dis", "dis", "dis", "none"]
+    assert [*weights.values()] == [1, 1, 0.1, 0, 1]
+
+
+def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():
+    experiment = find_experiment("endi_rtfm")
+    (ours,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=("matching", *DIVIDED)))
+    assert (ours.method, ours.against) == ("endi_dis_matching", "matching")
+    (papers,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=("matching", "txt2pi", "endi_dis")))
+    assert (papers.method, papers.against) == ("endi_dis", "txt2pi")

@@ -18,6 +18,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.config import MessengerConfig, make_world
 from tune_experiments.messenger.deviations import deviations
+from tune_experiments.messenger.endings_table import endings_table
 from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, evaluate, random_play, validate
 from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, tables
 from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
@@ -202,6 +203,20 @@ def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
     assert NOT_IN_THE_PAPER in first.caption
     (alone,) = tables([one for one in lines if one.method == "emma" and "stage_1" in one.world], "caption")
     assert NOT_IN_THE_PAPER not in alone.caption
+
+
+def test_the_last_table_says_what_games_are_lost_to():
+    def ends(metric, value, world="stage_3_test"):
+        return dataclasses.replace(line("emma", world, value), metric=metric)
+
+    played = [ends("win_rate", 0.1), ends("lost_to_enemy", 0.3), ends("lost_to_goal_decoy", 0.6)]
+    elsewhere = [ends("win_rate", 0.2, "stage_3_test_permuted"), ends("win_rate", 0.02, "stage_3_random_play_on_test")]
+    (table,) = endings_table([*played, *elsewhere, ends("lost_to_time", 0.5, "stage_1_train after stage_1")], "caption")
+    rows = {label: [cell and cell.value for cell in cells] for label, cells in table.rows}
+    shown = [dict(zip(table.metrics, values, strict=True)) for values in rows.values()]
+    assert [row["lost_to_goal_decoy"] for row in shown] == [0.6, None]
+    assert [row["lost_to_time"] for row in shown] == [None, 0.5]
+    assert endings_table([ends("win_rate", 0.1)], "caption") == []
 
 
 # ------------------------------------------------------------------------------------------- what is told and refused

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rl_models.losses.mention_contrast import MentionContrast
+from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -15,7 +16,7 @@ from tune_experiments.rtfm.config import LettersTask, RtfmTask, make_world
 from tune_experiments.rtfm.evaluation import split_of
 from tune_experiments.rtfm.matching import matching_sizes
 from tune_experiments.rtfm.matching_config import CHANGES
-from tune_experiments.rtfm.transfer import plan
+from tune_experiments.rtfm.transfer import HELPED, plan
 
 LETTERS = find_experiment("rtfm_rock_paper_scissors")
 LAPTOP, SMOKE = LETTERS.presets["laptop"], LETTERS.presets["smoke"]
@@ -97,3 +98,31 @@ def test_results_say_by_which_games_they_were_made():
     assert {world: split_of(world) for world in known} == known
     assert split_of("train_6x6 after group") == "train" and split_of("random_moves_6x6") is None
     assert LETTERS.split_of("eval_9x9") == "unseen" and LETTERS.split_of("optimum_6x6") == "test"
+
+
+# ------------------------------------------------------------------------------------------- can txt2pi be helped?
+
+
+@pytest.mark.parametrize("row", HELPED)
+def test_txt2pi_with_one_part_of_the_reader_is_txt2pi_in_the_rest_and_trains(row):
+    ours, theirs = plan(SMOKE, row, 0), plan(SMOKE, "txt2pi", 0)
+    assert dataclasses.replace(ours.objective, extra_losses=()) == theirs.objective
+    assert ours.optimiser == theirs.optimiser and ours.workers == theirs.workers
+    losses = {"txt2pi_contrastive": [MentionContrast], "txt2pi_attention_warm_start": [MentionWarmStart]}
+    assert [type(loss) for loss in ours.objective.extra_losses] == losses.get(row, [])
+    policy, statistics = after_an_update(ours)
+    plain = theirs.build_policy().state_dict()
+    added = {name.split(".")[2] for name in policy.state_dict().keys() - plain.keys()}
+    assert added == ({"picks"} if row == "txt2pi_shared_words" else set())
+    assert np.isfinite(float(statistics["loss/total"]))
+
+
+def test_the_warm_start_ends():
+    (loss,) = plan(LAPTOP, "txt2pi_attention_warm_start", 0).objective.extra_losses
+    assert [loss.weight.at(Progress(env_steps=steps)) for steps in (0, 50_000, 500_000)] == [0.3, 0, 0]
+    assert loss.is_asked.any() and not loss.is_asked.all()
+
+
+def test_the_run_says_what_the_paper_does_not_have():
+    notes = LETTERS.deviations(dataclasses.replace(LAPTOP, methods=tuple(HELPED)))
+    assert all(any(note.startswith(f"{row}: ") for note in notes) for row in HELPED)

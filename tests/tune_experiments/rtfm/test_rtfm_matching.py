@@ -7,9 +7,12 @@ import pytest
 import torch
 
 from rl_models.schedule import Progress
+from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
+from tune_experiments.rtfm import evaluation
+from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
 from tune_experiments.rtfm.matching_stages import at_stage, plan
 
 EXPERIMENT = find_experiment("rtfm_matching")
@@ -72,7 +75,8 @@ def test_the_last_stage_is_tested_with_new_names_in_larger_rooms_and_with_wrong_
         "larger_7x7": "larger",
         "random_moves_6x6": "test",
     }
-    metrics = {"win_rate", "win_rate_sampled", "fights_right_item", "fights_wrong_item", "fights_no_item"}
+    greedy = {"win_rate", "fights_right_item", "fights_wrong_item", "fights_no_item"}
+    metrics = greedy | {f"{name}_sampled" for name in greedy}
     assert all(metrics <= found[world].keys() for world in played if world != "random_moves_6x6")
     assert stages[0].evaluate is not None and stages[-1].evaluate is None
 
@@ -98,3 +102,24 @@ def test_stages_are_not_repeated():
 def test_seeds_give_the_initial_weights():
     one, same, other = (plan(SMOKE, "matching", s).stages[0].plan.build_policy().network.place for s in (0, 0, 1))
     assert torch.equal(one, same) and not torch.equal(one, other)
+
+
+def test_validation_plays_the_same_games_with_right_and_with_other_documents(monkeypatch):
+    """A reader without words cannot tell them apart, whatever it does in these games."""
+    played = []
+
+    def noting(world, policy, way=Evaluation, **options):
+        played.append((way, world))
+        return play(world, policy, way, **options)
+
+    monkeypatch.setattr(evaluation, "play", noting)
+    trial = plan(dataclasses.replace(SMOKE, valid_episodes=60), "matching", 0).stages[0].plan
+    policy = trial.build_policy()
+    with torch.no_grad():
+        policy.network.mentions.words.weight.zero_()
+    found = trial.validate(policy)
+    np.testing.assert_array_equal(found["unseen_win_rate"], found["shuffled_win_rate"])
+    assert [way for way, _ in played] == [Evaluation, Evaluation, WithWrongDocuments]
+    seen, right, wrong = (world.reset(0)["grid"] for _, world in played)
+    np.testing.assert_array_equal(right, wrong)
+    assert not np.array_equal(seen, right)

@@ -1,0 +1,56 @@
+"""What lost a game: metrics of an episode that tell failures of reading from failures of control.
+
+An episode that is not won is lost to one thing, the first in `ENDINGS` that an agent touches and that kills it, or to
+the time limit (with behaviours of the two-agent release, to whatever else ended it). A game that is lost to the enemy
+says little of reading, one that is lost to a decoy much: a decoy has the symbol of a message or a goal, and only its
+movement, which the manual tells, says that it is none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.messenger.stages import Stage
+from rl_envs.messenger.symbols import ENEMY, GOAL, MESSAGE
+
+ENDINGS = (
+    "lost_to_enemy",
+    "lost_to_message_decoy",
+    "lost_to_goal_decoy",
+    "lost_to_goal",
+    "lost_to_message",
+    "lost_to_time",
+)
+"""Lost to the goal: it was touched without the message. Lost to the message: by an agent that begins with it."""
+
+
+def endings(state: Arrays, rows: Array, stage: Stage) -> Arrays:
+    """Metrics of the episodes that just ended in some worlds, `ENDINGS` and `has_message`, [K] float64 each.
+
+    Args:
+        state: state of all worlds.
+        rows: [K] int64, the worlds.
+        stage: roles of their entities.
+    """
+    apart = abs(state["entity_places"][rows][:, None] - state["avatar_places"][rows][:, :, None])
+    touch, holds = np.logical_and.reduce(apart < 2, axis=-1), state["has_message"][rows]
+    is_decoy = np.arange(len(stage.role_of)) >= stage.first_decoy
+    deadly = {
+        "lost_to_enemy": _touches(touch, stage.role_of == ENEMY),
+        "lost_to_message_decoy": _touches(touch, is_decoy & (stage.role_of == MESSAGE)),
+        "lost_to_goal_decoy": _touches(touch, is_decoy & (stage.role_of == GOAL)),
+        "lost_to_goal": _touches(touch, ~is_decoy & (stage.role_of == GOAL)) & ~holds,
+        "lost_to_message": _touches(touch, ~is_decoy & (stage.role_of == MESSAGE)) & holds & stage.one_touch_ends,
+    }
+    open_rows, found = ~state["won"][rows], {}
+    for name, touches in deadly.items():
+        found[name] = open_rows & touches.any(1)
+        open_rows = open_rows & ~found[name]
+    lost = found | {"lost_to_time": open_rows}
+    return {name: value.astype(np.float64) for name, value in lost.items()} | {"has_message": holds.mean(1)}
+
+
+def _touches(touch: Array, entities: Array) -> Array:
+    """Whether each agent touches one of some entities: [K, N, E] and [E] bool -> [K, N] bool."""
+    return np.logical_or.reduce(touch & entities, axis=-1)

@@ -1,0 +1,101 @@
+"""Warm start of a reader's attention by mentions: at first it learns to attend where a thing is mentioned.
+
+The target is the attention of a mention-matching reader that was never trained: its words are random, so a word matches
+itself and hardly any other (equations 1 to 3 of `networks/mentions.py`). It needs no label: it says where a thing is
+mentioned, and not what that means. The weight falls to 0, and the rest is learned by reward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rl_models.batch import Batch
+from rl_models.losses.attention_supervision import ATTENTION
+from rl_models.losses.extra_loss import Statistics
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+
+_EPSILON = 1e-6
+"""Added to every attention weight, so that the loss is finite if a weight is 0."""
+_NEVER = -1e9
+"""Score of padding; it is finite, so an empty document gives no NaN."""
+
+
+def mention_target(vectors: Tensor, tokens: Tensor, words: Tensor, sharpness: float) -> Tensor:
+    """Where things are mentioned, [K, L] float32; weights sum to 1.
+
+    Args:
+        vectors: [K, F] float32, a thing's vector e.
+        tokens: [K, L] int64, words of its document, 0 for padding.
+        words: [V, F] float32, the table of words.
+        sharpness: beta.
+    """
+    matches = (vectors @ words.T).gather(1, tokens)
+    return (sharpness * matches).masked_fill(tokens == 0, _NEVER).softmax(-1)
+
+
+@dataclass(frozen=True)
+class MentionWarmStart:
+    """weight(t) * cross-entropy of the attention of all layers to where the things asked for are mentioned.
+
+    Attributes:
+        weight: schedule of the loss's weight, which ends at 0.
+        names: [K, L] int64, words of each name in the grid.
+        is_asked: [K] bool, names that the target is about.
+        vocabulary: V, number of words.
+        word_features: width of the random words.
+        sharpness: beta.
+        seed: seed of the random words.
+    """
+
+    weight: Schedule
+    names: Tensor
+    is_asked: Tensor
+    vocabulary: int
+    word_features: int = 64
+    sharpness: float = 4.0
+    seed: int = 0
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted loss, a scalar, and statistics.
+
+        Args:
+            output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
+            batch: `obs/grid`, `obs/document` and `texts/document`, and `reward` [B, T, N].
+            progress: training done so far.
+
+        Raises:
+            ValueError: the network returns no attention.
+        """
+        if ATTENTION not in output.extras:
+            raise ValueError(f"a warm start of attention needs {ATTENTION!r}: set `shows_attention` of the network")
+        weight, steps = self.weight.at(progress), batch["reward"].shape[1]
+        attention = output.extras[ATTENTION][:, :steps]
+        if not weight:
+            return attention.new_zeros(()), {"schedule/mention_warm_start": weight}
+        target, exists = (part.unflatten(0, attention.shape[:3]) for part in self._targets(batch, steps))
+        errors = -(target[..., None, :] * (attention + _EPSILON).log()).sum(-1).mean(-1)
+        loss = (errors * exists).sum() / exists.sum().clamp(min=1)
+        return weight * loss, {"loss/mention_warm_start": loss.detach(), "schedule/mention_warm_start": weight}
+
+    def _targets(self, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
+        """Targets [K, L] float32 of all frames, and whether there is a thing that is asked for, [K] bool."""
+        grid = batch["obs/grid"][:, :steps].flatten(0, 2).flatten(1).long()
+        tokens = batch["texts/document"][batch["obs/document"][:, :steps].flatten().long()].long()
+        words = self._words(grid.device)
+        asked = self.is_asked.to(grid.device)[grid]
+        vectors = (words[self.names.to(grid.device)].sum(1)[grid] * asked[..., None]).sum(1)
+        return mention_target(vectors, tokens, words, self.sharpness), asked.any(1) & (tokens != 0).any(1)
+
+    def _words(self, device: torch.device) -> Tensor:
+        """Random words, N(0, 1 / F), whose padding is 0: [V, F] float32."""
+        generator = torch.Generator().manual_seed(self.seed)
+        words = torch.randn(self.vocabulary, self.word_features, generator=generator) / self.word_features**0.5
+        words[0] = 0
+        return words.to(device)
+
+    def to(self, device: torch.device) -> None:
+        """Do nothing, because the tables move with the batch."""

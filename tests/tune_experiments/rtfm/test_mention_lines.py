@@ -1,0 +1,91 @@
+"""Videos of the mention-matching reader: which words are joined with which things, and in which colour."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
+from tune_experiments.rtfm.episode_video import frames_of
+from tune_experiments.rtfm.mention_lines import GOAL_COLOUR, MONSTER_COLOURS, NEITHER
+
+EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
+SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], methods=("matching",))
+
+
+@pytest.fixture(scope="module")
+def policy():
+    state = {"seed": 0, "progress": {"env_steps": 0}, "method": "matching"}
+    return LoadedPolicy(EXPERIMENT.plan(SMOKE, "matching", 0).build_policy(), EXPERIMENT, SMOKE, state)
+
+
+@pytest.fixture(scope="module")
+def moments(policy):
+    return watch_reading(policy)
+
+
+def colours_of(frame):
+    return set(map(tuple, frame.reshape(-1, 3).tolist()))
+
+
+def test_the_goal_and_everything_in_the_room_has_its_attention(moments):
+    for moment in moments[:-1]:
+        goal, *things = moment.mentions
+        assert (goal.thing, goal.cell, goal.monster) == ("goal", None, None)
+        assert {one.thing for one in things} >= set(moment.things)
+        for one in moment.mentions:
+            assert one.weights.shape == (len(moment.words),)
+            assert one.weights.sum() == pytest.approx(1, abs=1e-4)
+    assert moments[-1].mentions == ()
+
+
+def test_a_monster_and_the_item_that_beats_it_are_one_pair(policy, moments):
+    index, world = chosen_episode(policy, 226), candidate_worlds(policy)
+    steps = steps_of_episode(policy, world, 226, index)
+    state = {name: value[index].copy() for name, value in world.state.items()}
+    next(steps)
+    names = world.lexicon.names
+    pair = {names[state["monster_names"][0]], names[state["item_names"][state["beaten_by"][0] - 1]]}
+    assert {one.thing for one in moments[0].mentions if one.monster == 0} == pair
+    cells = {one.thing: one.cell for one in moments[0].mentions}
+    assert cells[names[state["monster_names"][0]]] == divmod(int(state["monster_cells"][0]), SMOKE.task.size)
+
+
+def test_what_is_held_stands_where_the_agent_is(policy):
+    world = candidate_worlds(policy)
+    world.reset(0)
+    world.restore({**world.snapshot(), "held": np.full_like(world.state["held"], 2)})
+    held = things_in(world, 3)[HELD]
+    assert held.cell == divmod(int(world.state["agent_cells"][3, 0]), SMOKE.task.size)
+    assert held.thing == world.lexicon.names[world.state["item_names"][3, 1]]
+
+
+def test_frames_show_colours_of_the_things_that_are_there_and_have_one_size(moments):
+    frames = frames_of(moments)
+    assert len({frame.shape for frame in frames}) == 1
+    assert {MONSTER_COLOURS[0], NEITHER, GOAL_COLOUR} <= colours_of(frames[0])
+    alone = dataclasses.replace(moments[0], mentions=moments[0].mentions[:1])
+    assert not {MONSTER_COLOURS[0], NEITHER} & colours_of(frames_of([alone])[0])
+
+
+def test_words_that_are_not_attended_to_are_joined_with_nothing(moments):
+    def drawn(word):
+        weights = np.zeros(len(moments[0].words))
+        weights[word] = 1.0
+        mention = Mention("goal", (1, 1), weights, 0)
+        return frames_of([dataclasses.replace(moments[0], mentions=(mention,))])[0].astype(int)
+
+    none = dataclasses.replace(moments[0], mentions=(Mention("goal", (1, 1), np.zeros(len(moments[0].words)), 0),))
+    blank = frames_of([none])[0].astype(int)
+    first, last = ((drawn(word) != blank).any(-1) for word in (0, len(moments[0].words) - 1))
+    assert first.any() and last.any()
+    lowest = [np.flatnonzero(change.any(1)).max() for change in (first, last)]
+    assert lowest[0] < lowest[1]
+
+
+def test_the_figure_of_attention_has_a_row_for_each_thing(moments, tmp_path):
+    assert list(moments[0].attention) == [one.thing for one in moments[0].mentions]
+    assert draw_attention(moments, tmp_path / "attention.png", "matching").exists()
