@@ -12,6 +12,7 @@ from typing import Any
 from rl_envs.core.world import World
 
 WORLDS = {
+    "furnlift-v0": "rl_envs.furnlift.world:FurnLift",
     "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
     "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",
     "messenger-v0": "rl_envs.messenger.world:Messenger",

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Mask
+from rl_envs.furnmove.kinds import KINDS, TALL_KINDS
+from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Furniture, Mask
 
 WALL_SHARE = 0.65
 """Share of the pieces that are placed along a wall."""
@@ -25,12 +26,17 @@ class Piece:
 
     Attributes:
         depth, length: sides in cells; the length runs along the wall.
-        is_tall: whether it also blocks the lifted television.
+        kind: a name of `kinds.KINDS`.
     """
 
     depth: int
     length: int
-    is_tall: bool = False
+    kind: str
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether it also blocks the lifted television."""
+        return self.kind in TALL_KINDS
 
 
 class FloorPlan:
@@ -39,12 +45,14 @@ class FloorPlan:
     Attributes:
         inside: [H, W] bool, cells within the walls.
         low, tall: [H, W] bool, cells under low and under tall furniture.
+        furniture: the pieces that were placed.
     """
 
     def __init__(self, inside: Mask) -> None:
         self.inside = inside
         self.low = np.zeros_like(inside)
         self.tall = np.zeros_like(inside)
+        self.furniture: list[Furniture] = []
 
     @property
     def free(self) -> Mask:
@@ -70,6 +78,8 @@ class FloorPlan:
         row, column = np.unravel_index(corners[rng.integers(corners.size)], fits.shape)
         cells = self.tall if piece.is_tall else self.low
         cells[row : row + height, column : column + width] = True
+        place = int(row), int(column), height, width
+        self.furniture.append(Furniture(piece.kind, *place, KINDS[piece.kind].height))
         return True
 
     def keep_floor(self, kept: Mask) -> None:

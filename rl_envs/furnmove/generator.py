@@ -27,8 +27,8 @@ MAX_CELLS = {"full": (living_room.HEIGHT_CELLS[1], living_room.WIDTH_CELLS[1]), 
 MIN_POSES, MIN_STAND_PLACES, MIN_CARRY_SHARE = 30, 20, 0.9
 FULL_FREE_SHARE, FULL_FREE_CELLS = (0.45, 0.70), (120, 600)
 _ATTEMPTS = 1000
-_LAPTOP_PIECES = (Piece(2, 2), Piece(2, 3), Piece(1, 3))
-_TALL_CELL = Piece(1, 1, is_tall=True)
+_LAPTOP_PIECES = (Piece(2, 2, "arm_chair"), Piece(2, 3, "coffee_table"), Piece(1, 3, "tv_stand"))
+_TALL_CELL = Piece(1, 1, "floor_lamp")
 _LAPTOP_TALL_SHARE = 0.4
 
 
@@ -68,7 +68,7 @@ def _full_room(rng: np.random.Generator, name: str) -> Room | None:
     free, share = int(floor.sum()), floor.mean()
     if not FULL_FREE_CELLS[0] <= free <= FULL_FREE_CELLS[1] or not FULL_FREE_SHARE[0] <= share <= FULL_FREE_SHARE[1]:
         return None
-    return room_from_drawing(name, plan.drawing(), tv_cells)
+    return room_from_drawing(name, plan.drawing(), tv_cells, plan.furniture)
 
 
 def _laptop_room(rng: np.random.Generator, name: str) -> Room:
@@ -79,7 +79,7 @@ def _laptop_room(rng: np.random.Generator, name: str) -> Room:
     if rng.random() < _LAPTOP_TALL_SHARE:
         plan.place(_TALL_CELL, rng)
     _keep_largest_floor(plan)
-    return room_from_drawing(name, plan.drawing())
+    return room_from_drawing(name, plan.drawing(), furniture=plan.furniture)
 
 
 def _keep_largest_floor(plan: FloorPlan) -> Mask:

@@ -26,17 +26,17 @@ MAX_TALL_SHARE = 0.08
 AIR_PROBABILITY = 0.85
 _PASSAGE_CELLS = 2
 
-_ALWAYS = (Piece(4, 8), Piece(3, 7), Piece(2, 2))  # sofa, television bench, bin
+_ALWAYS = (Piece(4, 8, "sofa"), Piece(3, 7, "tv_stand"), Piece(2, 2, "bin"))
 _SOMETIMES = (
-    Piece(4, 9),  # second sofa
-    Piece(4, 4),  # armchair
-    Piece(4, 6),  # coffee table
-    Piece(3, 3),  # side table
-    Piece(3, 6),  # desk
-    Piece(6, 8),  # dining table with its chairs
-    Piece(2, 2),  # small plant
-    Piece(3, 6, is_tall=True),  # shelf
-    Piece(2, 2, is_tall=True),  # floor lamp, tall plant
+    Piece(4, 9, "sofa"),
+    Piece(4, 4, "arm_chair"),
+    Piece(4, 6, "coffee_table"),
+    Piece(3, 3, "side_table"),
+    Piece(3, 6, "desk"),
+    Piece(6, 8, "dining_table"),  # with its chairs
+    Piece(2, 2, "plant"),
+    Piece(3, 6, "shelf"),
+    Piece(2, 2, "floor_lamp"),
 )
 _WEIGHTS = np.array([3, 4, 4, 4, 2, 3, 1, 4, 3]) / 28.0
 

@@ -27,16 +27,21 @@ def num_channels(num_agents: int) -> int:
     return 5 + 4 * (num_agents - 1)
 
 
+def crop_offsets(padded_width: int) -> Array:
+    """Cells of an agent's crop in a flattened map, relative to its own cell: [4, 225] int64, for each heading."""
+    ahead = MARGIN - np.arange(VIEW)[:, None]
+    right = np.arange(VIEW)[None, :] - VIEW // 2
+    heading = np.arange(4)[:, None, None]
+    offset = STEPS @ (padded_width, 1)
+    return (ahead * offset[heading] + right * offset[(heading + 1) % 4]).reshape(4, -1)
+
+
 class Observer:
     """Computes the agents' observations from padded bit maps of one width."""
 
     def __init__(self, padded_width: int, num_agents: int) -> None:
         """Compute the 225 cells of a crop for each heading, as offsets in a flattened map."""
-        ahead = MARGIN - np.arange(VIEW)[:, None]
-        right = np.arange(VIEW)[None, :] - VIEW // 2
-        heading = np.arange(4)[:, None, None]
-        offset = STEPS @ (padded_width, 1)
-        self._crop = (ahead * offset[heading] + right * offset[(heading + 1) % 4]).reshape(4, -1)
+        self._crop = crop_offsets(padded_width)
         self._padded_width = padded_width
         self._num_agents = num_agents
         self._scratch = np.empty((0, num_agents, VIEW * VIEW), np.int64)

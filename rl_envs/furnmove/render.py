@@ -72,7 +72,7 @@ def draw(
     """
     agents, headings = np.asarray(agent_cells, int).reshape(-1, 2), np.asarray(agent_headings, int).reshape(-1)
     tv, stand = np.asarray(tv, int), np.asarray(stand, int)
-    canvas = _Canvas(room.drawing or drawing_of_masks(room.agent_cells, room.tv_cells), cell_pixels)
+    canvas = Canvas(room.drawing or drawing_of_masks(room.agent_cells, room.tv_cells), cell_pixels)
     canvas.draw_room()
     canvas.draw_goal(stand)
     canvas.draw_television(tv)
@@ -87,7 +87,7 @@ def draw(
     return np.concatenate(strips)
 
 
-class _Canvas:
+class Canvas:
     """An image of a room under construction, with half a cell of wall around it."""
 
     def __init__(self, drawing: Sequence[str], cell_pixels: int) -> None:
@@ -127,10 +127,14 @@ class _Canvas:
         reach = [(row, column) for row, column in self._inside(tv[:2] + around) if self.drawing[row][column] == FREE]
         self._fill(reach, (*REACH, 60))
         self._outline(reach, (*REACH, 120), 0.05)
-        body = self._inside(tv[:2] + TV_BODY[tv[2] % 4])
+        self.draw_box(tv[:2] + TV_BODY[tv[2] % 4], tv)
+
+    def draw_box(self, cells: NDArray[Any], centre: NDArray[Any]) -> None:
+        """Draw the cells that a television covers, with a dot in the middle."""
+        body = self._inside(cells)
         self._fill(body, (*TELEVISION, 205))
         self._outline(body, TELEVISION, 0.12)
-        self._disc(*self._centre(tv), 0.14, fill=PATH)
+        self._disc(*self._centre(centre), 0.14, fill=PATH)
 
     def draw_path(self, path: NDArray[Any]) -> None:
         """Draw the path of the television's centre, from a ring at its start to a dot at its end."""

@@ -30,6 +30,30 @@ CELL_MEANINGS = {
 }
 
 
+@dataclass(frozen=True)
+class Furniture:
+    """One rectangular piece of furniture, in cells that are closed to an agent's centre.
+
+    Attributes:
+        kind: a name of `kinds.KINDS`.
+        row, column: its north-west cell.
+        rows, columns: its extent.
+        height: height in metres.
+    """
+
+    kind: str
+    row: int
+    column: int
+    rows: int
+    columns: int
+    height: float
+
+    @property
+    def cells(self) -> tuple[slice, slice]:
+        """Its cells, as an index of arrays [H, W]."""
+        return slice(self.row, self.row + self.rows), slice(self.column, self.column + self.columns)
+
+
 @dataclass(frozen=True, eq=False)
 class Room:
     """One room of H x W cells of 0.25 m. Its arrays are read-only and may be shared.
@@ -39,12 +63,14 @@ class Room:
         agent_cells: [H, W] bool, cells for an agent's centre, before a stand is placed.
         tv_cells: [4, H, W] bool, cells for the television's centre, one mask per rotation (clockwise quarter turns).
         drawing: H strings of W characters (`CELL_MEANINGS`) without the surrounding wall; for rendering and files.
+        furniture: pieces that are known one by one; others are joined from the drawing (`furnishing.py`).
     """
 
     name: str
     agent_cells: Mask
     tv_cells: Mask
     drawing: tuple[str, ...]
+    furniture: tuple[Furniture, ...] = ()
 
     def __post_init__(self) -> None:
         """Copy the arrays and make them read-only, because rooms are shared."""
@@ -66,7 +92,7 @@ class Room:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Room)
-            and (self.name, self.drawing) == (other.name, other.drawing)
+            and (self.name, self.drawing, self.furniture) == (other.name, other.drawing, other.furniture)
             and np.array_equal(self.agent_cells, other.agent_cells)
             and np.array_equal(self.tv_cells, other.tv_cells)
         )
@@ -75,17 +101,20 @@ class Room:
         return hash((self.name, self.drawing))
 
 
-def room_from_drawing(name: str, drawing: Sequence[str], tv_cells: Mask | None = None) -> Room:
+def room_from_drawing(
+    name: str, drawing: Sequence[str], tv_cells: Mask | None = None, furniture: Sequence[Furniture] = ()
+) -> Room:
     """A room from its drawing (H strings of W characters, without the surrounding wall).
 
     Args:
         name: name of the room.
         drawing: characters of `CELL_MEANINGS`.
         tv_cells: [4, H, W] bool; None for `tv_cells_by_rule`.
+        furniture: pieces that are known one by one.
     """
     if tv_cells is None:
         tv_cells = tv_cells_by_rule(drawing)
-    return Room(name, characters(drawing) == FREE, tv_cells, tuple(drawing))
+    return Room(name, characters(drawing) == FREE, tv_cells, tuple(drawing), tuple(furniture))
 
 
 def tv_cells_by_rule(drawing: Sequence[str]) -> Mask:

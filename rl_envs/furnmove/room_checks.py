@@ -14,11 +14,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rl_envs.furnmove.kinds import CARRY_METRES, KINDS
 from rl_envs.furnmove.poses import carry_poses, largest_part
 from rl_envs.furnmove.room import CELL_MEANINGS, FREE, LOW, OUTSIDE, TALL, WALL, Mask, Room, characters, stand_cells
 
 MAX_CELLS = 64
 """Largest height and width of a room, in cells inside the surrounding wall."""
+
+MAX_HEIGHT_METRES = 2.6
+"""Largest height of furniture; walls have 2.7 m."""
+
+MAX_PIECES = 200
+"""Largest number of pieces of furniture in a room."""
 
 MIN_FLOOR_SHARE = 0.8
 """Least share of the free floor in its largest connected part."""
@@ -40,6 +47,7 @@ def validate_room(room: Room) -> None:
     check_name(room.name)
     check_drawing(ringed(room.drawing))
     _check_masks(room)
+    check_furniture(room)
     _check_floor(room.agent_cells)
     if not stand_cells(room).any():
         raise RoomError("the stand fits nowhere: leave a free rectangle of 3 x 5 cells ('.') somewhere on the floor")
@@ -108,6 +116,27 @@ def _check_masks(room: Room) -> None:
     for rotation, mask in enumerate(room.tv_cells):
         fault = f"cannot hold the television's centre (rotation {90 * rotation}): remove it from the television mask"
         _refuse_cells(np.pad(mask & solid, 1), ringed(room.drawing), fault)
+
+
+def check_furniture(room: Room) -> None:
+    """Refuse a piece of an unknown kind, outside of the room, or not on its cells of the drawing."""
+    cells, used = characters(room.drawing), np.zeros(room.agent_cells.shape, np.bool_)
+    if len(room.furniture) > MAX_PIECES:
+        raise RoomError(f"there are {len(room.furniture)} pieces of furniture: at most {MAX_PIECES} are possible")
+    for number, piece in enumerate(room.furniture):
+        where = f"furniture {number} ({piece.kind[:40]!r}, row {piece.row + 1}, column {piece.column + 1})"
+        if piece.kind not in KINDS:
+            raise RoomError(f"{where} is of no known kind: use one of {', '.join(KINDS)}")
+        is_inside = 0 <= piece.row <= room.height - piece.rows and 0 <= piece.column <= room.width - piece.columns
+        if min(piece.rows, piece.columns) < 1 or not is_inside:
+            raise RoomError(f"{where} lies outside of the room: correct its place or its extent")
+        wanted = LOW if piece.height < CARRY_METRES else TALL
+        if not 0 < piece.height <= MAX_HEIGHT_METRES or (cells[piece.cells] != wanted).any() or used[piece.cells].any():
+            raise RoomError(
+                f"{where} does not fit its cells: below {CARRY_METRES} m it stands on {LOW!r}, from there to "
+                f"{MAX_HEIGHT_METRES} m on {TALL!r}, and no two pieces overlap"
+            )
+        used[piece.cells] = True
 
 
 def _check_floor(agent_cells: Mask) -> None:

@@ -1,8 +1,9 @@
 """Room files: JSON that a person can read, draw and correct (docs/room_format.md).
 
 A file describes a room of the gridworld of "A Cordial Sync" (Jain et al., ECCV 2020, section 5): the floor as a drawing
-and, if they do not follow from the drawing, the cells for the lifted television. Files are untrusted: reading is
-bounded, nothing in them is executed, and every fault is one sentence.
+and, if they do not follow from the drawing, the cells for the lifted television, and pieces of furniture with their
+kinds and heights. Files are untrusted: reading is bounded, nothing in them is executed, and every fault is one
+sentence.
 
 This file must not know about episodes or how rooms are made.
 """
@@ -16,14 +17,26 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.json_file import JsonFileError, read_object, write_object
-from rl_envs.furnmove.room import Mask, Room, characters, room_from_drawing, tv_cells_by_rule
-from rl_envs.furnmove.room_checks import RoomError, check_drawing, check_name, check_rectangle, ringed, validate_room
+from rl_envs.furnmove.room import Furniture, Mask, Room, characters, room_from_drawing, tv_cells_by_rule
+from rl_envs.furnmove.room_checks import (
+    MAX_PIECES,
+    RoomError,
+    check_drawing,
+    check_name,
+    check_rectangle,
+    ringed,
+    validate_room,
+)
 
-FORMAT, VERSION = "concord-room", 1
+FORMAT, VERSION = "concord-room", 2
+READABLE_VERSIONS = (1, 2)
+"""Version 1 has no furniture."""
+
 MAX_FILE_BYTES = 2**20
 ALLOWED, FORBIDDEN = ".", "#"
 _REQUIRED = ("format", "version", "name", "floor")
-_OPTIONAL = ("television", "note")
+_OPTIONAL = ("television", "furniture", "note")
+_PIECE = ("kind", "row", "column", "rows", "columns", "height")
 
 
 def load_room(path: str | os.PathLike[str]) -> Room:
@@ -52,6 +65,8 @@ def save_room(room: Room, path: str | os.PathLike[str]) -> None:
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
     if not np.array_equal(room.tv_cells, tv_cells_by_rule(room.drawing)):
         document["television"] = [_mask_drawing(mask) for mask in room.tv_cells]
+    if room.furniture:
+        document["furniture"] = [_piece_document(piece) for piece in room.furniture]
     try:
         write_object(path, document, indent=2)
     except JsonFileError as error:
@@ -59,8 +74,12 @@ def save_room(room: Room, path: str | os.PathLike[str]) -> None:
 
 
 def _check_keys(document: dict[str, Any]) -> None:
-    if document.get("format") != FORMAT or type(document.get("version")) is not int or document["version"] != VERSION:
-        raise RoomError(f'is not a room file of version {VERSION}: it needs "format": "{FORMAT}", "version": {VERSION}')
+    version = document.get("version")
+    if document.get("format") != FORMAT or type(version) is not int or version not in READABLE_VERSIONS:
+        known = " or ".join(map(str, READABLE_VERSIONS))
+        raise RoomError(f'is not a room file of version {known}: it needs "format": "{FORMAT}", "version": {VERSION}')
+    if version == 1 and "furniture" in document:
+        raise RoomError('has furniture, which version 1 does not know: write "version": 2')
     for key in _REQUIRED:
         if key not in document:
             raise RoomError(f'has no key "{key}": add it; a room file needs {", ".join(_REQUIRED)}')
@@ -75,7 +94,32 @@ def _parsed(document: dict[str, Any]) -> Room:
     floor = _rows(document["floor"], "floor")
     check_drawing(floor)
     tv_cells = _television(document["television"], floor) if "television" in document else None
-    return room_from_drawing(document["name"], [row[1:-1] for row in floor[1:-1]], tv_cells)
+    furniture = _furniture(document.get("furniture", []))
+    return room_from_drawing(document["name"], [row[1:-1] for row in floor[1:-1]], tv_cells, furniture)
+
+
+def _furniture(value: object) -> list[Furniture]:
+    """The pieces; rows and columns in the file count the surrounding wall."""
+    if not isinstance(value, list) or len(value) > MAX_PIECES:
+        raise RoomError(f"furniture must be a list of at most {MAX_PIECES} pieces")
+    return [_piece(piece, f"furniture {number}") for number, piece in enumerate(value)]
+
+
+def _piece(value: object, where: str) -> Furniture:
+    if not isinstance(value, dict) or set(value) != set(_PIECE):
+        raise RoomError(f"{where} must be an object with the keys {', '.join(_PIECE)}")
+    if not isinstance(value["kind"], str):
+        raise RoomError(f"{where}: kind must be a name in quotes")
+    places = [value[name] for name in _PIECE[1:5]]
+    if any(type(number) is not int for number in places) or type(value["height"]) not in (int, float):
+        raise RoomError(f"{where}: row, column, rows and columns must be whole numbers, and height a number of metres")
+    row, column, rows, columns = places
+    return Furniture(value["kind"], row - 1, column - 1, rows, columns, float(value["height"]))
+
+
+def _piece_document(piece: Furniture) -> dict[str, Any]:
+    places = zip(_PIECE[1:5], (piece.row + 1, piece.column + 1, piece.rows, piece.columns), strict=True)
+    return {"kind": piece.kind, **dict(places), "height": piece.height}
 
 
 def _rows(value: object, what: str) -> list[str]:

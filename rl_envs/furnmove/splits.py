@@ -2,7 +2,8 @@
 
 "A Cordial Sync" (Jain et al., ECCV 2020, section 5) trains in 20 living rooms of AI2-THOR and tests in 5 others. Here
 the named rooms are procedural, with FloorPlan229 as a sixth test room of the full size. A room's seed encodes split,
-stream, size and index, so no two rooms share a seed.
+stream, size and index, so no two rooms share a seed. `ithor_train`, `ithor_valid` and `ithor_test` are the paper's own
+rooms, with inferred cells for the television (`ithor.py`).
 
 This file must not know about episodes or how a room is made.
 """
@@ -16,12 +17,16 @@ from pathlib import Path
 from typing import overload
 
 from rl_envs.furnmove.generator import MAX_CELLS, generate_room
+from rl_envs.furnmove.ithor import PREFIX, SPLITS, ithor_rooms
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.room_file import load_room
 
 NAMED_ROOMS = {"train": 20, "valid": 5, "test": 5}
 """Split -> number of named procedural rooms."""
+
+ITHOR_ROOMS = tuple(PREFIX + split for split in SPLITS)
+"""Names of the splits with the floors of iTHOR's living rooms."""
 
 SIZES = tuple(MAX_CELLS)
 STREAM_ROOMS = {"train": 4096, "valid": 512, "test": 512}
@@ -55,12 +60,17 @@ def room_by_name(name: str, size: str = "full") -> Room:
     """
     if name == FLOORPLAN229:
         return _floorplan229()
+    if name.startswith(PREFIX):
+        for room in (room for split in SPLITS for room in ithor_rooms(split)):
+            if room.name == name:
+                return room
     for split, count in NAMED_ROOMS.items():
         for number in range(1, count + 1):
             if name == _room_name(split, number):
                 return rooms_of(split, size)[number - 1]
     raise RoomError(
-        f"no room is called {name!r}: there are train_room_01-20, valid_ and test_room_01-05, {FLOORPLAN229}"
+        f"no room is called {name!r}: there are train_room_01-20, valid_ and test_room_01-05, {FLOORPLAN229}, "
+        f"{PREFIX}FloorPlan201-230"
     )
 
 
@@ -131,15 +141,18 @@ def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
     """The rooms that a name stands for.
 
     Args:
-        rooms: a split's named rooms (`train`, `valid`, `test`), a stream (`train_stream`, `valid_stream`,
-            `test_stream`), one room's name (`floorplan229`), or the path of a room file (`*.json`).
-        size: `full` or `laptop`; a file has its own size.
+        rooms: a split's named rooms (`train`, `valid`, `test`; the floors of iTHOR: `ithor_train`, `ithor_valid`,
+            `ithor_test`), a stream (`train_stream`, `valid_stream`, `test_stream`), one room's name (`floorplan229`,
+            `ithor_FloorPlan201`), or the path of a room file (`*.json`).
+        size: `full` or `laptop`; a file and the floors of iTHOR have their own size.
 
     Raises:
         RoomError: the name is unknown, or the file is not usable.
     """
     if rooms in NAMED_ROOMS:
         return rooms_of(rooms, size)
+    if rooms in ITHOR_ROOMS:
+        return ithor_rooms(rooms.removeprefix(PREFIX))
     split = rooms.removesuffix("_stream")
     if rooms.endswith("_stream") and split in NAMED_ROOMS:
         return RoomStream(size=size, count=STREAM_ROOMS[split], split=split)
@@ -148,7 +161,7 @@ def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
     try:
         return (room_by_name(rooms, size),)
     except RoomError as error:
-        words = ", ".join((*NAMED_ROOMS, *(f"{split}_stream" for split in NAMED_ROOMS)))
+        words = ", ".join((*NAMED_ROOMS, *ITHOR_ROOMS, *(f"{split}_stream" for split in NAMED_ROOMS)))
         raise RoomError(f"{error}; or write one of {words}, or the path of a room file (*.json)") from None
 
 

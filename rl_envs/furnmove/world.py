@@ -7,22 +7,23 @@ agent can walk around the TV but cannot let go of it.
 |---|---|
 | agents | `agent_0` ... `agent_{N-1}`, acting in this order within a step |
 | actions | 13, `actions.ACTION_NAMES`: walk, turn, pass, move with the object, turn the object, move the object alone |
-| observation `view` | [5 + 4 (N - 1), 15, 15] uint8, 0 or 1 (`observation.py`) |
+| observation `view` | [5 + 4 (N - 1), 15, 15] uint8, 0 or 1 (`observation.py`); with `observations` including `view` |
+| observation `frame` | [P, P, 3] uint8, what the agent's camera sees (`frame_renderer.py`), P being `frame_pixels`; with `observations` including `frame` |
 | observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is the present S_t, the same for all agents |
 | rewards | per agent: -0.01 a step, -0.02 if its action failed; for all agents: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
 | episode end | terminated: the TV is within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
-| arguments | `num_agents` (2, or as in `starts`), `rooms` (train_stream; or a split, a room file, or a sequence of rooms), `room_size` (full), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps` (250), `min_agent_distance_cells` (2), `closer_reward` (None: 1, or 2 from three agents on), `bootstrap_at_limit` (True) |
+| arguments | `num_agents` (2, or as in `starts`), `rooms` (train_stream; or a split, a room file, or a sequence of rooms), `room_size` (full), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps` (250), `min_agent_distance_cells` (2), `closer_reward` (None: 1, or 2 from three agents on), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42) |
 | tables | `coordinated_actions` [K, E, N] int8 and `coordinated_modality` [E] int8: the entries that are 1 in all K coordination matrices |
 | recorded draws | none: only the start of an episode is random, and `restore` sets it |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
 | metrics | `success`, `final_distance` (metres), `md_spl` (eq. 7), `start_distance` (cells) |
-| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts` came later and changes nothing without it |
+| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts` and `observations` came later and change nothing without them |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +56,9 @@ from rl_envs.furnmove.splits import bounds, resolve_rooms
 from rl_envs.furnmove.start import draw_start, draws_needed
 from rl_envs.furnmove.start_file import resolve_starts
 
+if TYPE_CHECKING:
+    from rl_envs.furnmove.frame_renderer import FrameRenderer
+
 MAX_AGENTS = 6
 STEP_PENALTY = -0.01
 FAILURE_PENALTY = -0.02
@@ -80,6 +84,8 @@ class FurnMove(World):
         min_agent_distance_cells: int = 2,
         closer_reward: float | None = None,
         bootstrap_at_limit: bool = True,
+        observations: Sequence[str] = ("view",),
+        frame_pixels: int = 84,
     ) -> None:
         """Prepare the worlds.
 
@@ -89,7 +95,8 @@ class FurnMove(World):
             num_agents: N, 1 to 6; for more agents the 4**(N-1) coordination matrices do not fit in memory. By default
                 2, or the number of the starts.
             rooms: rooms of which each episode draws one: `train`, `valid` or `test` (named rooms), `train_stream`
-                (4,096 rooms; the default), `valid_stream`, `test_stream`, the path of a room file, or `Room` objects.
+                (4,096 rooms; the default), `valid_stream`, `test_stream`, `ithor_train`, `ithor_valid` or `ithor_test`
+                (floors of iTHOR), the path of a room file, or `Room` objects.
             room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side); not for `starts`.
             starts: K starts or the path of a start file, instead of `rooms`. With any seed, world number w begins
                 episode e since `reset` at start (w + e) mod K, so K worlds play each start once.
@@ -98,9 +105,13 @@ class FurnMove(World):
             closer_reward: reward for a new shortest distance; by default 1, or 2 from three agents on, as the authors
                 do.
             bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
+            observations: `view` (the gridworld's crop), `frame` (the camera's picture) or both. The rules are the same,
+                and what is not asked for is not computed.
+            frame_pixels: side of a frame, 84 (the paper's) or 42.
 
         Raises:
-            ValueError: an argument out of range, or both rooms and starts. RoomError: a room file that is not usable.
+            ValueError: an argument out of range, an unknown observation, or both rooms and starts.
+            RoomError: a room file that is not usable.
             StartError: starts that are not playable.
         """
         super().__init__(num_worlds, first_world)
@@ -112,6 +123,8 @@ class FurnMove(World):
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._limit_is_termination = not bootstrap_at_limit
         self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
+        check_observations(observations)
+        self._observations, self._frame_pixels = tuple(observations), frame_pixels
         self._prepare_maps()
 
     def _resolve(
@@ -140,14 +153,24 @@ class FurnMove(World):
         self._compiled = CompiledRooms(self.rooms, self._height, self._width)
         self._maps = RoomMaps(self.num_worlds, self._height, self._width)
         self._observer = Observer(self._maps.padded_width, self.num_agents)
+        self._renderer = self._make_renderer() if "frame" in self._observations else None
         joint_actions, modalities = coordinated_actions(self.num_agents)
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
         view = (num_channels(self.num_agents), VIEW, VIEW)
         class_type = coordination_class(np.zeros(self.num_agents, np.int8)).dtype
-        self.observation_spec = {
+        frame = (self._frame_pixels, self._frame_pixels, 3)
+        shown = {
             "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
+            "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
+        }
+        self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
             "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t"),
         }
+
+    def _make_renderer(self) -> FrameRenderer:
+        from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
+
+        return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels)
 
     # ------------------------------------------------------------- one step
 
@@ -290,6 +313,8 @@ class FurnMove(World):
         for world in rows:
             room = self._compiled[int(state["room"][world])]
             self._maps.load(int(world), room, state["stand"][world], state["visited"][world])
+            if self._renderer is not None:
+                self._renderer.load(int(world), self.rooms[int(state["room"][world])], state["stand"][world])
         self._maps.put_tv(rows, state["tv"][rows])
         distance = self._distance()[rows]
         for name in {"best_distance", "start_distance"} - given:
@@ -297,13 +322,15 @@ class FurnMove(World):
         self._path[rows] = state["tv"][rows, None, :2]
 
     def _observe(self, rows: Array) -> Arrays:
-        headings = self.state["agent_headings"][rows]
-        maps = self._maps.cells if len(rows) == self.num_worlds else self._maps.cells[rows]
+        state, headings = self.state, self.state["agent_headings"][rows]
+        seen: Arrays = {}
+        if "view" in self._observations:
+            maps = self._maps.cells if len(rows) == self.num_worlds else self._maps.cells[rows]
+            seen["view"] = self._observer.observe(maps, state["agent_cells"][rows], headings)
+        if self._renderer is not None:
+            seen["frame"] = self._renderer.frames(rows, state["agent_cells"][rows], headings, state["tv"][rows])
         number = coordination_class(headings)
-        return {
-            "view": self._observer.observe(maps, self.state["agent_cells"][rows], headings),
-            "coordination": np.repeat(number[:, None], self.num_agents, axis=1),
-        }
+        return seen | {"coordination": np.repeat(number[:, None], self.num_agents, axis=1)}
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         state = self.state
@@ -325,3 +352,13 @@ class FurnMove(World):
         path = self._path[index, : int(self.state["episode_length"][index]) + 1]
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
+
+
+def check_observations(observations: Sequence[str]) -> None:
+    """Refuse observations that this world does not have.
+
+    Raises:
+        ValueError: one is unknown, or there is none.
+    """
+    if isinstance(observations, str) or not observations or not set(observations) <= {"view", "frame"}:
+        raise ValueError(f"observations must be a tuple of 'view', 'frame' or both, got {observations!r}")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.actor_critic import Regressed
+from rl_models.algorithms.actor_critic import EntropyKind, Regressed
 from rl_models.algorithms.impala import Impala, LossReduction
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserConfig, UnitInterval
@@ -77,7 +77,10 @@ class LearnerConfig(ActorCriticConfig):
 
 
 def make_objective(
-    config: ActorCriticConfig, entropy_coef: Schedule, extra_losses: tuple[ExtraLoss, ...] = ()
+    config: ActorCriticConfig,
+    entropy_coef: Schedule,
+    extra_losses: tuple[ExtraLoss, ...] = (),
+    entropy_kind: EntropyKind = "component",
 ) -> Objective:
     """What the configured algorithm minimises.
 
@@ -85,6 +88,7 @@ def make_objective(
         config: the constants.
         entropy_coef: weight of the entropy bonus.
         extra_losses: declared additions.
+        entropy_kind: of what the bonus is: `component`, component and action together; `marginal`, the agent's action.
     """
     shared: dict[str, Any] = {
         "gamma": config.gamma,
@@ -94,6 +98,7 @@ def make_objective(
         "gradient_accumulation_steps": config.gradient_accumulation_steps,
         "entropy_coef": entropy_coef,
         "extra_losses": extra_losses,
+        "entropy_kind": entropy_kind,
     }
     if config.algorithm == "impala":
         return Impala(**shared, loss_reduction=config.loss_reduction)

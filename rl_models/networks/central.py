@@ -20,25 +20,29 @@ from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import Features, State
 
 
-class Central(nn.Module):
-    """Views of N agents -> convolutions -> LSTM -> features of the team."""
+class OneMemory(nn.Module):
+    """Encoder of all agents together -> LSTM -> features of the team; a subclass adds the encoder `sight`.
 
-    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
-        """Build the network.
+    Attributes:
+        observation_keys: the one observation that the encoder reads.
+    """
+
+    observation_keys: tuple[str, ...]
+    sight: nn.Module
+
+    def add_recurrence(self, num_agents: int, visual_features: int, hidden_size: int) -> None:
+        """Build everything after the encoder, which must be there already, and set all initial weights.
 
         Args:
-            config: widths, the same as for TBONE; those of agents' vectors and of messages have no effect.
             num_agents: N.
-            view: (C, 15, 15), shape of one agent's observation.
+            visual_features: width of what the encoder makes of all agents' observations.
+            hidden_size: width of the LSTM.
         """
-        super().__init__()
         self.num_agents = num_agents
-        self.hidden_size = config.hidden_size
-        self.features = config.hidden_size
-        encoder = _SideBySide if num_agents == 2 else _Stacked
-        self.sight = encoder(config, num_agents, view[0])
-        self.lstm = SteppedLstm(config.channels[-1], config.hidden_size)
-        self.update = _mlp(config.hidden_size, config.hidden_size, config.hidden_size)
+        self.hidden_size = hidden_size
+        self.features = hidden_size
+        self.lstm = SteppedLstm(visual_features, hidden_size)
+        self.update = _mlp(hidden_size, hidden_size, hidden_size)
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
@@ -50,12 +54,12 @@ class Central(nn.Module):
         """Features of the team, [B, T, 1, hidden_size] float32.
 
         Args:
-            obs: `view` [B, T, N, C, 15, 15] uint8.
+            obs: the observation that the encoder reads, [B, T, N, ...] uint8.
             state: `output` and `memory` before the first step, [B, hidden_size] float32 each.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
-        view = obs["view"]
-        visual = apply_in_chunks(self.sight, view.flatten(0, 1)).unflatten(0, view.shape[:2])
+        seen = obs[self.observation_keys[0]]
+        visual = apply_in_chunks(self.sight, seen.flatten(0, 1)).unflatten(0, seen.shape[:2])
         outputs, state = self._run_lstm(self.lstm.input_gates(visual), state, is_first)
         return Features((outputs + self.update(outputs)).unsqueeze(2), state)
 
@@ -72,6 +76,25 @@ class Central(nn.Module):
             output, memory = self.lstm.step(steps[step], output, memory)
             outputs.append(output)
         return torch.stack(outputs, 1), {"output": output, "memory": memory}
+
+
+class Central(OneMemory):
+    """Views of N agents -> convolutions -> LSTM -> features of the team."""
+
+    observation_keys = ("view",)
+
+    def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
+        """Build the network.
+
+        Args:
+            config: widths, the same as for TBONE; those of agents' vectors and of messages have no effect.
+            num_agents: N.
+            view: (C, 15, 15), shape of one agent's observation.
+        """
+        super().__init__()
+        encoder = _SideBySide if num_agents == 2 else _Stacked
+        self.sight = encoder(config, num_agents, view[0])
+        self.add_recurrence(num_agents, config.channels[-1], config.hidden_size)
 
 
 class _SideBySide(nn.Module):

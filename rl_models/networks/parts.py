@@ -227,7 +227,7 @@ class TboneOfParts(TalkingAgents):
         widths = (self.encoder.features, *config.hidden_sizes)
         layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
         self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
-        self._add_talk(config.talk, num_agents, config.hidden_sizes[-1])
+        self.add_recurrence(config.talk, num_agents, config.hidden_sizes[-1])
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
         """[B, T, N, width of the last dense layer]."""

@@ -46,7 +46,7 @@ class TboneConfig:
 class TalkingAgents(nn.Module):
     """Encoded observation -> LSTM -> talk -> reply, for the N agents of a team; a subclass encodes observations."""
 
-    def _add_talk(self, config: TboneConfig, num_agents: int, encoded: int) -> None:
+    def add_recurrence(self, config: TboneConfig, num_agents: int, encoded: int) -> None:
         """Add what follows the encoder, and initialise all weights.
 
         Args:
@@ -153,7 +153,7 @@ class Tbone(TalkingAgents):
         super().__init__()
         self.embedding = ChannelEmbedding(view[0], config.cell_features)
         self.convolutions = grid_convolutions(config.cell_features, config.channels)
-        self._add_talk(config, num_agents, config.channels[-1])
+        self.add_recurrence(config, num_agents, config.channels[-1])
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
         """[B, T, N, channels of the last convolution] of `view` [B, T, N, C, 15, 15] uint8."""

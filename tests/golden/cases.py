@@ -12,6 +12,7 @@ import pytest
 
 OWN = Path(__file__).parent / "recordings"
 SCHEMAS = {
+    "furnlift": ("episodes*.jsonl", "losses*.jsonl", "rooms*.json", "coordination*.json", "*_floors.json"),
     "furnmove": ("traj_n*.npz", "losses.npz"),
     "messenger": ("*_stage[123].npz", "stats*.npz"),
     "minirts": ("*.npz",),

@@ -10,6 +10,8 @@ from rl_envs import WORLDS, make
 
 ROWS = ["agents", "actions", "episode end", "arguments", "recorded draws", "state for `restore`", "metrics"]
 RICH = {
+    "furnlift-v0": {"shows_expert": True, "observations": ("view", "frame")},
+    "furnmove-v0": {"observations": ("view", "frame")},
     "messenger-v0": {"shows_roles": True},
     "overcooked-v0": {"actions": "any", "observations": ("lossless", "symbols")},
     "rock_paper_scissors-v0": {"tells_answer": True},

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from rl_envs import World, make
+from rl_envs.furnmove.ithor import LABEL, is_ithor
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
@@ -35,8 +36,16 @@ _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 
 def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers."""
+    starts = test_starts(config)
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
-    return {f"furnmove-{world}": play_from(config, test_starts(config), policy)}
+    if has_inferred_masks(starts):
+        world = LABEL if not config.test_starts else f"{world}-{LABEL}"
+    return {f"furnmove-{world}": play_from(config, starts, policy)}
+
+
+def has_inferred_masks(starts: Starts) -> bool:
+    """Whether some rooms are floors of iTHOR, whose cells for the television are inferred; tables must say so."""
+    return any(is_ithor(room) for room in starts.rooms)
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:

@@ -18,7 +18,13 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
 from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings
-from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
+from tune_experiments.cordial_sync.evaluation import (
+    check_rooms_apart,
+    has_inferred_masks,
+    test_starts,
+    valid_starts,
+    world_from,
+)
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.experiment import Experiment
@@ -114,7 +120,7 @@ class GridworldExperiment(Experiment):
         """What a configuration shrinks or changes."""
         paper = _paper(Config(config.methods, config.num_agents))
         notes = [
-            "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target",
+            _rooms_of(config),
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
         ]
         found = differences(config, paper, {path: path for path in _COMPARED})
@@ -216,6 +222,13 @@ def _paper(laptop: Config) -> Config:
         checkpoint_every_env_steps=1_000_000,
         test_rooms=_PAPER_TEST_ROOMS,
     )
+
+
+def _rooms_of(config: Config) -> str:
+    """What the rooms of the test are."""
+    if has_inferred_masks(test_starts(config)):
+        return "rooms have iTHOR's floors and inferred television masks: the paper's numbers are context, not a target"
+    return "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"
 
 
 def _updates(config: Config) -> str:

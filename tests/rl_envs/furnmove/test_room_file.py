@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rl_envs.furnmove.kinds import KINDS
 from rl_envs.furnmove.room import Room, drawing_of_masks, room_from_drawing
 from rl_envs.furnmove.room_checks import RoomError, validate_room
 from rl_envs.furnmove.room_file import MAX_FILE_BYTES, load_room, save_room
@@ -101,7 +102,7 @@ WRONG = {
     "enormous number": (b'{"version": ' + b"9" * 10_000 + b"}", "JSON"),
     "no object": ([1], "one JSON object"),
     "other format": (document(format="maze"), '"format": "concord-room"'),
-    "future version": (document(version=2), "version 1"),
+    "future version": (document(version=3), "version 1 or 2"),
     "version that is no number": (document(version=True), "version 1"),
     "missing key": (document(floor=None), 'no key "floor"'),
     "unknown key": (document(flor=[]), "unknown key 'flor'"),
@@ -207,3 +208,51 @@ def test_masks_that_disagree_with_the_drawing_are_refused():
 def test_masks_alone_make_a_drawing():
     room = room_by_name("floorplan229")
     assert drawing_of_masks(room.agent_cells, room.tv_cells) == room.drawing
+
+
+# ------------------------------------------------------------------------------------------------- furniture
+
+SOFA = {"kind": "sofa", "row": 2, "column": 2, "rows": 2, "columns": 2, "height": 0.9}
+
+
+def test_a_file_of_version_1_still_loads_and_has_no_furniture(write):
+    assert load_room(write(document())).furniture == ()
+
+
+def test_listed_furniture_is_kept_with_its_kind_place_and_height(write, tmp_path):
+    room = load_room(write(document(version=2, furniture=[SOFA])))
+    (piece,) = room.furniture
+    assert (piece.kind, piece.height) == ("sofa", 0.9)
+    assert {room.drawing[row][column] for row in (1, 2) for column in (1, 2)} == {"o"}
+    assert (piece.row, piece.column, piece.rows, piece.columns) == (1, 1, 2, 2)
+    save_room(room, tmp_path / "again.json")
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again["version"] == 2 and again["furniture"] == [SOFA]
+    assert load_room(tmp_path / "again.json") == room != load_room(write(document(version=2)))
+
+
+def test_generated_rooms_list_their_furniture():
+    for room in (*rooms_of("train", "full")[:3], *rooms_of("train", "laptop")[:3]):
+        assert room.furniture and {piece.kind for piece in room.furniture} <= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"version": 1}, "version 1 does not know"),
+        ({"furniture": {}}, "furniture must be a list"),
+        ({"furniture": [{"kind": "sofa"}]}, "furniture 0 must be an object with the keys kind, row"),
+        ({"furniture": [SOFA | {"kind": 3}]}, "kind must be a name"),
+        ({"furniture": [SOFA | {"kind": "throne"}]}, "is of no known kind"),
+        ({"furniture": [SOFA | {"row": 2.5}]}, "must be whole numbers"),
+        ({"furniture": [SOFA | {"row": 0}]}, "lies outside of the room"),
+        ({"furniture": [SOFA | {"rows": 0}]}, "lies outside of the room"),
+        ({"furniture": [SOFA | {"columns": 3}]}, "does not fit its cells"),
+        ({"furniture": [SOFA | {"height": 1.8}]}, "does not fit its cells"),
+        ({"furniture": [SOFA | {"height": 3.0}]}, "does not fit its cells"),
+        ({"furniture": [SOFA, SOFA]}, "no two pieces overlap"),
+    ],
+)
+def test_wrong_furniture_is_refused_with_one_sentence(changes, sentence, write):
+    with pytest.raises(RoomError, match=sentence):
+        load_room(write(document(**({"version": 2, "furniture": [SOFA]} | changes))))

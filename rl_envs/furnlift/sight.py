@@ -1,0 +1,138 @@
+"""What the television on the floor closes, and from where it is seen.
+
+A Cordial Sync (Jain et al., ECCV 2020), section 3.1, asks AI2-THOR for both. Here an agent sees the television if the
+nearest point of its box is within 1.25 m, and one of 27 points of the box lies in the view of the agent's camera (90
+degrees wide and high, 30 degrees down, 1.576 m above the floor) with nothing higher than the line between them.
+These are our own rules: the authors' engine knows the true shapes. Recorded visibility replaces them (`world.py`).
+
+This file must not know about episodes, actions or rewards.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, RING_CELLS, fine_heights
+from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
+from rl_envs.furnmove.room import Mask, Room
+
+BOX_METRES = (1.07, 0.41, 0.75)
+"""Width, depth and height of the television."""
+
+AGENT_RADIUS_METRES = 0.2
+VISIBILITY_METRES = 1.25
+PITCH_DEGREES = 30.0
+_SAMPLES = 24
+_CLEARANCE_METRES = 0.02
+
+
+def box_cells() -> Array:
+    """Cells whose centre the television covers, [4, 5, 2] int64, offsets from its centre for each rotation."""
+    bar = rectangle(range(1), range(-2, 3))
+    return np.stack([clockwise(bar, rotation) for rotation in range(ROTATIONS)])
+
+
+BOX_CELLS = box_cells()
+BOX_CELLS.flags.writeable = False
+
+
+def television_places(room: Room) -> Array:
+    """Poses at which the television stands on free floor, [K, 3] int64: row, column, rotation."""
+    fits = np.stack([cells_where_fits(room.agent_cells, cells) for cells in BOX_CELLS], axis=-1)
+    return np.argwhere(fits)
+
+
+def closed_cells(shape: tuple[int, int], tv: Array) -> Mask:
+    """Cells in which an agent would touch the television, [H, W] bool."""
+    return _distance_to_box(_offsets(shape, tv), int(tv[2])) < AGENT_RADIUS_METRES
+
+
+def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
+    """From which cells and in which headings the television is seen.
+
+    Args:
+        room: the room, H x W cells.
+        tv: [3] int, row, column and rotation of the television.
+        heights: [2 H + 4, 2 W + 4] float32, `fine_heights(room)` if it is known.
+
+    Returns:
+        [H, W, 4] bool; cells in which no agent can be may be True as well.
+    """
+    heights = fine_heights(room) if heights is None else heights
+    offsets, in_view, points = _view_table(int(tv[2]) % 2)
+    cells = offsets + tv[:2]
+    inside = ((cells >= 0) & (cells < (room.height, room.width))).all(1)
+    cells, in_view = cells[inside], in_view[inside]
+    clear = _lines_are_clear(heights, cells, tv[:2] * CELL_METRES + points[:, :2], points[:, 2])
+    states = np.zeros((room.height, room.width, ROTATIONS), np.bool_)
+    states[cells[:, 0], cells[:, 1]] = (in_view & clear[:, None]).any(-1)
+    return states
+
+
+def _offsets(shape: tuple[int, int], tv: Array) -> Array:
+    """[H, W, 2] float64, metres to the south and to the east of the television's centre."""
+    return (np.moveaxis(np.indices(shape), 0, -1) - tv[:2]) * CELL_METRES
+
+
+def _half_box(rotation: int) -> Array:
+    """Half of the box along rows and columns, [2] float64, metres."""
+    width, depth, _ = BOX_METRES
+    return np.array([depth, width] if rotation % 2 == 0 else [width, depth]) / 2
+
+
+def _distance_to_box(offsets: Array, rotation: int) -> Array:
+    """Horizontal distance to the box: offsets [..., 2] metres -> [...] float64, metres."""
+    return np.hypot(*np.moveaxis(np.maximum(abs(offsets) - _half_box(rotation), 0), -1, 0))
+
+
+@cache
+def _view_table(rotation: int) -> tuple[Array, Array, Array]:
+    """What follows from geometry alone.
+
+    Returns:
+        [K, 2] int64, cells within the range of sight, relative to the television's;
+        [K, 4, 27] bool, for each heading whether a point of the box is in the camera's view;
+        [27, 3] float64, those points: metres to the south and east of the centre, and above the floor.
+    """
+    reach = int((VISIBILITY_METRES + max(BOX_METRES)) / CELL_METRES) + 1
+    offsets = rectangle(range(-reach, reach + 1), range(-reach, reach + 1))
+    offsets = offsets[_distance_to_box(offsets * CELL_METRES, rotation) <= VISIBILITY_METRES + 1e-9]
+    half = _half_box(rotation)
+    share = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    points = np.concatenate([share[:, :2] * half, (share[:, 2:] + 1) / 2 * BOX_METRES[2]], axis=1)
+    away = points[None, :, :2] - offsets[:, None] * CELL_METRES
+    ahead = np.einsum("kpd,hd->khp", away, STEPS)
+    right = np.einsum("kpd,hd->khp", away, np.roll(STEPS, -1, axis=0))
+    return offsets, _in_camera(ahead, right, points[:, 2] - EYE_METRES), points
+
+
+def _in_camera(ahead: Array, right: Array, above: Array) -> Array:
+    """Whether points, in metres from the camera, lie in its square view of 90 degrees: [...] -> [...] bool."""
+    pitch = np.radians(PITCH_DEGREES)
+    depth = ahead * np.cos(pitch) - above * np.sin(pitch)
+    height = ahead * np.sin(pitch) + above * np.cos(pitch)
+    return (abs(right) <= depth) & (abs(height) <= depth)
+
+
+def _lines_are_clear(heights: Array, cells: Array, targets: Array, target_heights: Array) -> Array:
+    """Whether nothing rises above the line from the eye in each cell to each point.
+
+    Args:
+        heights: [2 H + 4, 2 W + 4] float32, metres.
+        cells: [K, 2] int, cells of the eye.
+        targets: [P, 2] float64, metres from the centre of cell (0, 0).
+        target_heights: [P] float64, metres.
+
+    Returns:
+        [K, P] bool.
+    """
+    share = np.arange(1, _SAMPLES) / _SAMPLES
+    eye = cells * CELL_METRES
+    ground = eye[:, None, None] + share[:, None] * (targets[None, :, None] - eye[:, None, None])
+    line = EYE_METRES + share * (target_heights[:, None] - EYE_METRES)
+    fine = np.floor((ground + CELL_METRES * (RING_CELLS + 0.5)) / FINE_METRES).astype(np.int64)
+    solid = heights[fine[..., 0], fine[..., 1]]
+    return np.asarray((solid <= line + _CLEARANCE_METRES).all(-1))

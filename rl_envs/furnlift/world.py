@@ -1,0 +1,340 @@
+"""FurnLift (A Cordial Sync, Jain et al., ECCV 2020, sections 3.1 and 6; "constrained" of Two Body Problem, CVPR 2019).
+
+Two agents look for a television on the floor of a living room and pick it up. They must do so at the same moment, both
+must see it, and they must stand at least 2 m apart. They walk through each other and do not see each other, as in the
+authors' configuration. Which cells the television closes and who sees it are our own rules (`sight.py`).
+
+| | |
+|---|---|
+| agents | `agent_0`, `agent_1`, acting in this order within a step |
+| actions | 5: MoveAhead, RotateLeft, RotateRight, Pass, Pickup |
+| observation `view` | [2, 15, 15] uint8, 0 or 1 (`observation.py`); [6, 15, 15] with `agents_visible`; with `observations` including `view` |
+| observation `frame` | [P, P, 3] uint8, what the agent's camera sees, P being `frame_pixels`; with `observations` including `frame` |
+| observation `coordination` | [] uint8, always 0: row of `tables["coordinated_actions"]`, the same for both agents |
+| observation `expert` | [] int8, only with `shows_expert`: the action of the shortest-path expert, -1 where it has none |
+| rewards | per agent. Joint pickup that succeeds: +1 and nothing else. Otherwise: -0.01 a step, -0.02 for a failed MoveAhead, -0.12 for a Pickup |
+| episode end | terminated: the television is picked up. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
+| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full), `max_episode_steps` (250), `min_separation_cells` (8; 0 is the unconstrained task), `agents_visible` (False), `shows_expert` (False), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42) |
+| tables | `coordinated_actions` [1, 17, 2] int8 and `coordinated_modality` [17] int8: both pick up, or neither does |
+| recorded draws | `sees_television` [B, 2] bool: who sees the television before the step, instead of our own rule |
+| state for `restore` | `room` index, `agent_cells` [2, 2], `agent_headings` [2], `tv` [3] (row, column, rotation); optional: `closed_cells` [H, W] (by our own rule if left out), `start_distance`, the counters named as their metrics, `usable_pairs`, `expert`, `episode_length` |
+| metrics | `success`, `final_distance` (metres, mean over agents), `md_spl`, `start_distance` (cells, mean over agents), `difficulty` (0 easy: at most 10 cells, 1 medium: at most 17, 2 hard), `failed_pickups` (actions), of these `failed_pickups_distance` and `failed_pickups_visibility`, `missed_pickups` (joint steps) |
+| version history | v0: first version; rules and expert replay the authors' code without a mismatch |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec, exactly
+from rl_envs.core.world import World
+from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
+from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
+from rl_envs.furnlift.expert import MAX_PAIRS, Expert
+from rl_envs.furnlift.observation import FLOOR, TELEVISION, Observer, num_channels
+from rl_envs.furnlift.scene import Scenes, draw_start, draws_needed
+from rl_envs.furnlift.sight import BOX_CELLS
+from rl_envs.furnmove.geometry import CELL_METRES, STEPS
+from rl_envs.furnmove.observation import MARGIN, VIEW
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.room_checks import RoomError
+from rl_envs.furnmove.splits import bounds, resolve_rooms
+from rl_envs.furnmove.world import check_observations
+
+if TYPE_CHECKING:
+    from rl_envs.furnmove.frame_renderer import FrameRenderer
+
+STEP_PENALTY, FAILURE_PENALTY, FAILED_PICKUP_PENALTY, PICKUP_REWARD = -0.01, -0.02, -0.1, 1.0
+DIFFICULTIES = ("easy", "medium", "hard")
+EASY_CELLS, MEDIUM_CELLS = 10, 17
+"""Largest mean start distance of an easy and of a medium episode: thirds of the authors' test set."""
+
+COUNTERS = ("failed_pickups", "failed_pickups_distance", "failed_pickups_visibility", "missed_pickups")
+NO_ADVICE = -1
+_TRIES_PER_ROOM, _ROOMS_TO_TRY = 10, 64
+
+
+class FurnLift(World):
+    """B rooms in which two agents lift a television; the table above documents them."""
+
+    agents = ("agent_0", "agent_1")
+    action_spec = NUM_ACTIONS
+    action_names = ACTION_NAMES
+    recorded_draws = ("sees_television",)
+    metric_names = ("success", "final_distance", "md_spl", "start_distance", "difficulty", *COUNTERS)
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        rooms: str | Sequence[Room] = "train_stream",
+        room_size: str = "full",
+        max_episode_steps: int = 250,
+        min_separation_cells: int = 8,
+        agents_visible: bool = False,
+        shows_expert: bool = False,
+        heading_ring: bool = True,
+        bootstrap_at_limit: bool = True,
+        observations: Sequence[str] = ("view",),
+        frame_pixels: int = 84,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            rooms: rooms of which each episode draws one: `train`, `valid`, `test`, a stream such as `train_stream`,
+                one room's name, the path of a room file, or `Room` objects.
+            room_size: `full` or `laptop` (9-12 cells a side); a file has its own size.
+            max_episode_steps: time limit in joint steps.
+            min_separation_cells: least Manhattan distance of the agents at a pickup, in cells.
+            agents_visible: whether an agent observes the other one ("implicit communication").
+            shows_expert: whether observations have the expert's actions; costs about 10 ms an episode.
+            heading_ring: whether the expert's paths may turn between north and west in one step.
+            bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
+            observations: `view` (a crop of the map), `frame` (the camera's picture) or both; the rules are the same.
+            frame_pixels: side of a frame, 84 (the paper's) or 42.
+
+        Raises:
+            ValueError: an argument out of range. RoomError: a room file that is not usable.
+        """
+        super().__init__(num_worlds, first_world)
+        if min_separation_cells < 0 or max_episode_steps < 1:
+            wanted = f"min_separation_cells of 0 or more and max_episode_steps of 1 or more, got {min_separation_cells}"
+            raise ValueError(f"furnlift needs {wanted} and {max_episode_steps}")
+        self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
+        self.max_episode_steps = max_episode_steps
+        self._separation, self._limit_is_termination = min_separation_cells, not bootstrap_at_limit
+        self._shows_expert, self._heading_ring = shows_expert, heading_ring
+        check_observations(observations)
+        self._observations, self._frame_pixels = tuple(observations), frame_pixels
+        self._prepare_maps(agents_visible)
+
+    def _prepare_maps(self, agents_visible: bool) -> None:
+        self._height, self._width = bounds(self.rooms)
+        self._scenes = Scenes(self.rooms, self._separation)
+        padded_width = self._width + 2 * MARGIN
+        self._maps = np.zeros((self.num_worlds, self._height + 2 * MARGIN, padded_width), np.uint8)
+        self._seeing = np.zeros((self.num_worlds, self._height, self._width, 4), bool)
+        self._experts: list[Expert | None] = [None] * self.num_worlds
+        self._observer = Observer(padded_width, agents_visible)
+        self._renderer = self._make_renderer(agents_visible) if "frame" in self._observations else None
+        joint_actions, modalities = all_coordinated_actions()
+        self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
+        view = (num_channels(agents_visible), VIEW, VIEW)
+        frame = (self._frame_pixels, self._frame_pixels, 3)
+        shown = {
+            "view": ArraySpec(view, "uint8", 0, 1, "egocentric crop of the room"),
+            "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
+        }
+        self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
+            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions"),
+        }
+        if self._shows_expert:
+            meaning = "the expert's action, -1 where it has none"
+            self.observation_spec["expert"] = ArraySpec((), "int8", NO_ADVICE, PICKUP, meaning)
+
+    # ------------------------------------------------------------- one step
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        state = self.state
+        sees = self._seen_before(recorded)
+        far, possible = self._can_pick_up(sees)
+        picks = actions == PICKUP
+        success = possible & picks.all(1)
+        wrong = picks.sum(1) * ~success
+        state["failed_pickups"] += wrong
+        state["failed_pickups_distance"] += wrong * ~far
+        state["failed_pickups_visibility"] += wrong * ~sees.all(1)
+        state["missed_pickups"] += possible & ~success
+        turn = (actions == ROTATE_RIGHT).astype(np.int8) - (actions == ROTATE_LEFT)
+        state["agent_headings"] = (state["agent_headings"] + turn) % 4
+        blocked = self._walk(actions == MOVE_AHEAD)
+        reward = STEP_PENALTY + FAILURE_PENALTY * (blocked | picks) + FAILED_PICKUP_PENALTY * picks
+        reward[success] = PICKUP_REWARD
+        state["is_lifted"] |= success
+        self._ask_experts(np.flatnonzero(~success))
+        stopped = (state["episode_length"] + 1 >= self.max_episode_steps) & ~success
+        if self._limit_is_termination:
+            return reward, success | stopped, np.zeros_like(stopped)
+        return reward, success, stopped
+
+    def _walk(self, walks: Array) -> Array:
+        """Move the agents of `walks` [B, 2] bool where the cell ahead is open; returns who is blocked, [B, 2] bool."""
+        cells = self.state["agent_cells"]
+        target = cells + STEPS[self.state["agent_headings"]]
+        worlds = np.arange(self.num_worlds)[:, None]
+        codes = self._maps[worlds, target[..., 0] + MARGIN, target[..., 1] + MARGIN]
+        moves = walks & (codes & FLOOR != 0)
+        self.state["agent_cells"] = np.where(moves[..., None], target, cells)
+        return walks & ~moves
+
+    def _seen_before(self, recorded: Arrays) -> Array:
+        """[B, 2] bool, who sees the television before the step."""
+        if "sees_television" not in recorded:
+            return self.sees_television()
+        sees = exactly("sees_television", np.asarray(recorded["sees_television"]), np.bool_)
+        if sees.shape != (self.num_worlds, self.num_agents):
+            raise ValueError(f"sees_television must have shape {(self.num_worlds, self.num_agents)}, got {sees.shape}")
+        return sees
+
+    def sees_television(self) -> Array:
+        """Who sees the television now, [B, 2] bool."""
+        cells, worlds = self.state["agent_cells"], np.arange(self.num_worlds)[:, None]
+        return self._seeing[worlds, cells[..., 0], cells[..., 1], self.state["agent_headings"]]
+
+    def _can_pick_up(self, sees: Array) -> tuple[Array, Array]:
+        """[B] bool, the agents are far enough apart; [B] bool, the television can be picked up."""
+        cells = self.state["agent_cells"]
+        far = abs(cells[:, 0] - cells[:, 1]).sum(-1) >= self._separation
+        return far, far & sees.all(1)
+
+    def _ask_experts(self, rows: Array) -> None:
+        """Write the experts' actions in the present states of `rows`."""
+        if not self._shows_expert:
+            return
+        state, possible = self.state, self._can_pick_up(self.sees_television())[1]
+        agents = np.concatenate([state["agent_cells"], state["agent_headings"][..., None]], axis=-1)
+        for world in rows:
+            expert = self._experts[world]
+            assert expert is not None
+            advice = expert.advise(agents[world], state["usable_pairs"][world], bool(possible[world]))
+            state["expert"][world] = NO_ADVICE if advice is None else advice.actions
+
+    # ----------------------------------------------------- episodes and state
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        counters = {name: np.zeros(num_worlds, np.int32) for name in COUNTERS}
+        return super()._blank_state(num_worlds) | counters | {
+            "room": np.zeros(num_worlds, np.int64),
+            "agent_cells": np.zeros((num_worlds, 2, 2), np.int64),
+            "agent_headings": np.zeros((num_worlds, 2), np.int8),
+            "tv": np.zeros((num_worlds, 3), np.int64),
+            "closed_cells": np.zeros((num_worlds, self._height, self._width), bool),
+            "start_distance": np.zeros(num_worlds),
+            "is_lifted": np.zeros(num_worlds, bool),
+            "usable_pairs": np.zeros((num_worlds, MAX_PAIRS), bool),
+            "expert": np.full((num_worlds, 2), NO_ADVICE, np.int8),
+        }  # fmt: skip
+
+    def _needed_state(self) -> set[str]:
+        return {"room", "agent_cells", "agent_headings", "tv"}
+
+    def _check_state(self, state: Arrays) -> None:
+        """Refuse a room, a cell, a heading or a rotation that does not exist."""
+        if not ((state["room"] >= 0) & (state["room"] < len(self.rooms))).all():
+            raise ValueError(f"restore: room must lie in 0 .. {len(self.rooms) - 1}, got {state['room']}")
+        limits = {"agent_cells": (self._height, self._width), "agent_headings": 4, "tv": (self._height, self._width, 4)}
+        for name, limit in limits.items():
+            if not ((state[name] >= 0) & (state[name] < np.array(limit))).all():
+                raise ValueError(f"restore: {name} must lie between 0 and {limit} (exclusive)")
+
+    def _begin(self, rows: Array) -> None:
+        for world in rows:
+            self._draw_start(int(world))
+        self._derive(rows, frozenset())
+
+    def _draw_start(self, world: int) -> None:
+        """Draw rooms and starts until there is a pair of places for a pickup."""
+        count, row = draws_needed(), np.array([world])
+        for attempt in range(_TRIES_PER_ROOM * _ROOMS_TO_TRY):
+            uniforms = self.chance.uniforms(count + 1, row, attempt * (count + 1))[0]
+            if attempt % _TRIES_PER_ROOM == 0:
+                index = int(uniforms[0] * len(self.rooms))
+            start = draw_start(self._scenes, index, uniforms[1:])
+            if start is not None:
+                self.state["room"][world] = index
+                for name, value in start._asdict().items():
+                    self.state[name][world] = value
+                return
+        raise RoomError(
+            f"no legal start in {_ROOMS_TO_TRY} rooms; the last was {self.rooms[index].name!r}: give rooms with a free "
+            f"row of 5 cells and floor on both sides of it, {self._separation} cells apart"
+        )
+
+    def _derive(self, rows: Array, given: frozenset[str]) -> None:
+        state = self.state
+        for world in rows:
+            self._load_scene(int(world), given)
+        distance = self._distances(rows).mean(1)
+        if "start_distance" not in given:
+            state["start_distance"][rows] = distance
+        if "expert" not in given:
+            self._ask_experts(rows)
+
+    def _load_scene(self, world: int, given: frozenset[str]) -> None:
+        """Write the map of one world, its table of who sees the television, and its expert."""
+        state, tv, index = self.state, self.state["tv"][world], int(self.state["room"][world])
+        height, width = self.rooms[index].agent_cells.shape
+        inside = (world, slice(height), slice(width))
+        scene = self._scenes.at(index, tv, state["closed_cells"][inside] if "closed_cells" in given else None)
+        state["closed_cells"][inside] = scene.closed
+        is_open = scene.is_floor & ~scene.closed
+        self._maps[world] = 0
+        self._maps[world, MARGIN : MARGIN + height, MARGIN : MARGIN + width] = is_open * FLOOR
+        covered = BOX_CELLS[tv[2]] + tv[:2] + MARGIN
+        self._maps[world, covered[:, 0], covered[:, 1]] |= TELEVISION
+        self._seeing[world] = False
+        self._seeing[inside] = scene.seeing
+        if self._renderer is not None:
+            self._show_television(world)
+        if self._shows_expert:
+            self._experts[world] = Expert(is_open, scene.pairs, self._heading_ring)
+            if "usable_pairs" not in given:
+                state["usable_pairs"][world] = np.arange(MAX_PAIRS) < len(scene.pairs)
+
+    def _make_renderer(self, agents_visible: bool) -> FrameRenderer:
+        from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
+
+        return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels, agents_visible)
+
+    def _show_television(self, world: int) -> None:
+        """Put the room with its television into the frames of one world."""
+        from rl_envs.furnmove.frame_renderer import TELEVISION_LOOKS
+
+        assert self._renderer is not None
+        room = self.rooms[int(self.state["room"][world])]
+        self._renderer.load(world, room, self.state["tv"][world], TELEVISION_LOOKS)
+
+    def _distances(self, rows: Array) -> Array:
+        """[K, 2] int, Manhattan distance of each agent to the television's centre, in cells."""
+        return abs(self.state["agent_cells"][rows] - self.state["tv"][rows, None, :2]).sum(-1)
+
+    def _observe(self, rows: Array) -> Arrays:
+        cells, headings = self.state["agent_cells"][rows], self.state["agent_headings"][rows]
+        seen: Arrays = {}
+        if "view" in self._observations:
+            maps = self._maps.reshape(self.num_worlds, -1)
+            seen["view"] = self._observer.observe(maps if len(rows) == self.num_worlds else maps[rows], cells, headings)
+        if self._renderer is not None:
+            seen["frame"] = self._renderer.frames(rows, cells, headings, None)
+        seen["coordination"] = np.zeros(headings.shape, np.uint8)
+        return seen | ({"expert": self.state["expert"][rows].copy()} if self._shows_expert else {})
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        state = self.state
+        success, start = state["is_lifted"][rows].astype(np.float64), state["start_distance"][rows]
+        return {
+            "success": success,
+            "final_distance": self._distances(rows).mean(1) * CELL_METRES,
+            "md_spl": success * (start + 1e-4) / (np.maximum(start, state["episode_length"][rows]) + 1e-4),
+            "start_distance": start.copy(),
+            "difficulty": difficulty(start).astype(np.float64),
+        } | {name: state[name][rows].astype(np.float64) for name in COUNTERS}
+
+    def render(self, index: int = 0) -> Array:
+        """Top-down image of world `index`, [H, W, 3] uint8."""
+        from rl_envs.furnlift import render  # only rendering needs Pillow
+
+        cells, headings, tv = (self.state[name][index] for name in ("agent_cells", "agent_headings", "tv"))
+        room = self.rooms[int(self.state["room"][index])]
+        return render.draw(room, cells, headings, tv, self.sees_television()[index])
+
+
+def difficulty(start_distance: Array) -> Array:
+    """Index into `DIFFICULTIES` of each episode, [...] int64, by its mean start distance in cells, [...]."""
+    return np.searchsorted((EASY_CELLS, MEDIUM_CELLS), start_distance, side="left")

@@ -1,0 +1,270 @@
+"""The compiled loop that draws frames, column by column from near to far.
+
+In a column of azimuth the pixels are sorted by slope. Everything on the floor hides what is behind it up to the slope
+of its top, so one walk along the ray fills the column from below: floor, side, top, and again behind it. What hangs or
+moves (television, agents) is painted over with a test of distance. A frame is drawn in the order of columns, and a last
+pass puts its pixels in their places.
+
+Numba compiles this file at the first frame, so only `frame_renderer.py` imports it, and only when it is asked for
+frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numba
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.frame_palette import (
+    AGENT_BODY,
+    AGENT_HEAD,
+    CEILING,
+    FIRST_RING,
+    FLOOR,
+    OTHER_FLOOR,
+    SHADES,
+    TELEVISION,
+)
+from rl_envs.furnmove.frame_shapes import (
+    AGENT_METRES,
+    AGENT_RADIUS,
+    CHECK_METRES,
+    HEAD_METRES,
+    RING_HIGH_METRES,
+    RING_LOW_METRES,
+    SHADE_METRES,
+    TV_HALF_DEPTH,
+    TV_HALF_WIDTH,
+    TV_HIGH_METRES,
+    TV_LOW_METRES,
+)
+from rl_envs.furnmove.furnishing import EYE_METRES, WALL_CODE
+from rl_envs.furnmove.geometry import CELL_METRES
+
+Pair: TypeAlias = tuple[Any, Any]
+"""(south, east), metres or a unit vector."""
+
+Tables: TypeAlias = tuple[Array, ...]
+
+compiled: Callable[..., Any] = numba.njit(cache=True, error_model="numpy", nogil=True)
+"""Compiles a function at its first call and keeps the machine code for later processes."""
+
+
+EYE, NONE = np.float32(EYE_METRES), np.float32(np.inf)
+_LAST_SHADE = SHADES - 1
+_CEILING_BYTE = CEILING * SHADES
+_PER_SHADE = np.float32(1 / SHADE_METRES)
+_CHECKS, _EVEN = np.float32(1 / CHECK_METRES), np.float32(256)
+
+
+@compiled
+def shaded(kind: float, distance: float, faces_aside: int) -> Any:
+    """Byte of a frame: class and shade by distance (metres) and by the direction that a side faces."""
+    return np.uint8(int(kind) * SHADES + min(_LAST_SHADE, int(distance * _PER_SHADE) + faces_aside))
+
+
+@compiled
+def fill(
+    codes: Array, base: int, looks: Array, tables: Tables, heading: int, eye: Pair, out: Array, depth: Array
+) -> None:
+    """Draw floor, furniture and walls of one frame, and write the horizontal distance of each pixel.
+
+    Args:
+        codes: [M] uint8, flattened fine cells of a walled room.
+        base: index of the fine cell to the south-east of the camera.
+        looks: [256, 3] float32, height, class of the sides and class of the top of each code.
+        tables: tables of the camera, as in `draw`.
+        heading: quarter turns from north.
+        eye: (south, east) float32, the camera, metres from the north-west corner of cell (0, 0).
+        out: [P * P] uint8, bytes of the frame, by column.
+        depth: [P * P] float32, by column.
+    """
+    slopes, floor_metres, floor_shades, first, directions, offsets, distances, crosses = tables
+    from_south, from_east = eye[0] * _CHECKS + _EVEN, eye[1] * _CHECKS + _EVEN
+    for column in range(len(first) - 1):
+        pixel, end = first[column], first[column + 1]
+        south, east = directions[heading, column, 0] * _CHECKS, directions[heading, column, 1] * _CHECKS
+        for step in range(offsets.shape[2]):
+            code = codes[base + offsets[heading, column, step]]
+            if code == 0:
+                continue
+            near, rise = distances[column, step], looks[code, 0] - EYE
+            foot, front = -EYE / near, rise / near
+            while pixel < end and slopes[pixel] < foot:
+                away = floor_metres[pixel]
+                square = (int(from_south + away * south) + int(from_east + away * east)) & 1
+                out[pixel] = (FLOOR + square * (OTHER_FLOOR - FLOOR)) * SHADES + floor_shades[pixel]
+                depth[pixel] = away
+                pixel += 1
+            side = shaded(looks[code, 1], near, crosses[column, step] != (heading % 2 == 0))
+            while pixel < end and slopes[pixel] < front:
+                out[pixel] = side
+                depth[pixel] = near
+                pixel += 1
+            if rise < 0:
+                top, byte = rise / distances[column, step + 1], shaded(looks[code, 2], near, 0)
+                while pixel < end and slopes[pixel] < top:
+                    out[pixel] = byte
+                    depth[pixel] = near
+                    pixel += 1
+            if code == WALL_CODE or pixel == end:
+                break
+        for rest in range(pixel, end):
+            out[rest] = _CEILING_BYTE
+            depth[rest] = NONE
+
+
+@compiled
+def entry_of_box(away: Pair, half: Pair, ray: Pair) -> tuple[float, bool]:
+    """Distance at which a ray enters a rectangle, and whether across a line of constant row; infinite if it does not.
+
+    Args:
+        away: (south, east) float, centre of the rectangle relative to the camera, metres.
+        half: (south, east) float, its half sides, metres.
+        ray: (south, east) float, unit vector.
+    """
+    enter, leave, across_row = 0.0, np.inf, False
+    for axis in range(2):
+        if abs(ray[axis]) < 1e-9:
+            if abs(away[axis]) > half[axis]:
+                return np.inf, False
+            continue
+        one, other = (away[axis] - half[axis]) / ray[axis], (away[axis] + half[axis]) / ray[axis]
+        if min(one, other) > enter:
+            enter, across_row = min(one, other), axis == 0
+        leave = min(leave, max(one, other))
+    return (enter, across_row) if 0 < enter < leave else (np.inf, False)
+
+
+@compiled
+def entry_of_circle(away: Pair, radius: float, ray: Pair) -> float:
+    """Distance at which a ray enters a circle, infinite if it does not; centre and ray as for a rectangle."""
+    along = away[0] * ray[0] + away[1] * ray[1]
+    rest = along * along - away[0] * away[0] - away[1] * away[1] + radius * radius
+    if rest < 0 or along <= 0:
+        return np.inf
+    return max(along - np.sqrt(rest), 1e-3)
+
+
+@compiled
+def first_above(slopes: Array, low: float, start: int, end: int) -> int:
+    """First index of a rising stretch of `slopes` with a slope of at least `low`; `end` if there is none."""
+    while start < end:
+        middle = (start + end) // 2
+        if slopes[middle] < low:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@compiled
+def paint_television(away: Pair, rotation: int, tables: Tables, heading: int, out: Array, depth: Array) -> None:
+    """Paint the lifted television, whose centre is `away` (south, east) metres from the camera, over a frame."""
+    slopes, _, _, first, directions = tables[:5]
+    half = (TV_HALF_DEPTH, TV_HALF_WIDTH) if rotation % 2 == 0 else (TV_HALF_WIDTH, TV_HALF_DEPTH)
+    for column in range(len(first) - 1):
+        ray = directions[heading, column, 0], directions[heading, column, 1]
+        near, across_row = entry_of_box(away, half, ray)
+        if near == np.inf:
+            continue
+        low, high = (TV_LOW_METRES - EYE_METRES) / near, (TV_HIGH_METRES - EYE_METRES) / near
+        byte = shaded(TELEVISION, near, int(not across_row))
+        for pixel in range(first_above(slopes, low, first[column], first[column + 1]), first[column + 1]):
+            if slopes[pixel] >= high:
+                break
+            if near < depth[pixel]:
+                out[pixel], depth[pixel] = byte, near
+
+
+@compiled
+def paint_agent(away: Pair, number: int, tables: Tables, heading: int, out: Array, depth: Array) -> None:
+    """Paint another agent, `away` (south, east) metres from the camera: a body, a ring of its colour, a head."""
+    slopes, _, _, first, directions = tables[:5]
+    for column in range(len(first) - 1):
+        ray = directions[heading, column, 0], directions[heading, column, 1]
+        near = entry_of_circle(away, AGENT_RADIUS, ray)
+        if near == np.inf:
+            continue
+        low, high = -EYE_METRES / near, (AGENT_METRES - EYE_METRES) / near
+        for pixel in range(first_above(slopes, low, first[column], first[column + 1]), first[column + 1]):
+            if slopes[pixel] >= high:
+                break
+            if near < depth[pixel]:
+                height = EYE_METRES + slopes[pixel] * near
+                kind = AGENT_HEAD if height >= HEAD_METRES else AGENT_BODY
+                if RING_LOW_METRES <= height < RING_HIGH_METRES:
+                    kind = FIRST_RING + number
+                out[pixel], depth[pixel] = shaded(kind, near, 0), near
+
+
+@compiled
+def draw(
+    codes: Array,
+    width: int,
+    looks: Array,
+    cells: Array,
+    headings: Array,
+    tv: Array,
+    has_tv: bool,
+    agents_visible: bool,
+    tables: Tables,
+    out: Array,
+) -> None:
+    """Draw the frames of all agents of all worlds.
+
+    Args:
+        codes: [B, M] uint8, fine cells of the rooms with a wall of one cell around, flattened.
+        width: fine cells in a row of `codes`.
+        looks: [B, 256, 3] float32, height, class of sides and class of top of each code.
+        cells: [B, N, 2] int64, cells of the agents.
+        headings: [B, N] int8, their headings.
+        tv: [B, 3] int64, row, column and rotation of the lifted television.
+        has_tv: whether there is one.
+        agents_visible: whether agents see each other.
+        tables: slopes, floor_metres, floor_shades, first, directions, offsets, distances and crosses_ahead of the
+            camera (`Camera`); the offsets [4, K, S] int32 are those of its steps in flattened fine cells.
+        out: [B, N, P * P] uint8, bytes of the frames by column, written.
+    """
+    depth = np.empty(out.shape[2], np.float32)
+    metres = np.float32(CELL_METRES)
+    for world in range(codes.shape[0]):
+        room, look, rotation = codes[world], looks[world], tv[world, 2]
+        for agent in range(cells.shape[1]):
+            image, heading = out[world, agent], headings[world, agent]
+            row, column = cells[world, agent, 0], cells[world, agent, 1]
+            base = (2 * row + 3) * width + 2 * column + 3
+            eye = np.float32((row + 0.5) * CELL_METRES), np.float32((column + 0.5) * CELL_METRES)
+            fill(room, base, look, tables, heading, eye, image, depth)
+            if has_tv:
+                away = (tv[world, 0] - row) * metres, (tv[world, 1] - column) * metres
+                paint_television(away, rotation, tables, heading, image, depth)
+            for other in range(cells.shape[1] if agents_visible else 0):
+                if other != agent:
+                    away = (cells[world, other, 0] - row) * metres, (cells[world, other, 1] - column) * metres
+                    paint_agent(away, other, tables, heading, image, depth)
+
+
+@compiled
+def placed(lines: Array, places: Array, out: Array) -> None:
+    """Bytes by column [B, N, Q] -> bytes by row, written to `out` [B, N, Q]; `places` [Q] is where each pixel was."""
+    for world in range(lines.shape[0]):
+        for agent in range(lines.shape[1]):
+            line, image = lines[world, agent], out[world, agent]
+            for pixel in range(len(places)):
+                image[pixel] = line[places[pixel]]
+
+
+@compiled
+def coloured(lines: Array, places: Array, palettes: Array, out: Array) -> None:
+    """The same in colours: palettes [B, 256, 3] uint8; `out` [B, N, Q, 3] uint8 is written."""
+    for world in range(lines.shape[0]):
+        palette = palettes[world]
+        for agent in range(lines.shape[1]):
+            line, image = lines[world, agent], out[world, agent]
+            for pixel in range(len(places)):
+                byte = line[places[pixel]]
+                image[pixel, 0], image[pixel, 1], image[pixel, 2] = palette[byte, 0], palette[byte, 1], palette[byte, 2]

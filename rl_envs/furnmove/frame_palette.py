@@ -1,0 +1,57 @@
+"""What a pixel of a frame can show, and its colours.
+
+A pixel's class says what it shows: floor, wall, a side or a top of a kind of furniture, television, stand, or a part of
+an agent. A frame is drawn as bytes: 4 * class + shade, where shade 0 is the nearest. Each room has its own light and
+its own colours of walls and floor, drawn from its name, so test rooms look different from training rooms.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.furnmove.kinds import KINDS
+
+SHADES = 4
+CEILING, WALL, FLOOR, OTHER_FLOOR, STAND_SIDE, STAND_TOP, TELEVISION, AGENT_BODY, AGENT_HEAD, FIRST_RING = range(10)
+MAX_RINGS = 6
+FIRST_KIND = FIRST_RING + MAX_RINGS
+"""Class of the sides of the first kind; its tops follow, then the next kind."""
+
+NUM_CLASSES = FIRST_KIND + 2 * len(KINDS)
+
+_RINGS = ((70, 150, 235), (232, 178, 70), (40, 190, 80), (220, 50, 50), (210, 60, 200), (120, 120, 120))
+"""Blue, yellow, green, red, magenta, grey: the engine's order."""
+
+_FIXED = {
+    STAND_SIDE: (44, 38, 36),
+    STAND_TOP: (255, 226, 0),
+    TELEVISION: (24, 26, 34),
+    AGENT_BODY: (236, 238, 240),
+    AGENT_HEAD: (196, 202, 210),
+}
+_SHADE_LIGHT = (1.0, 0.88, 0.76, 0.66)
+
+
+def room_palette(name: str) -> NDArray[np.uint8]:
+    """Colours of a room, [256, 3] uint8: byte of a frame -> red, green, blue.
+
+    Args:
+        name: name of the room, from which its light, walls and floor are drawn.
+    """
+    drawn = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode())))
+    wall, wood = drawn.uniform(150, 225, 3), np.array((150, 110, 74)) * drawn.uniform(0.75, 1.2)
+    colours = np.zeros((NUM_CLASSES, 3))
+    colours[[CEILING, WALL, FLOOR, OTHER_FLOOR]] = (235, 235, 230), wall, wood, wood * 0.82
+    for number, colour in _FIXED.items():
+        colours[number] = colour
+    colours[FIRST_RING:FIRST_KIND] = _RINGS
+    for number, kind in enumerate(KINDS.values()):
+        colours[FIRST_KIND + 2 * number] = kind.colour
+        colours[FIRST_KIND + 2 * number + 1] = 0.7 * np.array(kind.colour) + 0.3 * 255 * np.array((0.9, 0.9, 0.9))
+    shaded = colours[:, None] * np.array(_SHADE_LIGHT)[:, None] * drawn.uniform(0.8, 1.0)
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: NUM_CLASSES * SHADES] = np.clip(shaded.round(), 0, 255).reshape(-1, 3)
+    return palette

@@ -1,0 +1,147 @@
+"""First-person frames of B worlds: rooms and goals are loaded once an episode, frames are drawn when asked for.
+
+A Cordial Sync (Jain et al., ECCV 2020), section 6. A frame is a pure function of the state, so it needs no snapshot,
+and it does not depend on the other worlds of a batch.
+
+This file must not know about rules or rewards.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.frame_camera import camera
+from rl_envs.furnmove.frame_palette import FIRST_KIND, SHADES, STAND_SIDE, STAND_TOP, TELEVISION, WALL, room_palette
+from rl_envs.furnmove.frame_shapes import SHADE_METRES, STAND_METRES, TELEVISION_METRES
+from rl_envs.furnmove.furnishing import FINE, FIRST_PIECE, RING_CELLS, WALL_CODE, WALL_METRES, furnishing_of
+from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.room import Room
+
+GOAL_CODE = 2
+FRAME_PIXELS = (42, 84)
+"""Frame sizes: 84 is the paper's."""
+
+STAND_LOOKS = (STAND_METRES, STAND_SIDE, STAND_TOP)
+TELEVISION_LOOKS = (TELEVISION_METRES, TELEVISION, TELEVISION)
+"""Height, class of the sides and class of the top: of the stand, and of a television on the floor."""
+
+_GOAL_HALF = np.array([2, 4])
+
+
+class FrameRenderer:
+    """The rooms of B worlds as fine cells, and their frames."""
+
+    def __init__(self, num_worlds: int, height: int, width: int, pixels: int, agents_visible: bool = True) -> None:
+        """Allocate rooms of at most `height` x `width` cells.
+
+        Args:
+            num_worlds: B.
+            height: H, cells.
+            width: W, cells.
+            pixels: P, side of a frame: 42 or 84.
+            agents_visible: whether agents are drawn in each other's frames.
+
+        Raises:
+            ValueError: another frame size. ImportError: Numba is not installed.
+        """
+        if pixels not in FRAME_PIXELS:
+            raise ValueError(f"frame_pixels must be one of {', '.join(map(str, FRAME_PIXELS))}, got {pixels}")
+        from rl_envs.furnmove import frame_kernel as kernel  # Numba is loaded only here
+
+        self._kernel, self._pixels, self._agents_visible = kernel, pixels, agents_visible
+        rows, self._row_length = (FINE * (cells + 2 * RING_CELLS) for cells in (height, width))
+        self._codes = np.full((num_worlds, rows, self._row_length), WALL_CODE, np.uint8)
+        self._looks = np.zeros((num_worlds, 256, 3), np.float32)
+        self._palettes = np.zeros((num_worlds, 256, 3), np.uint8)
+        found = camera(pixels, math.hypot(height + 2, width + 2) * CELL_METRES)
+        offsets = found.steps.astype(np.int32) @ np.array([self._row_length, 1], np.int32)
+        shades = np.minimum(found.floor_metres / SHADE_METRES, SHADES - 1).astype(np.uint8)
+        self._places = found.places
+        self._tables = (
+            found.slopes,
+            found.floor_metres,
+            shades,
+            found.first,
+            found.directions,
+            offsets,
+            found.distances,
+            found.crosses_ahead,
+        )
+
+    def load(self, world: int, room: Room, goal: Array, goal_looks: tuple[float, int, int] = STAND_LOOKS) -> None:
+        """Put a room into one world.
+
+        Args:
+            world: index of the world.
+            room: its room.
+            goal: [3] int, row, column and rotation of what stands on the floor, 0.5 m x 1 m.
+            goal_looks: its height in metres, class of its sides and class of its top.
+        """
+        furnishing = furnishing_of(room)
+        rows, columns = furnishing.codes.shape
+        self._codes[world] = WALL_CODE
+        self._codes[world, :rows, :columns] = furnishing.codes
+        centre = FINE * (goal[:2] + RING_CELLS) + 1
+        half = _GOAL_HALF if goal[2] % 2 == 0 else _GOAL_HALF[::-1]
+        first, last = centre - half, centre + half
+        self._codes[world, first[0] : last[0], first[1] : last[1]] = GOAL_CODE
+        looks = self._looks[world]
+        looks[:, 0] = furnishing.heights
+        looks[WALL_CODE], looks[GOAL_CODE] = (WALL_METRES, WALL, WALL), goal_looks
+        looks[FIRST_PIECE:, 1] = FIRST_KIND + 2 * furnishing.kinds[FIRST_PIECE:].astype(np.float32)
+        looks[FIRST_PIECE:, 2] = looks[FIRST_PIECE:, 1] + 1
+        self._palettes[world] = room_palette(room.name)
+
+    def draw(self, rows: Array, cells: Array, headings: Array, tv: Array | None) -> NDArray[np.uint8]:
+        """Frames as bytes, 4 * class + shade (`frame_palette.py`).
+
+        Args:
+            rows: [K] int, worlds.
+            cells: [K, N, 2] int, cells of the agents.
+            headings: [K, N] int, their headings.
+            tv: [K, 3] int, row, column, rotation of the lifted television; None for none.
+
+        Returns:
+            [K, N, P, P] uint8.
+        """
+        lines = self._lines(rows, cells, headings, tv)
+        out = np.empty_like(lines)
+        self._kernel.placed(lines, self._places, out)
+        return out.reshape(*headings.shape, self._pixels, self._pixels)
+
+    def frames(self, rows: Array, cells: Array, headings: Array, tv: Array | None) -> NDArray[np.uint8]:
+        """Frames in colour, [K, N, P, P, 3] uint8; arguments as in `draw`."""
+        lines = self._lines(rows, cells, headings, tv)
+        out = np.empty((*lines.shape, 3), np.uint8)
+        self._kernel.coloured(lines, self._places, self._palettes[rows], out)
+        return out.reshape(*headings.shape, self._pixels, self._pixels, 3)
+
+    def _lines(self, rows: Array, cells: Array, headings: Array, tv: Array | None) -> NDArray[np.uint8]:
+        """Bytes of the frames by column, [K, N, P * P] uint8."""
+        out = np.empty((*headings.shape, self._pixels**2), np.uint8)
+        poses = np.zeros((len(rows), 3), np.int64) if tv is None else np.ascontiguousarray(tv, np.int64)
+        codes, looks = self._codes.reshape(len(self._codes), -1), self._looks
+        if len(rows) != len(codes):
+            codes, looks = codes[rows], looks[rows]
+        self._kernel.draw(
+            codes,
+            self._row_length,
+            looks,
+            np.ascontiguousarray(cells, np.int64),
+            np.ascontiguousarray(headings, np.int8),
+            poses,
+            tv is not None,
+            self._agents_visible,
+            self._tables,
+            out,
+        )
+        return out
+
+
+def classes_of(drawn: Array) -> NDArray[np.uint8]:
+    """Classes of a frame's bytes, any shape uint8 -> same shape uint8 (`frame_palette.py`)."""
+    return (drawn // SHADES).astype(np.uint8)

@@ -1,0 +1,127 @@
+"""The furniture that stands in a room, and heights on a grid of 0.125 m: what blocks a line of sight.
+
+Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV 2020, section 5), so their furniture
+and walls are wider than the real ones by the radius of an agent. So one fine cell is shaved off at each edge. Cells of
+furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name.
+
+This file must not know about agents, televisions, pictures or episodes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.furnmove.geometry import STEPS
+from rl_envs.furnmove.kinds import KINDS, LOW_KINDS, TALL_KINDS
+from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Mask, Room, characters
+
+FINE = 2
+"""Fine cells along the side of a cell."""
+
+FINE_METRES = 0.125
+RING_CELLS = 1
+"""Cells of wall around a room."""
+
+WALL_METRES = 2.7
+EYE_METRES = 1.576
+"""Height of an agent's camera above the floor."""
+
+NOTHING, WALL_CODE, FIRST_PIECE, LAST_PIECE = 0, 1, 3, 255
+"""Codes of fine cells: free floor, wall, and the pieces of furniture in their order. 2 is left for a goal."""
+
+_KIND_NAMES = tuple(KINDS)
+
+
+@dataclass(frozen=True)
+class Furnishing:
+    """What stands where in a room of H x W cells.
+
+    Attributes:
+        codes: [2 H + 4, 2 W + 4] uint8, code of each fine cell, with a wall of one cell around the room.
+        heights: [256] float32, height of each code above the floor, metres.
+        kinds: [256] uint8, index of each piece's kind in `KINDS`.
+    """
+
+    codes: NDArray[np.uint8]
+    heights: NDArray[np.float32]
+    kinds: NDArray[np.uint8]
+
+
+def furnishing_of(room: Room) -> Furnishing:
+    """Fine cells, heights and kinds of a room."""
+    cells = np.pad(characters(room.drawing), RING_CELLS, constant_values=WALL)
+    heights, kinds = np.zeros(256, np.float32), np.zeros(256, np.uint8)
+    heights[WALL_CODE] = WALL_METRES
+    codes = np.where(cells == FREE, NOTHING, WALL_CODE)
+    inner = codes[RING_CELLS:-RING_CELLS, RING_CELLS:-RING_CELLS]
+    for code, (kind, height, where) in enumerate(_pieces(room), start=FIRST_PIECE):
+        code = min(code, LAST_PIECE)
+        inner[where] = code
+        heights[code], kinds[code] = height, _KIND_NAMES.index(kind)
+    return Furnishing(np.where(shaved(cells != FREE), enlarged(codes), NOTHING).astype(np.uint8), heights, kinds)
+
+
+def fine_heights(room: Room) -> NDArray[np.float32]:
+    """Height of each fine cell above the floor, [2 H + 4, 2 W + 4] float32, metres; 0 is free floor."""
+    found = furnishing_of(room)
+    return found.heights[found.codes]
+
+
+def enlarged(cells: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Each cell as 2 x 2 fine cells: [H, W] -> [2 H, 2 W], same type."""
+    return cells.repeat(FINE, axis=0).repeat(FINE, axis=1)
+
+
+def shaved(solid: Mask) -> Mask:
+    """Fine cells that are solid with all eight neighbours: [H, W] bool -> [2 H, 2 W] bool; outside is solid."""
+    padded = np.pad(solid.repeat(FINE, axis=0).repeat(FINE, axis=1), 1, constant_values=True)
+    height, width = solid.shape[0] * FINE, solid.shape[1] * FINE
+    kept = np.ones((height, width), np.bool_)
+    for row in range(3):
+        for column in range(3):
+            kept &= padded[row : row + height, column : column + width]
+    return kept
+
+
+def _pieces(room: Room) -> list[tuple[str, float, tuple[Any, ...]]]:
+    """Kind, height in metres and cells (an index of arrays [H, W]) of each piece, listed ones first."""
+    pieces: list[tuple[str, float, tuple[Any, ...]]] = [(p.kind, p.height, p.cells) for p in room.furniture]
+    for part, is_tall in _unlisted(room):
+        kind = _drawn_kind(room.name, part, is_tall)
+        pieces.append((kind, KINDS[kind].height, tuple(part.T)))
+    return pieces
+
+
+def _unlisted(room: Room) -> list[tuple[NDArray[np.int64], bool]]:
+    """Connected parts of low and of tall cells that no piece covers: [K, 2] cells of each, and whether it is tall."""
+    parts, is_listed = [], np.zeros(room.agent_cells.shape, np.bool_)
+    for piece in room.furniture:
+        is_listed[piece.cells] = True
+    for character in (LOW, TALL):
+        left = {tuple(cell) for cell in np.argwhere((characters(room.drawing) == character) & ~is_listed).tolist()}
+        while left:
+            part = _part_of(min(left), left)
+            left -= part
+            parts.append((np.array(sorted(part)), character == TALL))
+    return parts
+
+
+def _part_of(start: tuple[int, ...], cells: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    part, wave = {start}, [start]
+    while wave:
+        row, column = wave.pop()
+        near = {(row + int(down), column + int(right)) for down, right in STEPS} & cells - part
+        part |= near
+        wave += near
+    return part
+
+
+def _drawn_kind(name: str, part: NDArray[np.int64], is_tall: bool) -> str:
+    """A kind that is the same in every process: drawn from the room's name and the part's first cell."""
+    kinds = TALL_KINDS if is_tall else LOW_KINDS
+    return kinds[zlib.crc32(f"{name} {part[0].tolist()}".encode()) % len(kinds)]

@@ -1,0 +1,48 @@
+"""Learning from an expert alone, in the states that worlds show: the learner's half of DAgger (Ross et al., 2011).
+
+The loss is the sum of the extra losses, one of which compares the policy with the expert (`losses/imitation.py`). What
+was played and what it earned has no effect, so a world may let the expert act in the team's place. Values learn
+nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.objective import RllibAlgorithm
+from rl_models.batch import WHOLE, Batch, Share, without_last_observation
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import OverLearners, alone
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImitationLearning(ActorCritic):
+    """The extra losses, with the epochs and minibatches of the other objectives."""
+
+    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
+    takes_turns: ClassVar[bool] = True
+    may_have_aggregators: ClassVar[bool] = False
+    needs_values: ClassVar[bool] = False
+    target_kl: ClassVar[float] = 0.0
+
+    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+        """Drop the observation after the last step, which has no action."""
+        return without_last_observation(batch)
+
+    def loss(
+        self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """Scalar to minimise on a minibatch, or on a part that holds this share of it, and numbers to log."""
+        total = torch.zeros((), device=batch["reward"].device)
+        statistics: Statistics = {}
+        for extra in self.extra_losses:
+            addition, more = extra(output, batch, progress)
+            total, statistics = total + addition, statistics | more
+        return share.steps * total, statistics | {"loss/total": total.detach()}

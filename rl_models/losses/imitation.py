@@ -1,0 +1,69 @@
+"""Imitation: the cross-entropy to the joint actions of an expert (Ross et al. 2011, DAgger; A Cordial Sync, A.4).
+
+For a mixture it is the joint probability of the whole mixture, not of the drawn component. The world shows the expert's
+actions in an observation that only this loss reads, in the states that the team itself reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rl_models.batch import Batch
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import masked_mean
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+
+OBSERVATION = "expert"
+"""Observation key with the expert's action of each agent, negative where it has none. No network reads it."""
+
+
+def imitation_loss(log_prob: Tensor, is_advised: Tensor) -> Tensor:
+    """Minus the mean log-probability of the expert's joint actions, a scalar in nats; 0 if no step has one.
+
+    Args:
+        log_prob: [...] float32, joint log-probabilities of the expert's actions; anything where there are none.
+        is_advised: [...] bool, steps at which the expert has an action for every agent.
+    """
+    return -masked_mean(log_prob.masked_fill(~is_advised, 0.0), is_advised)
+
+
+@dataclass(frozen=True)
+class Imitation:
+    """weight(t) * cross-entropy to the expert, averaged over the steps at which there is an expert action.
+
+    Attributes:
+        weight: schedule of the loss's weight.
+    """
+
+    weight: Schedule
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted loss, a scalar, and statistics.
+
+        Args:
+            output: the policy's output with batch shape [B, T].
+            batch: `obs/expert` [B, T or T + 1, N] int and `reward` [B, T, N].
+            progress: training done so far, which the schedule reads.
+
+        Raises:
+            ValueError: the world does not show an expert.
+        """
+        if f"obs/{OBSERVATION}" not in batch:
+            raise ValueError(f"imitation needs {OBSERVATION!r} of the world: make training worlds that show the expert")
+        expert = batch[f"obs/{OBSERVATION}"][:, : batch["reward"].shape[1]].long()
+        is_advised, weight = (expert >= 0).all(-1), self.weight.at(progress)
+        with torch.set_grad_enabled(weight > 0 and torch.is_grad_enabled()):
+            loss = imitation_loss(output.policy.log_prob(expert.clamp(min=0)), is_advised)
+        agrees = (batch["actions"] == expert).all(-1) if "actions" in batch else torch.zeros_like(is_advised)
+        return weight * loss, {
+            "loss/imitation": loss.detach(),
+            "schedule/imitation": weight,
+            "policy/expert_agreement": masked_mean(agrees.float(), is_advised),
+        }
+
+    def to(self, device: torch.device) -> None:
+        """Do nothing, because this loss has no tables."""

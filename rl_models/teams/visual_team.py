@@ -1,0 +1,57 @@
+"""Ready-made teams of A Cordial Sync that see camera frames: SYNC, marginal and central policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from rl_models.heads.central_head import CentralHead, SharedValueHead
+from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
+from rl_models.policy import TeamPolicy
+
+
+@dataclass(frozen=True)
+class VisualTeamConfig:
+    """Configuration of a team with cameras."""
+
+    network: VisualConfig = field(default_factory=VisualConfig)
+    components: int = 13
+    """M, number of mixture components; 1 gives marginal policies. A central policy has none."""
+
+
+def visual_team(
+    config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a team with SYNC or marginal policies. PyTorch's global generator is left as it is.
+
+    Args:
+        config: configuration of the team.
+        num_agents: N.
+        frame: (P, P, 3), shape of one agent's observation `frame`.
+        num_actions: A.
+        seed: seed of the initial weights.
+
+    Raises:
+        ValueError: the network cannot take frames of this size.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = VisualTbone(config.network, num_agents, frame)
+        head: nn.Module = MarginalHead(network.features, num_actions)
+        if config.components > 1:
+            head = SyncHead(network.features, num_actions, config.components, num_agents, network.message_features)
+        return TeamPolicy(network, head, ValueHead(network.features))
+
+
+def visual_central_team(
+    config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a team with one central policy; arguments and errors as for `visual_team`."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = VisualCentral(config.network, num_agents, frame)
+        head = CentralHead(network.features, num_actions, num_agents)
+        return TeamPolicy(network, head, SharedValueHead(network.features, num_agents))

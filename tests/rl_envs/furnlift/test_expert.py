@@ -1,0 +1,114 @@
+"""The expert takes shortest paths, in the full graph and in the authors' graph that lacks a turn."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rl_envs import make
+from rl_envs.furnlift.actions import MOVE_AHEAD, PASS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
+from rl_envs.furnlift.expert import Expert, target_pairs
+from rl_envs.furnmove.geometry import STEPS
+from tests.rl_envs.furnlift.scenes import EAST, NORTH, SOUTH, WEST
+
+OPEN = np.ones((3, 12), bool)
+PAIR = [[[1, 1, EAST], [1, 10, WEST]]]
+
+
+def advise(expert, agents, can_pick_up=False, pairs=1):
+    return expert.advise(np.array(agents), np.ones(pairs, bool), can_pick_up)
+
+
+def slow_length(is_open, start, target):
+    """Breadth-first search written out, over the full graph."""
+    lengths, wave = {tuple(start): 0}, [tuple(start)]
+    while wave:
+        row, column, heading = state = wave.pop(0)
+        ahead = (row + STEPS[heading][0], column + STEPS[heading][1], heading)
+        for after in (ahead, (row, column, (heading + 1) % 4), (row, column, (heading - 1) % 4)):
+            inside = 0 <= after[0] < is_open.shape[0] and 0 <= after[1] < is_open.shape[1]
+            if inside and is_open[after[0], after[1]] and after not in lengths:
+                lengths[after] = lengths[state] + 1
+                wave.append(after)
+    return lengths.get(tuple(target), np.inf)
+
+
+def test_following_the_expert_takes_as_many_steps_as_a_search_written_out():
+    random = np.random.default_rng(0)
+    is_open = random.random((6, 9)) < 0.8
+    cells = np.argwhere(is_open)
+    for _ in range(20):
+        states = np.concatenate([cells[random.integers(len(cells), size=4)], random.integers(4, size=(4, 1))], axis=1)
+        agents, pair = states[:2].copy(), states[2:]
+        costs = [
+            sum(slow_length(is_open, a, b) for a, b in zip(agents, order, strict=True)) for order in (pair, pair[::-1])
+        ]
+        advice = advise(Expert(is_open, pair[None]), agents)
+        if min(costs) == np.inf or min(costs) == 0:
+            assert advice is None
+            continue
+        order = int(np.argmin(costs))
+        np.testing.assert_array_equal(advice.targets, (pair, pair[::-1])[order])
+        for agent, option in itertools.chain(*([(a, o) for o in advice.options[a]] for a in range(2))):
+            after = moved(agents[agent], option)
+            left = slow_length(is_open, agents[agent], advice.targets[agent])
+            assert slow_length(is_open, after, advice.targets[agent]) == max(left - 1, 0)
+
+
+def moved(state, action):
+    row, column, heading = state
+    if action == MOVE_AHEAD:
+        return row + STEPS[heading][0], column + STEPS[heading][1], heading
+    return row, column, (heading + {ROTATE_RIGHT: 1, ROTATE_LEFT: -1, PASS: 0}[action]) % 4
+
+
+@pytest.mark.parametrize(("heading_ring", "expected"), [(True, (ROTATE_LEFT,)), (False, (ROTATE_RIGHT,))])
+def test_the_authors_graph_lacks_the_turn_between_north_and_west(heading_ring, expected):
+    expert = Expert(OPEN, [[[1, 1, WEST], [1, 10, WEST]]], heading_ring)
+    advice = advise(expert, [[1, 1, NORTH], [1, 10, WEST]])
+    assert advice.options == (expected, (PASS,))
+
+
+def test_both_pick_up_where_that_is_possible():
+    assert advise(Expert(OPEN, PAIR), [[0, 0, SOUTH], [0, 1, SOUTH]], can_pick_up=True).actions == (PICKUP, PICKUP)
+
+
+def test_the_nearer_assignment_is_taken_and_the_given_one_of_equals():
+    expert = Expert(OPEN, PAIR)
+    np.testing.assert_array_equal(advise(expert, [[1, 9, WEST], [1, 2, EAST]]).targets, PAIR[0][::-1])
+    same = Expert(OPEN, [[[1, 4, EAST], [1, 4, EAST]]])
+    assert advise(same, [[1, 3, EAST], [1, 3, EAST]]).actions == (MOVE_AHEAD, MOVE_AHEAD)
+
+
+def test_a_pair_on_which_a_pickup_fails_is_removed_for_good():
+    pairs, usable = [*PAIR, [[0, 1, EAST], [0, 10, WEST]]], np.ones(2, bool)
+    expert = Expert(OPEN, pairs)
+    np.testing.assert_array_equal(expert.advise(np.array(PAIR[0]), usable, False).targets, pairs[1])
+    np.testing.assert_array_equal(usable, [False, True])
+    assert expert.advise(np.array(pairs[1]), usable, False) is None and not usable.any()
+
+
+def test_no_pair_within_reach_gives_no_advice():
+    split = OPEN.copy()
+    split[:, 5] = False
+    assert advise(Expert(split, PAIR), [[1, 1, EAST], [1, 2, EAST]]) is None
+
+
+def test_pairs_are_far_enough_apart_and_the_nearest_come_first():
+    targets = np.array(list(itertools.product(range(3), range(12), range(2))))
+    pairs = target_pairs(targets, np.array([1, 5, 0]), 8)
+    assert len(pairs) == 41
+    assert (abs(pairs[:, 0, :2] - pairs[:, 1, :2]).sum(-1) >= 8).all()
+    total = abs(pairs[..., :2] - (1, 5)).sum((1, 2))
+    assert (np.diff(total) >= 0).all()
+
+
+@pytest.mark.parametrize("heading_ring", [True, False])
+def test_a_team_that_follows_the_expert_always_succeeds(heading_ring):
+    world = make("furnlift-v0", 8, rooms="train", shows_expert=True, heading_ring=heading_ring, max_episode_steps=150)
+    observations, successes = world.reset(1), []
+    for _ in range(60):
+        assert (observations["expert"] >= 0).all()
+        observations, *_, info = world.step(observations["expert"])
+        successes += info["episode"]["success"].tolist() if info["done_worlds"].size else []
+    assert len(successes) >= 8 and all(successes)

@@ -1,0 +1,158 @@
+"""FurnLift's rules: A Cordial Sync, section 3.1 and the authors' code."""
+
+import numpy as np
+import pytest
+
+from rl_envs import make
+from rl_envs.furnlift.actions import MOVE_AHEAD, PASS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT, coordinated_actions
+from rl_envs.furnlift.world import DIFFICULTIES, difficulty
+from tests.rl_envs.furnlift.scenes import EAST, NORTH, SOUTH, WEST, world
+
+BOTH = [[PICKUP, PICKUP]]
+COUNTERS = ("failed_pickups", "failed_pickups_distance", "failed_pickups_visibility", "missed_pickups")
+
+
+def counters(found):
+    return tuple(int(found.state[name][0]) for name in COUNTERS)
+
+
+def step(found, first, second, **chance):
+    found.auto_resets = False
+    return found.step(np.array([[first, second]]), chance or None)
+
+
+def test_a_joint_pickup_that_both_see_from_eight_cells_apart_succeeds():
+    _, reward, terminated, truncated, info = step(world(), PICKUP, PICKUP)
+    np.testing.assert_array_equal(reward, [[1.0, 1.0]])
+    assert terminated[0] and not truncated[0]
+    assert info["episode"]["success"][0] == 1
+
+
+def test_seven_cells_apart_is_too_near():
+    found = world(agents=((5, 2, EAST), (5, 9, WEST)))
+    _, reward, terminated, *_ = step(found, PICKUP, PICKUP)
+    np.testing.assert_allclose(reward, [[-0.13, -0.13]])
+    assert not terminated[0]
+    assert counters(found) == (2, 2, 0, 0)
+
+
+def test_without_the_distance_rule_seven_cells_are_enough():
+    assert step(world(agents=((5, 2, EAST), (5, 9, WEST)), min_separation_cells=0), PICKUP, PICKUP)[2][0]
+
+
+def test_an_agent_that_looks_away_does_not_see_it():
+    found = world(agents=((5, 2, WEST), (5, 10, WEST)))
+    _, reward, terminated, *_ = step(found, PICKUP, PICKUP)
+    np.testing.assert_allclose(reward, [[-0.13, -0.13]])
+    assert not terminated[0] and counters(found) == (2, 0, 2, 0)
+
+
+def test_a_single_pickup_fails_and_counts_as_missed_too():
+    found = world()
+    _, reward, terminated, *_ = step(found, PICKUP, PASS)
+    np.testing.assert_allclose(reward, [[-0.13, -0.01]])
+    assert not terminated[0] and counters(found) == (1, 0, 0, 1)
+
+
+def test_recorded_visibility_replaces_our_own():
+    sees = np.array([[True, False]])
+    assert not step(world(), PICKUP, PICKUP, sees_television=sees)[2][0]
+    with pytest.raises(ValueError, match="sees_television must have shape"):
+        step(world(), PICKUP, PICKUP, sees_television=sees[0])
+
+
+def test_a_step_into_the_television_or_a_wall_fails_and_a_turn_never_does():
+    found = world(agents=((5, 3, EAST), (0, 12, NORTH)))
+    _, reward, *_ = step(found, MOVE_AHEAD, MOVE_AHEAD)
+    np.testing.assert_allclose(reward, [[-0.03, -0.03]])
+    np.testing.assert_array_equal(found.state["agent_cells"][0], [[5, 3], [0, 12]])
+    _, reward, *_ = step(found, ROTATE_LEFT, ROTATE_RIGHT)
+    np.testing.assert_allclose(reward, [[-0.01, -0.01]])
+    np.testing.assert_array_equal(found.state["agent_headings"], [[NORTH, EAST]])
+
+
+def test_agents_walk_through_each_other():
+    found = world(agents=((1, 5, EAST), (1, 6, WEST)))
+    _, reward, *_ = step(found, MOVE_AHEAD, MOVE_AHEAD)
+    np.testing.assert_allclose(reward, [[-0.01, -0.01]])
+    np.testing.assert_array_equal(found.state["agent_cells"][0], [[1, 6], [1, 5]])
+    step(found, PASS, ROTATE_LEFT)
+    step(found, PASS, ROTATE_LEFT)
+    step(found, PASS, MOVE_AHEAD)
+    np.testing.assert_array_equal(found.state["agent_cells"][0, 0], found.state["agent_cells"][0, 1])
+
+
+@pytest.mark.parametrize("bootstrap_at_limit", [True, False])
+def test_the_limit_truncates_or_in_the_authors_form_terminates(bootstrap_at_limit):
+    found = world(max_episode_steps=2, bootstrap_at_limit=bootstrap_at_limit)
+    assert not any(flag[0] for flag in step(found, PASS, PASS)[2:4])
+    _, _, terminated, truncated, info = step(found, PASS, PASS)
+    assert (bool(terminated[0]), bool(truncated[0])) == (not bootstrap_at_limit, bootstrap_at_limit)
+    assert info["episode"]["success"][0] == 0 and info["episode"]["missed_pickups"][0] == 2
+
+
+def test_classes_of_difficulty_follow_the_mean_start_distance():
+    names = [DIFFICULTIES[index] for index in difficulty(np.array([2.0, 10.0, 10.5, 17.0, 17.5, 45.0]))]
+    assert names == ["easy", "easy", "medium", "medium", "hard", "hard"]
+
+
+def test_metrics_of_a_success_follow_the_papers_formulas():
+    found = world(agents=((5, 2, EAST), (4, 10, WEST)))
+    step(found, PASS, PASS)
+    metrics = step(found, PICKUP, PICKUP)[4]["episode"]
+    assert metrics["start_distance"][0] == 4.5 and metrics["difficulty"][0] == 0
+    assert metrics["final_distance"][0] == pytest.approx(4.5 * 0.25)
+    assert metrics["md_spl"][0] == pytest.approx(1.0)
+    assert metrics["length"][0] == 2
+
+
+def test_seventeen_of_25_joint_actions_are_coordinated():
+    joint_actions, modality = coordinated_actions()
+    assert joint_actions.shape == (1, 17, 2)
+    np.testing.assert_array_equal(joint_actions[0, modality == 1], BOTH)
+    assert not (joint_actions[0, modality == 0] == PICKUP).any()
+
+
+def test_an_agent_sees_the_other_one_only_where_that_is_asked_for():
+    agents = ((8, 3, NORTH), (6, 4, EAST))
+    alone = world(agents=agents).observe()["view"]
+    together = world(agents=agents, agents_visible=True).observe()["view"]
+    assert alone.shape == (1, 2, 2, 15, 15) and together.shape == (1, 2, 6, 15, 15)
+    np.testing.assert_array_equal(together[:, :, :2], alone)
+    assert together[0, 0, 2 + EAST, 12, 8] == 1 and together[0, 0, 2:].sum() == 1
+    assert together[0, 1, 2:].sum() == 0, "the first agent is behind the second"
+
+
+def test_the_television_is_drawn_where_it_lies():
+    view = world(agents=((8, 6, NORTH), (2, 6, SOUTH))).observe()["view"][0, :, 1]
+    assert view[0, 11, 5:10].all() and view[0].sum() == 5
+    np.testing.assert_array_equal(view[1], view[0])
+
+
+def test_every_start_has_a_pair_and_agents_on_reachable_floor():
+    found = make("furnlift-v0", 16, rooms="train_stream", room_size="laptop", shows_expert=True)
+    found.reset(3)
+    below = found.observe()["view"][:, :, 0, -1, 7]
+    assert below.all(), "an agent stands on closed floor"
+    assert found.state["usable_pairs"].any(1).all()
+    assert (found.state["expert"] >= 0).all()
+
+
+def test_bad_arguments_and_states_are_refused_in_one_sentence():
+    with pytest.raises(ValueError, match="min_separation_cells of 0 or more"):
+        make("furnlift-v0", min_separation_cells=-1)
+    with pytest.raises(ValueError, match="agent_cells must lie"):
+        world(agents=((5, 2, EAST), (50, 10, WEST)))
+
+
+def test_a_room_without_a_place_for_the_television_is_refused():
+    from rl_envs.furnmove.room import room_from_drawing
+    from rl_envs.furnmove.room_checks import RoomError
+
+    with pytest.raises(RoomError, match="no legal start"):
+        make("furnlift-v0", rooms=[room_from_drawing("cell", ["...", "...", "..."])]).reset(0)
+
+
+def test_a_state_can_be_rendered():
+    image = world().render()
+    assert image.dtype == np.uint8 and image.ndim == 3 and len(np.unique(image.reshape(-1, 3), axis=0)) > 4

@@ -1,0 +1,243 @@
+"""First-person frames: agreement with a slow caster, hand-computed pixels, and independence of the batch."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rl_envs import make
+from rl_envs.furnmove import frame_palette as palette
+from rl_envs.furnmove.frame_renderer import FRAME_PIXELS, FrameRenderer, classes_of
+from rl_envs.furnmove.furnishing import EYE_METRES
+from rl_envs.furnmove.room import room_from_drawing
+from rl_envs.furnmove.splits import resolve_rooms
+from tests.rl_envs.furnmove.slow_frames import slow_classes
+
+NORTH, EAST, SOUTH, WEST = range(4)
+BOTH = {"observations": ("view", "frame")}
+FAR_STAND, FAR_TV = (1, 3, 0), (1, 3, 0)
+
+
+def random_states(rooms, num_agents, count, seed):
+    """Rooms with stand, television and agents anywhere on free floor, not only where the rules would put them."""
+    random = np.random.default_rng(seed)
+    world = make("furnmove-v0", count, num_agents=num_agents, rooms=rooms)
+    world.reset(seed)
+    states = []
+    for index in range(count):
+        room, stand = rooms[int(world.state["room"][index])], world.state["stand"][index]
+        cells = np.argwhere(room.agent_cells)
+        cells = cells[(abs(cells - stand[:2]) > 3).any(1)]
+        agents = world.state["agent_cells"][index]
+        if index % 2 and len(cells) >= num_agents:
+            agents = cells[random.choice(len(cells), num_agents, replace=False)]
+        states.append((room, stand, agents, random.integers(4, size=num_agents), world.state["tv"][index]))
+    return states
+
+
+def fast_classes(states, pixels):
+    """[B, N, P, P], the floor's two colours as one."""
+    rooms = [state[0] for state in states]
+    renderer = FrameRenderer(len(states), max(r.height for r in rooms), max(r.width for r in rooms), pixels)
+    for world, (room, stand, *_) in enumerate(states):
+        renderer.load(world, room, stand)
+    cells, headings, tv = (np.stack([state[part] for state in states]) for part in (2, 3, 4))
+    found = classes_of(renderer.draw(np.arange(len(states)), cells, headings, tv))
+    return np.where(found == palette.OTHER_FLOOR, palette.FLOOR, found)
+
+
+def compare(states, pixels):
+    """Share of equal pixels of each frame, and of the pixels in which either caster sees a television or an agent."""
+    shares, moving = [], {"television": [0, 0], "agents": [0, 0]}
+    for (room, stand, agents, headings, tv), ours in zip(states, fast_classes(states, pixels), strict=True):
+        for agent, image in enumerate(ours):
+            slow = slow_classes(room, stand, agents, headings, agent, tv, pixels)
+            same = slow == image
+            shares.append(same.mean())
+            for name, low, high in (
+                ("television", palette.TELEVISION, palette.AGENT_BODY),
+                ("agents", palette.AGENT_BODY, palette.FIRST_KIND),
+            ):
+                either = ((slow >= low) & (slow < high)) | ((image >= low) & (image < high))
+                moving[name][0] += same[either].sum()
+                moving[name][1] += either.sum()
+    return np.array(shares), {name: equal / total for name, (equal, total) in moving.items()}
+
+
+SETS = [("train", "full", 2, 84), ("train", "laptop", 2, 42), ("test", "full", 3, 42), ("ithor_test", "full", 2, 84)]
+
+
+def check_agreement(split, size, agents, pixels, count):
+    rooms = resolve_rooms(split, size)
+    shares, moving = compare(random_states(rooms, agents, count, seed=pixels), pixels)
+    assert len(shares) == count * agents
+    assert shares.mean() >= 0.98 and shares.min() >= 0.96, (shares.mean(), shares.min())
+    assert moving["television"] >= 0.98 and moving["agents"] >= 0.96, moving
+
+
+@pytest.mark.parametrize(("split", "size", "agents", "pixels"), SETS)
+def test_classes_of_pixels_agree_with_the_slow_caster(split, size, agents, pixels):
+    check_agreement(split, size, agents, pixels, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("split", "size", "agents", "pixels"), SETS)
+def test_classes_agree_in_a_thousand_frames(split, size, agents, pixels):
+    check_agreement(split, size, agents, pixels, -(-1000 // agents))
+
+
+# ------------------------------------------------------------------------------------------- pixels by hand
+
+
+def seen_in(room, agents, headings, tv=FAR_TV, stand=FAR_STAND, pixels=84):
+    return fast_classes([(room, np.array(stand), np.array(agents), np.array(headings), np.array(tv))], pixels)[0]
+
+
+HALL = room_from_drawing("hall", ["." * 21] * 21)
+
+
+@pytest.mark.parametrize("distance_cells", [3, 6, 10])
+def test_the_foot_of_a_wall_is_in_the_row_that_the_pinhole_gives(distance_cells):
+    agents, headings = [(20 - distance_cells, 10), (0, 0)], [SOUTH, NORTH]
+    column = seen_in(HALL, agents, headings)[0, :, 42]
+    metres = 0.25 * distance_cells + 0.25  # half a cell, and the fine cell that is shaved off
+    foot = 42 * (1 - np.tan(np.radians(30) - np.arctan(EYE_METRES / metres)))
+    assert abs(np.flatnonzero(column == palette.FLOOR).min() - foot) <= 1
+    assert set(column) <= {palette.FLOOR, palette.WALL, palette.CEILING}
+
+
+def test_a_television_half_a_metre_ahead_hides_everything_above_row_41():
+    image = seen_in(HALL, [(10, 10), (0, 0)], [SOUTH, NORTH], tv=(12, 10, 0))[0]
+    near = 0.5 - 0.205
+    edge = 42 * (1 - np.tan(np.radians(30) - np.arctan((EYE_METRES - 1.3) / near)))
+    rows = np.flatnonzero((image == palette.TELEVISION).any(1))
+    middle = np.flatnonzero(image[:, 42] == palette.TELEVISION)
+    assert middle.min() == 0 and abs(middle.max() - edge) <= 1 and rows.min() == 0
+
+
+def test_a_turned_room_gives_the_same_frame():
+    rows = ["......#.....", "....##......", "............", "...#........", "............", "............"]
+    rows += [".......#...#"] + ["............"] * 5
+    agents, headings, stand, tv = np.array([(5, 5), (8, 2)]), np.array([NORTH, EAST]), (9, 8, 0), (2, 8, 0)
+    straight = seen_in(room_from_drawing("turned", rows), agents, headings, tv, stand)
+    turned_rows = ["".join(row) for row in np.rot90(np.array([list(row) for row in rows]), -1)]
+
+    def turn(place):
+        return (place[1], len(rows) - 1 - place[0], *(part + 1 for part in place[2:]))
+
+    places = [turn(agent) for agent in agents]
+    other = seen_in(room_from_drawing("turned", turned_rows), places, (headings + 1) % 4, turn(tv), turn(stand))
+    assert (straight == other).mean() > 0.999
+    assert {palette.WALL, palette.TELEVISION, palette.STAND_TOP} <= set(straight.flat)
+
+
+def test_a_mirrored_hall_gives_the_mirrored_frame():
+    left = seen_in(HALL, [(15, 10), (12, 8)], [NORTH, NORTH], tv=(9, 12, 0), stand=(11, 5, 0))[0]
+    right = seen_in(HALL, [(15, 10), (12, 12)], [NORTH, NORTH], tv=(9, 8, 0), stand=(11, 15, 0))[0]
+    assert (left[:, ::-1] == right).mean() > 0.999
+
+
+def test_each_agent_has_a_ring_of_its_colour_and_can_be_hidden():
+    room, agents, headings = HALL, np.array([(15, 10), (11, 10), (15, 5)]), np.array([NORTH, SOUTH, EAST])
+    images = seen_in(room, agents, headings)
+    assert (images[0] == palette.FIRST_RING + 1).any() and (images[1] == palette.FIRST_RING).any()
+    assert (images[1] == palette.FIRST_RING + 2).any() and (images[2] == palette.FIRST_RING).any()
+    assert not (images[0] == palette.FIRST_RING + 2).any(), "the third agent stands at a right angle to the first"
+    alone = FrameRenderer(1, 21, 21, 84, agents_visible=False)
+    alone.load(0, room, np.array(FAR_STAND))
+    drawn = classes_of(alone.draw(np.arange(1), agents[None], headings[None], np.array([FAR_TV])))
+    assert not ((drawn >= palette.AGENT_BODY) & (drawn < palette.FIRST_KIND)).any()
+
+
+def test_the_stand_has_a_yellow_top_and_nothing_else_is_as_yellow():
+    image = seen_in(HALL, [(15, 10), (0, 0)], [NORTH, NORTH], stand=(11, 10, 0))[0]
+    assert (image == palette.STAND_TOP).any() and (image == palette.STAND_SIDE).any()
+    for name in ("a", "b", "c"):
+        colours = palette.room_palette(name)[: palette.NUM_CLASSES * palette.SHADES].astype(int)
+        yellowness = np.minimum(colours[:, 0], colours[:, 1]) - colours[:, 2]
+        order = np.argsort(-yellowness)[: palette.SHADES]
+        assert set(order // palette.SHADES) == {palette.STAND_TOP}
+
+
+# ------------------------------------------------------------------------------------------- in the world
+
+
+@pytest.mark.parametrize("pixels", FRAME_PIXELS)
+def test_frames_do_not_depend_on_the_batch(pixels):
+    arguments = {"rooms": "train_stream", "room_size": "laptop", "observations": ("frame",), "frame_pixels": pixels}
+    whole = make("furnmove-v0", 6, **arguments)
+    frames = whole.reset(5)["frame"]
+    assert frames.shape == (6, 2, pixels, pixels, 3) and frames.dtype == np.uint8
+    for first in range(0, 6, 2):
+        part = make("furnmove-v0", 2, first_world=first, **arguments)
+        np.testing.assert_array_equal(part.reset(5)["frame"], frames[first : first + 2])
+    np.testing.assert_array_equal(whole._observe(np.array([4, 1]))["frame"], frames[[4, 1]])
+
+
+def test_the_same_actions_give_the_same_states_with_and_without_pictures():
+    random, seen = np.random.default_rng(0), {}
+    worlds = {
+        keys: make("furnmove-v0", 8, rooms="train_stream", room_size="laptop", max_episode_steps=20, observations=keys)
+        for keys in (("view",), ("frame",), ("view", "frame"))
+    }
+    for keys, world in worlds.items():
+        seen[keys] = world.reset(1)
+    for _ in range(60):
+        actions = random.integers(13, size=(8, 2))
+        for keys, world in worlds.items():
+            seen[keys], *_ = world.step(actions)
+            for key, values in world.state.items():
+                np.testing.assert_array_equal(values, worlds[("view",)].state[key], err_msg=key)
+        np.testing.assert_array_equal(seen[("view",)]["view"], seen[("view", "frame")]["view"])
+        np.testing.assert_array_equal(seen[("frame",)]["frame"], seen[("view", "frame")]["frame"])
+    assert set(seen[("view",)]) == {"view", "coordination"} and set(seen[("frame",)]) == {"frame", "coordination"}
+
+
+def test_what_is_not_asked_for_is_not_computed(monkeypatch):
+    pictures = make("furnmove-v0", rooms="valid", room_size="laptop", observations=("frame",))
+    monkeypatch.setattr(pictures._observer, "observe", None)
+    pictures.reset(0)
+    crops = make("furnmove-v0", rooms="valid", room_size="laptop")
+    assert crops._renderer is None
+
+
+@pytest.mark.processes
+def test_worlds_without_frames_do_not_load_numba():
+    code = (
+        "import sys, rl_envs\n"
+        "rl_envs.make('furnmove-v0', rooms='valid', room_size='laptop').reset(0)\n"
+        "rl_envs.make('furnlift-v0', rooms='valid', room_size='laptop').reset(0)\n"
+        "print('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_furnlift_shows_its_television_on_the_floor_and_no_other_agent():
+    world = make("furnlift-v0", 1, rooms=[HALL], **BOTH)
+    agents = {"agent_cells": np.array([[[14, 10], [13, 10]]]), "agent_headings": np.array([[NORTH, NORTH]])}
+    frame = world.restore(agents | {"room": np.zeros(1, int), "tv": np.array([[9, 10, 0]])})["frame"]
+    drawn = classes_of(world._renderer.draw(np.arange(1), agents["agent_cells"], agents["agent_headings"], None))
+    assert frame.shape == (1, 2, 84, 84, 3)
+    assert (drawn == palette.TELEVISION).any((2, 3)).all()
+    assert not ((drawn >= palette.AGENT_BODY) & (drawn < palette.FIRST_KIND)).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"observations": ("picture",)}, "observations must be a tuple of 'view', 'frame' or both"),
+        ({"observations": ()}, "observations must be a tuple"),
+        ({"observations": "frame"}, "observations must be a tuple"),
+        ({"observations": ("frame",), "frame_pixels": 50}, "frame_pixels must be one of 42, 84, got 50"),
+    ],
+)
+@pytest.mark.parametrize("world_id", ["furnmove-v0", "furnlift-v0"])
+def test_bad_arguments_are_refused_in_one_sentence(world_id, arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make(world_id, rooms="valid", room_size="laptop", **arguments)
+
+
+def test_a_room_without_furniture_has_frames():
+    world = make("furnmove-v0", rooms=[HALL], observations=("frame",))
+    assert world.reset(0)["frame"].max() > 0

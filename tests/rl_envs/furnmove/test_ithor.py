@@ -1,0 +1,73 @@
+"""The floors of iTHOR's living rooms: the paper's split, the recorded cells, and masks by the stated rule."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_envs import make
+from rl_envs.furnmove import ithor
+from rl_envs.furnmove.room_checks import RoomError, validate_room
+from rl_envs.furnmove.splits import ITHOR_ROOMS, resolve_rooms, room_by_name
+
+FLOORS = json.loads(Path(ithor.__file__).with_name("ithor_living_room_floors.json").read_text())
+
+
+def test_the_split_is_the_papers():
+    numbers = {split: [int(room.name[-3:]) for room in resolve_rooms(split)] for split in ITHOR_ROOMS}
+    assert numbers["ithor_train"] == list(range(201, 221))
+    assert numbers["ithor_valid"] == list(range(221, 226))
+    assert numbers["ithor_test"] == list(range(226, 231))
+
+
+def test_agents_have_exactly_the_cells_of_the_layouts():
+    rooms = [room for split in ITHOR_ROOMS for room in resolve_rooms(split)]
+    assert sum(int(room.agent_cells.sum()) for room in rooms) == 6469
+    for room in rooms:
+        floor = FLOORS[room.name.removeprefix("ithor_")]
+        np.testing.assert_array_equal(room.agent_cells[1:-1, 1:-1], [[c == "." for c in row] for row in floor["floor"]])
+        assert room.agent_cells.sum() == floor["cells"]
+
+
+@pytest.mark.parametrize("split", ITHOR_ROOMS)
+def test_every_room_is_playable(split):
+    for room in resolve_rooms(split):
+        validate_room(room)
+
+
+def test_inferred_masks_share_88_percent_with_the_true_ones_of_floorplan229():
+    true, ours = room_by_name("floorplan229"), room_by_name("ithor_FloorPlan229")
+    pad, shares = 8, []
+    cells = np.pad(true.agent_cells, pad)
+    height, width = ours.agent_cells.shape
+    places = np.ndindex(cells.shape[0] - height + 1, cells.shape[1] - width + 1)
+    row, column = max(places, key=lambda at: (cells[at[0] :, at[1] :][:height, :width] & ours.agent_cells).sum())
+    assert (cells[row:, column:][:height, :width] & ours.agent_cells).sum() == 206
+    for mask, wanted in zip(ours.tv_cells, true.tv_cells, strict=True):
+        placed, wanted = np.zeros_like(cells), np.pad(wanted, pad)
+        placed[row : row + height, column : column + width] = mask
+        shares.append((placed & wanted).sum() / (placed | wanted).sum())
+    assert min(shares) > 0.85 and np.mean(shares) == pytest.approx(0.88, abs=0.005)
+
+
+def test_the_rule_on_a_drawing_done_by_hand():
+    """A floor of one row: the bar of five cells lies along it, above or below it, or across it."""
+    room = ithor.room_of_floor("corridor", ["...##..."])
+    assert room.drawing == ("##oooooo##", "#...oo...#", "##oooooo##")
+    along, across = ["..xxxxxx..", ".xxxxxxxx.", "..xxxxxx.."], ["..........", ".xxxxxxxx.", ".........."]
+    for mask, wanted in zip(room.tv_cells, (along, across) * 2, strict=True):
+        assert ["".join("x" if cell else "." for cell in row) for row in mask] == wanted
+
+
+def test_worlds_play_in_these_rooms():
+    world = make("furnmove-v0", 4, rooms="ithor_valid")
+    world.reset(0)
+    world.step(np.full((4, 2), 3))
+    assert {world.rooms[int(index)].name[:15] for index in world.state["room"]} == {"ithor_FloorPlan"}
+    make("furnlift-v0", 2, rooms="ithor_test").reset(0)
+
+
+def test_an_unknown_room_is_refused():
+    with pytest.raises(RoomError, match="ithor_FloorPlan201-230"):
+        room_by_name("ithor_FloorPlan300")

@@ -1,0 +1,51 @@
+"""The imitation loss: the mixture's joint probability, only where there is an expert action for every agent."""
+
+import math
+
+import pytest
+import torch
+
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.losses.imitation import Imitation, imitation_loss
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+
+
+def batch_of(expert):
+    expert = torch.tensor([expert])
+    return {"obs/expert": expert, "reward": torch.zeros(expert.shape), "actions": expert.clamp(min=0)}
+
+
+def output_of(log_weights, log_marginals):
+    policy = MixtureOfMarginals(log_weights[None], log_marginals[None])
+    return TeamOutput(policy, torch.zeros(1, len(log_weights), 2), {}, {})
+
+
+def test_it_is_minus_the_mean_over_the_steps_with_advice():
+    log_prob = torch.tensor([[-1.0, -5.0, -3.0]])
+    is_advised = torch.tensor([[True, False, True]])
+    assert imitation_loss(log_prob, is_advised).item() == pytest.approx(2.0)
+    assert imitation_loss(log_prob, torch.zeros_like(is_advised)).item() == 0.0
+
+
+def test_a_mixture_is_taken_whole_and_not_by_component():
+    weights = torch.tensor([[0.25, 0.75]]).log()
+    marginals = torch.tensor([[[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.6, 0.4]]]]).log()
+    expected = -math.log(0.25 * 0.9 * 0.3 + 0.75 * 0.2 * 0.4)
+    loss, statistics = Imitation(Schedule.constant(2.0))(output_of(weights, marginals), batch_of([[0, 1]]), Progress())
+    assert loss.item() == pytest.approx(2 * expected)
+    assert statistics["loss/imitation"].item() == pytest.approx(expected)
+
+
+def test_a_step_without_an_expert_for_every_agent_gives_no_gradient():
+    logits = torch.zeros(2, 2, 1, 3, requires_grad=True)
+    output = output_of(torch.zeros(2, 1), logits.log_softmax(-1))
+    loss, statistics = Imitation(Schedule.constant(1.0))(output, batch_of([[-1, -1], [0, 2]]), Progress())
+    loss.backward()
+    assert (logits.grad[0] == 0).all() and (logits.grad[1] != 0).any()
+    assert statistics["policy/expert_agreement"].item() == 1.0
+
+
+def test_a_world_without_an_expert_is_refused():
+    with pytest.raises(ValueError, match="needs 'expert' of the world"):
+        Imitation(Schedule.constant(1.0))(None, {"reward": torch.zeros(1, 1, 2)}, Progress())

@@ -1,0 +1,124 @@
+"""The FurnLift experiment: who acts in the warm start, what each stage learns, and the authors' sizes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.furnlift.world import FurnLift
+from rl_models.algorithms.imitation_learning import ImitationLearning
+from rl_models.losses.imitation import Imitation
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.cordial_sync import lifting
+from tune_experiments.cordial_sync.guided import GuidedFurnLift
+from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
+from tune_experiments.experiment.finding import find_experiment
+
+EXPERIMENT = find_experiment("furnlift")
+ROOMS = {"rooms": "train", "room_size": "laptop", "max_episode_steps": 40}
+NEVER = 10**9
+
+
+def passes(world):
+    return np.full((world.num_worlds, 2), 3)
+
+
+def test_an_expert_that_always_acts_solves_every_episode_whatever_the_team_chooses():
+    world, successes = GuidedFurnLift(8, 0, 1.0, NEVER, **ROOMS), []
+    world.reset(0)
+    for _ in range(60):
+        *_, info = world.step(passes(world))
+        successes += info["episode"]["success"].tolist() if info["done_worlds"].size else []
+    assert len(successes) >= 8 and all(successes)
+
+
+def test_after_the_decline_the_team_plays_the_plain_game():
+    guided, plain = GuidedFurnLift(4, 0, 1.0, 1e-9, **ROOMS), FurnLift(4, 0, shows_expert=True, **ROOMS)
+    random = np.random.default_rng(0)
+    for world in (guided, plain):
+        world.reset(2)
+        world.next_episode()
+    for _ in range(30):
+        actions = random.integers(5, size=(4, 2))
+        ours, theirs = guided.step(actions), plain.step(actions)
+        np.testing.assert_array_equal(ours[1], theirs[1])
+        for key, value in theirs[0].items():
+            np.testing.assert_array_equal(ours[0][key], value)
+
+
+def test_the_experts_share_falls_over_episodes_by_one_coin_for_both():
+    world, shares = GuidedFurnLift(400, 0, 0.9, 10, **ROOMS), []
+    for episode in (0, 5, 9):
+        world.chance.episode[:] = episode
+        world.chance.step[:] = 1
+        coins = world.expert_acts()
+        assert coins.shape == (400,)
+        shares.append(coins.mean())
+    np.testing.assert_allclose(shares, [0.9, 0.45, 0.09], atol=0.07)
+
+
+def test_a_trial_has_a_warm_start_and_reinforcement_or_only_the_latter():
+    stages = lifting.plan(SMOKE, "sync", 0).stages
+    assert [stage.name for stage in stages] == ["warm_start", "reinforcement"]
+    assert isinstance(stages[0].plan.objective, ImitationLearning)
+    bare = dataclasses.replace(SMOKE, warm_start=ExpertWarmStart(budget_env_steps=0))
+    assert [stage.name for stage in lifting.plan(bare, "sync", 0).stages] == ["reinforcement"]
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_the_imitation_loss_stays_on_only_if_it_is_told_to(stays):
+    config = dataclasses.replace(SMOKE, imitation_after_warm_start=stays)
+    last = lifting.plan(config, "marginal", 0).stages[-1].plan
+    assert any(isinstance(loss, Imitation) for loss in last.objective.extra_losses) == stays
+    assert ("expert" in last.make_world(num_worlds=1, first_world=0).observation_spec) == stays
+
+
+@pytest.mark.parametrize(("method", "kind"), [("sync", "marginal"), ("marginal", "marginal"), ("central", "component")])
+def test_the_entropy_bonus_is_that_of_the_authors(method, kind):
+    assert lifting.plan(SMOKE, method, 0).stages[-1].plan.objective.entropy_kind == kind
+
+
+@pytest.mark.parametrize(
+    ("method", "count"),
+    [("no_communication", 4_377_899), ("marginal", 4_377_899), ("sync", 4_352_497), ("central", 4_389_079)],
+)
+def test_the_papers_preset_has_the_authors_number_of_parameters(method, count):
+    assert sum(weights.numel() for weights in lifting.build_policy(PAPER, method, 0).parameters()) == count
+
+
+def learner_of(plan, worlds=8, length=6):
+    world, policy = plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy()
+    collector = Collector(world, policy, length, plan.objective.needs_values)
+    collector.reset(0)
+    return collector, Learner(policy, plan.objective, plan.optimiser)
+
+
+@pytest.mark.parametrize("method", LIFT_METHODS)
+def test_every_method_learns_in_both_stages(method):
+    for stage in lifting.plan(SMOKE, method, 0).stages:
+        collector, learner = learner_of(stage.plan)
+        before = {name: value.clone() for name, value in learner.policy.state_dict().items()}
+        statistics = learner.update([collector.collect()])
+        assert np.isfinite(statistics["loss/imitation"]) and np.isfinite(statistics["loss/total"])
+        moved = [name for name, value in learner.policy.state_dict().items() if not torch.equal(value, before[name])]
+        assert any(name.startswith("policy_head") for name in moved)
+        has_moved_value = any(name.startswith("value_head") for name in moved)
+        assert has_moved_value == (stage.name == "reinforcement"), "the warm start teaches no values"
+
+
+def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
+    policy = lifting.build_policy(SMOKE, "sync", 0)
+    found = EXPERIMENT.evaluate(SMOKE, "sync", policy)
+    whole = found["furnlift-laptop"]
+    classes = [episodes for name, episodes in found.items() if name != "furnlift-laptop"]
+    assert sum(len(episodes["success"]) for episodes in classes) == len(whole["success"]) == SMOKE.test_episodes
+    assert {"md_spl", "final_distance", "invalid_probability", "tvd", "failed_pickups", "missed_pickups"} <= set(whole)
+    inferred = dataclasses.replace(SMOKE, test_rooms="ithor_test")
+    assert "inferred_television_masks" in lifting.world_name(inferred)
+
+
+def test_deviations_say_what_the_laptop_shrinks():
+    notes = " ".join(EXPERIMENT.deviations(EXPERIMENT.presets["laptop"]))
+    assert "frame" in notes and "42" in notes and "AI2-THOR" in notes

@@ -1,0 +1,186 @@
+"""From settings to one training run on FurnLift, and its evaluation (A Cordial Sync, section 6)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from rl_envs import World, make
+from rl_envs.furnlift.world import DIFFICULTIES
+from rl_envs.furnmove.ithor import LABEL
+from rl_envs.furnmove.splits import ITHOR_ROOMS
+from rl_models.algorithms.imitation_learning import ImitationLearning
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.losses.cordial import CoordinationLoss, CoordinationProbe
+from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.losses.imitation import Imitation
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.visual_team import VisualTeamConfig, visual_central_team, visual_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.cordial_sync.config import FamilySettings
+from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
+from tune_experiments.cordial_sync.guided import GuidedFurnLift
+from tune_experiments.cordial_sync.lifting_config import LiftConfig, LiftMethod
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+
+WARM_START, REINFORCEMENT = "warm_start", "reinforcement"
+
+
+def plan(config: LiftConfig, method: LiftMethod, seed: int) -> Curriculum:
+    """One method with one seed: the warm start, if it has a budget, and reinforcement learning."""
+    last = Stage(name=REINFORCEMENT, plan=_reinforcement(config, method, seed))
+    if not config.warm_start.budget_env_steps:
+        return Curriculum((last,))
+    first = Stage(
+        name=WARM_START,
+        plan=_warm_start(config, method, seed),
+        evaluate=functools.partial(evaluate_stage, config),
+    )
+    return Curriculum((first, last))
+
+
+def world_of(config: LiftConfig, rooms: str, num_worlds: int = 1, first_world: int = 0, **more: Any) -> World:
+    """Worlds in some rooms, with frames."""
+    return make("furnlift-v0", num_worlds, first_world=first_world, **arguments_of(config, rooms), **more)
+
+
+def arguments_of(config: LiftConfig, rooms: str) -> dict[str, Any]:
+    """Arguments of the world."""
+    return {
+        "rooms": rooms,
+        "room_size": config.room_size,
+        "max_episode_steps": config.max_episode_steps,
+        "agents_visible": config.agents_visible,
+        "heading_ring": config.heading_ring,
+        "bootstrap_at_limit": config.bootstrap_at_limit,
+        "observations": ("frame",),
+        "frame_pixels": config.frame_pixels,
+    }
+
+
+def guided_world(config: LiftConfig, num_worlds: int = 1, first_world: int = 0) -> World:
+    """Training worlds in which the expert takes over."""
+    settings = config.warm_start
+    return GuidedFurnLift(
+        num_worlds,
+        first_world,
+        settings.expert_probability,
+        settings.decline_episodes / config.workers.worlds,
+        **arguments_of(config, config.train_rooms),
+    )
+
+
+def build_policy(config: LiftConfig, method: LiftMethod, seed: int) -> TeamPolicy:
+    """The team of one method with its initial weights."""
+    network, width = config.network, settings_of(config, method).last_convolution
+    if width:
+        network = dataclasses.replace(network, channels=(*network.channels[:-1], width))
+    network = dataclasses.replace(network, communicates=method != "no_communication")
+    world = world_of(config, config.valid_rooms)
+    build = visual_central_team if method == "central" else visual_team
+    team = VisualTeamConfig(network, config.components if method == "sync" else 1)
+    return build(team, world.num_agents, world.observation_spec["frame"].shape, int(world.action_spec), seed)  # type: ignore[arg-type]
+
+
+def settings_of(config: LiftConfig, method: LiftMethod) -> FamilySettings:
+    """How a method learns."""
+    settings: FamilySettings = getattr(config, method)
+    return settings
+
+
+def _warm_start(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
+    objective = ImitationLearning(
+        num_epochs=config.learner.num_epochs,
+        num_minibatches=config.learner.num_minibatches,
+        gradient_accumulation_steps=config.learner.gradient_accumulation_steps,
+        extra_losses=_extra_losses(config, has_expert=True),
+    )
+    stage = config.warm_start
+    worlds = functools.partial(guided_world, config)
+    return _trial(config, method, seed, worlds, objective, stage.learning_rate, stage.budget_env_steps)
+
+
+def _reinforcement(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
+    settings, learner = settings_of(config, method), config.learner
+    if method == "central":
+        # One probability and one value for both agents: see trials.py.
+        learner = dataclasses.replace(learner, is_joint=True, value_coef=learner.value_coef * 2)
+    objective = make_objective(
+        learner,
+        Schedule.constant(settings.entropy_coef),
+        _extra_losses(config, config.imitation_after_warm_start),
+        entropy_kind="component" if method == "central" else "marginal",
+    )
+    shows_expert = config.imitation_after_warm_start
+    worlds = functools.partial(world_of, config, config.train_rooms, shows_expert=shows_expert)
+    return _trial(config, method, seed, worlds, objective, settings.learning_rate, config.budget_env_steps)
+
+
+def _trial(
+    config: LiftConfig,
+    method: LiftMethod,
+    seed: int,
+    make_world: Any,
+    objective: Objective,
+    learning_rate: float,
+    budget_env_steps: int,
+) -> TrialPlan:
+    return TrialPlan(
+        make_world=make_world,
+        build_policy=functools.partial(build_policy, config, method, seed),
+        objective=objective,
+        optimiser=optimiser_settings(config.learner, learning_rate, budget_env_steps),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=budget_env_steps,
+        validate_every_env_steps=config.validate_every_env_steps,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        validate=functools.partial(validate, config),
+    )
+
+
+def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]:
+    coordination = coordination_set(world_of(config, config.valid_rooms))
+    cordial = CoordinationLoss(coordination, Schedule.constant(config.cordial_coef))
+    return (cordial, Imitation(Schedule.constant(config.imitation_coef))) if has_expert else (cordial,)
+
+
+# ------------------------------------------------------------------------------------------------ evaluation
+
+
+def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
+    """A point of the dashed curves."""
+    return play(world_of(config, config.valid_rooms, config.valid_episodes), policy)
+
+
+def evaluate(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The table's numbers: all test episodes, and those of each class of difficulty."""
+    played = play(world_of(config, config.test_rooms, config.test_episodes), policy)
+    name, found = world_name(config), {}
+    for number, difficulty in enumerate(DIFFICULTIES):
+        rows = played["difficulty"] == number
+        if rows.any():
+            found[f"{name}-{difficulty}"] = {metric: values[rows] for metric, values in played.items()}
+    return {name: played} | found
+
+
+def evaluate_stage(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The same test after the warm start alone."""
+    return {f"{world_name(config)}-after-{WARM_START}": evaluate(config, policy)[world_name(config)]}
+
+
+def world_name(config: LiftConfig) -> str:
+    """What tables call the test; inferred rooms are named so."""
+    return f"furnlift-{LABEL if config.test_rooms in ITHOR_ROOMS else config.room_size}"
+
+
+def play(world: World, policy: TeamPolicy) -> Episodes:
+    """Play the first episode of each world: metric -> [K] float64; `return` is the team's sum."""
+    played = Evaluation(world, policy, CoordinationProbe(coordination_set(world))).run(EVALUATION_SEED)
+    played["return"] = played["return"].sum(-1)
+    return played

@@ -1,0 +1,149 @@
+"""Every setting of a run on FurnLift, with the laptop's values as defaults (A Cordial Sync, section 6, A.4)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.networks.visual import VisualConfig
+from rl_models.rllib.workers import Workers
+from tune_experiments.cordial_sync.config import FamilySettings
+from tune_experiments.experiment.checks import check_ranges, check_some
+
+LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
+LIFT_METHODS: tuple[LiftMethod, ...] = get_args(LiftMethod)
+
+
+@dataclass(frozen=True)
+class ExpertWarmStart:
+    """The first stage: the expert acts in part of the steps, and the team learns what it would do (DAgger)."""
+
+    budget_env_steps: NonNegativeInt = 30_000
+    """Number of joint env steps of the stage; 0 leaves it out."""
+    expert_probability: UnitInterval = 0.9
+    """Probability, from 0 to 1, that the expert acts for both agents in an env step, at the start."""
+    decline_episodes: PositiveInt = 1_500
+    """Number of training episodes in which that probability falls linearly to 0."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate of the stage, above 0."""
+
+
+@dataclass(frozen=True)
+class LiftConfig:
+    """One run of the experiment on FurnLift."""
+
+    methods: tuple[LiftMethod, ...] = LIFT_METHODS
+    """Rows of the table, each a method that is trained: no_communication, marginal, sync, central."""
+    room_size: Literal["laptop", "full"] = "laptop"
+    """Size of the rooms: laptop, 9 to 12 cells a side; full, as large as AI2-THOR's living rooms."""
+    train_rooms: str = "train_stream"
+    """Rooms of training: a named split, a stream of generated rooms, a room's name or a room file."""
+    valid_rooms: str = "valid"
+    """Rooms of validation, named as those of training."""
+    test_rooms: str = "test"
+    """Rooms where the table's numbers come from, named as those of training."""
+    max_episode_steps: PositiveInt = 100
+    """Number of env steps until an episode is stopped; the paper has 250."""
+    bootstrap_at_limit: bool = True
+    """Whether what follows the limit is valued; the authors do not."""
+    frame_pixels: Literal[42, 84] = 42
+    """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
+    agents_visible: bool = False
+    """Whether agents see each other in their frames, which the paper calls implicit communication."""
+    heading_ring: bool = True
+    """Whether the expert turns between north and west in one step; the authors' needs three."""
+    components: PositiveInt = 2
+    """Number of mixture components of the method sync."""
+    network: VisualConfig = field(
+        default_factory=lambda: VisualConfig(
+            channels=(16, 16, 32, 32), hidden_size=128, message_features=8, team_features=128
+        )
+    )
+    """Widths of the visual networks of all methods."""
+    no_communication: FamilySettings = field(default_factory=lambda: FamilySettings(5e-4))
+    """Learning of marginal policies without messages."""
+    marginal: FamilySettings = field(default_factory=lambda: FamilySettings(5e-4))
+    """Learning of marginal policies with messages."""
+    sync: FamilySettings = field(default_factory=lambda: FamilySettings(5e-4))
+    """Learning of mixtures of marginal policies."""
+    central: FamilySettings = field(default_factory=lambda: FamilySettings(5e-4))
+    """Learning of the policy over joint actions."""
+    warm_start: ExpertWarmStart = ExpertWarmStart()
+    """Imitation of the expert before reinforcement learning."""
+    imitation_after_warm_start: bool = True
+    """Whether the imitation loss stays on after the warm start, as in the authors' code; the paper says that
+    reinforcement takes over."""
+    imitation_coef: NonNegativeFloat = 1.0
+    """Weight of the imitation loss, at least 0."""
+    cordial_coef: NonNegativeFloat = 0.0
+    """Weight of the CORDIAL loss, at least 0; the authors leave it off in this task."""
+    learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125, is_joint=False))
+    """How all methods learn, beside what their families say."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32))
+    """Processes and worlds of a trial."""
+    budget_env_steps: PositiveInt = 120_000
+    """Number of joint env steps of reinforcement learning, after the warm start."""
+    validate_every_env_steps: PositiveInt = 10_000
+    """Number of env steps between validations: points of the dashed curves."""
+    valid_episodes: PositiveInt = 100
+    """Number of episodes of a validation, the same starts each time."""
+    checkpoint_every_env_steps: PositiveInt = 10_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+    test_episodes: PositiveInt = 1_000
+    """Number of test episodes, the same starts for every method and seed."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        check_ranges(self)
+
+
+LAPTOP = LiftConfig()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    network=VisualConfig(channels=(4, 4, 8, 8), hidden_size=24, message_features=4, team_features=24),
+    workers=Workers(worlds_per_runner=8, fragment_length=10),
+    max_episode_steps=30,
+    warm_start=ExpertWarmStart(budget_env_steps=800, decline_episodes=40),
+    budget_env_steps=800,
+    validate_every_env_steps=400,
+    valid_episodes=8,
+    checkpoint_every_env_steps=400,
+    test_episodes=12,
+)
+PAPER = dataclasses.replace(
+    LAPTOP,
+    room_size="full",
+    train_rooms="ithor_train",
+    valid_rooms="ithor_valid",
+    test_rooms="ithor_test",
+    max_episode_steps=250,
+    bootstrap_at_limit=False,
+    frame_pixels=84,
+    network=VisualConfig(channels=(32, 32, 64, 64), message_features=8, team_features=1024),
+    no_communication=FamilySettings(1e-4, 0.01, 65),
+    marginal=FamilySettings(1e-4, 0.01, 65),
+    sync=FamilySettings(1e-4, 0.01),
+    central=FamilySettings(1e-4, 0.01, 19),
+    warm_start=ExpertWarmStart(budget_env_steps=600_000, decline_episodes=10_000, learning_rate=1e-4),
+    learner=ActorCriticConfig(
+        algorithm="impala",
+        is_joint=False,
+        value_coef=0.25,
+        optimiser_epsilon=1e-3,
+        amsgrad=True,
+        max_grad_norm=3.0,
+        grad_clip_by="largest",
+        final_learning_rate_share=1.0,
+    ),
+    workers=Workers(runners=15, worlds_per_runner=3, fragment_length=50, learners=1, gpus_per_learner=1.0),
+    budget_env_steps=12_000_000,
+    validate_every_env_steps=500_000,
+    valid_episodes=500,
+    checkpoint_every_env_steps=250_000,
+)

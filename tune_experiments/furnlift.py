@@ -1,0 +1,101 @@
+"""FurnLift: two agents find a television and pick it up at the same moment (A Cordial Sync, table 2).
+
+    python tune_experiments/furnlift.py                       # laptop: 42 x 42 frames, small rooms
+    python tune_experiments/furnlift.py --preset smoke        # under 2 minutes, learns nothing
+    python tune_experiments/furnlift.py --preset paper        # the paper's sizes: a GPU cluster
+
+Two agents see a living room through their own cameras and do not see each other. A pickup succeeds only if both choose
+it in the same step, both see the television, and they stand at least 2 m apart. Training has two stages. In the warm
+start a shortest-path expert acts in a falling share of the steps, and the team learns to predict it in every step. Then
+reinforcement learning goes on, with the imitation loss still there as in the authors' code
+(`--no-imitation-after-warm-start` takes it away). Expect success to fall when the expert stops acting, and to recover.
+Methods: marginal policies without and with messages, SYNC with two components, and a central policy. Settings are in
+`cordial_sync/lifting_config.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl_envs import World
+from rl_models.policy import TeamPolicy
+from tune_experiments.cordial_sync import lifting
+from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
+from tune_experiments.run.main import main
+
+METRICS = (*FURNITURE_METRICS, "failed_pickups", "missed_pickups")
+_COMPARED = (
+    "room_size",
+    "train_rooms",
+    "max_episode_steps",
+    "bootstrap_at_limit",
+    "frame_pixels",
+    "network.channels",
+    "network.hidden_size",
+    "learner.algorithm",
+    "warm_start.budget_env_steps",
+    "warm_start.decline_episodes",
+    "budget_env_steps",
+    "test_episodes",
+)
+
+
+class Furnlift(Experiment):
+    """Four methods, a warm start and reinforcement learning."""
+
+    name = "furnlift"
+    caption = "FurnLift: two agents find a television and pick it up at the same moment"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    main = MainComparison("marginal", "no_communication", "success")
+    columns = {
+        "return": "episode/return",
+        "success": "episode/success",
+        "imitation": "loss/imitation",
+        "failed pickups": "episode/failed_pickups",
+    }
+
+    def methods(self, config: LiftConfig) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def plan(self, config: LiftConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
+        """The warm start, then reinforcement learning."""
+        return lifting.plan(config, method, seed)  # type: ignore[arg-type]
+
+    def evaluate(self, config: LiftConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """The same test episodes for every method; also by class of difficulty."""
+        return lifting.evaluate(config, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """The paper's eight metrics."""
+        return [make_table(results, self.caption, METRICS)]
+
+    def deviations(self, config: LiftConfig) -> list[str]:
+        """What a configuration shrinks or changes."""
+        return [
+            "the authors' rooms and sight are AI2-THOR's: frames, and who sees the television, are our own renderer's",
+            *differences(config, PAPER, {path: path for path in _COMPARED}).values(),
+        ]
+
+    def test_world(self, config: LiftConfig, num_worlds: int) -> World:
+        """Worlds in the test's rooms."""
+        return lifting.world_of(config, config.test_rooms, num_worlds)
+
+    def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
+        """Worlds in the rooms of validation."""
+        return lifting.world_of(config, config.valid_rooms, num_worlds)
+
+
+EXPERIMENT = Furnlift()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
