@@ -24,7 +24,20 @@ from torch.utils import _pytree, backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NAME = "emulated"
-backend_registration._setup_privateuseone_for_python_backend(NAME)
+
+
+class _Backend(backend_registration._DummyBackendModule):
+    """What torch asks of any accelerator. Random numbers are the CPU's."""
+
+    def get_rng_state(self, device: Any = None) -> Tensor:
+        """Nothing to keep."""
+        return torch.empty(0, dtype=torch.uint8)
+
+    def set_rng_state(self, state: Tensor, device: Any = None) -> None:
+        """Nothing to bring back."""
+
+
+backend_registration._setup_privateuseone_for_python_backend(NAME, _Backend())
 DEVICE = torch.device(NAME, 0)
 CPU = torch.device("cpu")
 WAITS = {"_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal"}
@@ -106,8 +119,13 @@ class _Functions(TorchFunctionMode):
 def emulated_device() -> Iterator[Counts]:
     """Make the device; yields the counts, which begin at 0."""
     _counts.copies = _counts.syncs = 0
-    with _Functions(), _Dispatch():
-        yield _counts
+    # A weight that moves stays the same object, as on CUDA: peft's layers and our adapters share theirs.
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with _Functions(), _Dispatch():
+            yield _counts
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
 
 
 def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -42,7 +42,9 @@ def plan_of(script, method):
     changes = {"num_epochs": 1, "num_minibatches": MINIBATCHES, "gradient_steps": MINIBATCHES}
     known = {field.name for field in dataclasses.fields(plan.objective)}
     objective = dataclasses.replace(plan.objective, **{key: changes[key] for key in known & changes.keys()})
-    return dataclasses.replace(plan, objective=copy.deepcopy(objective))
+    # With a large constant Adam does not blow up what differs in the last digit of a small gradient.
+    optimiser = dataclasses.replace(plan.optimiser, optimiser_epsilon=0.1)
+    return dataclasses.replace(plan, objective=copy.deepcopy(objective), optimiser=optimiser)
 
 
 def loop_of(plan, policy):
@@ -62,8 +64,8 @@ def weights_of(policy):
     return {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
 
 
-SLOW = ("endi_rtfm", "endi_dis")
-CASES = [pytest.param(*case, marks=pytest.mark.slow) if case == SLOW else case for case in TEAMS]
+SLOW = ("endi_rtfm", "endi_dis"), ("endi_messenger", "silg")
+CASES = [pytest.param(*case, marks=pytest.mark.slow) if case in SLOW else case for case in TEAMS]
 
 
 @pytest.mark.parametrize(("script", "method"), CASES)
@@ -85,7 +87,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
     for name, expected in numbers_of(fragments[0]).items():
         np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
     for name, expected in weights_of(collector.policy).items():
-        np.testing.assert_allclose(weights[name], expected, atol=5e-4, err_msg=name)  # Adam divides by small numbers
+        np.testing.assert_allclose(weights[name], expected, atol=1e-5, err_msg=name)
     assert all(has <= bound for has, bound in zip(waited, TEAMS[script, method], strict=True)), waited
 
 
