@@ -33,6 +33,10 @@ class _Backend(backend_registration._DummyBackendModule):
         """Nothing to keep."""
         return torch.empty(0, dtype=torch.uint8)
 
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        """Types of autocast."""
+        return [torch.bfloat16]
+
     def set_rng_state(self, state: Tensor, device: Any = None) -> None:
         """Nothing to bring back."""
 

@@ -94,6 +94,8 @@ class ActorCritic:
         device = batch["is_first"].device
         held = learners.rows(len(batch["is_first"]), device)
         number = min(self.num_minibatches, held.total)
+        if number == 0:
+            return
         generator = torch.Generator().manual_seed(seed)
         for _ in range(self.num_epochs):
             if number == 1:
@@ -208,8 +210,6 @@ def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tenso
 
     So learners, who hold consecutive rows, have nearly equal parts of every minibatch, and none waits long for another.
     """
-    if number == 0:
-        return []
     order = torch.rand(-(-total // number), number, generator=generator).argsort(-1)
     rows = order + number * torch.arange(len(order))[:, None]
     return [column[column < total] for column in rows.unbind(1)]

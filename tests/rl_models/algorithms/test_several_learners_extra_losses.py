@@ -46,7 +46,7 @@ def rooms(worlds):
 def divided(backbone):
     def make(worlds):
         place = small_endi.world(backbone, worlds)
-        one = Collector(place, small_endi.team_for(place, models_others=True), 8)
+        one = Collector(place, small_endi.team_for(backbone, place, models_others=True), 8)
         one.reset(3)
         return one
 

@@ -208,7 +208,7 @@ def assert_equal_trials(one, other):
         for group, named in ours.tensors.items():
             for name, value in named.items():
                 np.testing.assert_array_equal(value, theirs.tensors[group][name], err_msg=f"{group} {name}")
-    for report in ("stages/2_windy/weight_transfer.json", "stages/3_crowd/handover.json"):
+    for report in ("stages/2_windy/weight_transfer.json", "stages/3_crowd/weight_transfer.json"):
         assert (one / report).read_text() == (other / report).read_text()
 
 

@@ -184,7 +184,8 @@ def test_a_room_without_a_place_for_the_stand_is_told(here, tmp_path):
 def test_a_missing_room_file_and_an_unknown_split_are_told(here, tmp_path):
     assert "nowhere.json: cannot be read (No such file" in here("--train-rooms", tmp_path / "nowhere.json")
     assert "no room is called 'trane'" in here("--train-rooms", "trane")
-    assert "train, valid, test, train_stream, valid_stream, test_stream" in here("--test-rooms", "tests")
+    splits = "train, valid, test, ithor_train, ithor_valid, ithor_test, train_stream, valid_stream, test_stream"
+    assert splits in here("--test-rooms", "tests")
 
 
 @pytest.mark.parametrize(
