@@ -106,6 +106,7 @@ class LiftConfig:
 LAPTOP = LiftConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
+    methods=("marginal", "sync"),
     network=VisualConfig(channels=(4, 4, 8, 8), hidden_size=24, message_features=4, team_features=24),
     workers=Workers(worlds_per_runner=8, fragment_length=10),
     max_episode_steps=30,

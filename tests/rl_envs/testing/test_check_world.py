@@ -36,8 +36,10 @@ ARGUMENTS = {
 }
 """Arguments with which a world is checked, by id; a world that is not listed is checked with its defaults."""
 
+COMPILED = {"minirts-v0": pytest.mark.slow}
+"""World -> mark of the one that compiles for a minute at its first step; its recordings are replayed in every run."""
 CASES = [
-    pytest.param(world_id, arguments, id=f"{world_id} {arguments}")
+    pytest.param(world_id, arguments, id=f"{world_id} {arguments}", marks=COMPILED.get(world_id, ()))
     for world_id in sorted(WORLDS)
     for arguments in ARGUMENTS.get(world_id, [{}])
 ]
