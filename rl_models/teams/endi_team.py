@@ -15,7 +15,6 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.heads.towers import PolicyTower, ValueTower
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.losses.extra_loss import ExtraLoss
@@ -30,6 +29,7 @@ from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.matching_team import undecided_team
+from rl_models.teams.reader_team import team_of_readers
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -109,12 +109,9 @@ def divided_reading_team(
         num_actions: A.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        members = 1 if config.shares_network else sizes.num_agents
-        network = shared_or_private(lambda: DividedReading(config.network, sizes, is_entity, num_actions), members)
-        policy = LegalPolicyHead(network.features, num_actions, 0, config.only_legal_moves, members)
-        return TeamPolicy(network, policy, LayeredValueHead(network.features, 0, members))
+    make_network = functools.partial(DividedReading, config.network, sizes, is_entity, num_actions)
+    members = 1 if config.shares_network else sizes.num_agents
+    return team_of_readers(make_network, members, num_actions, 0, config.only_legal_moves, seed)
 
 
 def divided_matching_team(
@@ -171,12 +168,15 @@ def silg_entities_team(
         shares_network: whether all agents share one network; if not, there is one network an agent.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        members = 1 if shares_network else sizes.num_agents
-        network = shared_or_private(lambda: SilgEntities(config, sizes, *texts), members)
-        policy = LegalPolicyHead(network.features, num_actions, 0, only_legal=False, members=members)
-        return TeamPolicy(network, policy, LayeredValueHead(network.features, 0, members))
+    members = 1 if shares_network else sizes.num_agents
+    return team_of_readers(
+        functools.partial(SilgEntities, config, sizes, *texts),
+        members,
+        num_actions,
+        0,
+        only_legal_moves=False,
+        seed=seed,
+    )
 
 
 def divides(policy: TeamPolicy) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -11,7 +13,7 @@ from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central
 from rl_models.networks.constant import ConstantNetwork
-from rl_models.networks.tbone import Tbone, TboneConfig
+from rl_models.networks.tbone import TalkingAgents, Tbone, TboneConfig
 from rl_models.policy import TeamPolicy
 
 _CONSTANT_FEATURES = 8
@@ -46,12 +48,27 @@ def tbone_team(
         num_actions: A.
         seed: seed of the initial weights.
     """
+    make_network = functools.partial(Tbone, config.network, num_agents, view)
+    return talking_team(make_network, num_actions, config.components, seed)
+
+
+def talking_team(
+    make_network: Callable[[], TalkingAgents], num_actions: int, components: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a team of agents that talk, whatever they see. PyTorch's global generator is left as it is.
+
+    Args:
+        make_network: builds the network; its initial weights are drawn here.
+        num_actions: A.
+        components: M, number of mixture components; 1 gives marginal policies.
+        seed: seed of the initial weights.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = Tbone(config.network, num_agents, view)
+        network = make_network()
         head: nn.Module = MarginalHead(network.features, num_actions)
-        if config.components > 1:
-            head = SyncHead(network.features, num_actions, config.components, num_agents, network.message_features)
+        if components > 1:
+            head = SyncHead(network.features, num_actions, components, network.num_agents, network.message_features)
         return TeamPolicy(network, head, ValueHead(network.features))
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import torch
-from torch import nn
 
 from rl_models.heads.central_head import CentralHead, SharedValueHead
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
 from rl_models.policy import TeamPolicy
+from rl_models.teams.tbone_team import talking_team
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,8 @@ def visual_team(
     Raises:
         ValueError: the network cannot take frames of this size.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = VisualTbone(config.network, num_agents, frame)
-        head: nn.Module = MarginalHead(network.features, num_actions)
-        if config.components > 1:
-            head = SyncHead(network.features, num_actions, config.components, num_agents, network.message_features)
-        return TeamPolicy(network, head, ValueHead(network.features))
+    make_network = functools.partial(VisualTbone, config.network, num_agents, frame)
+    return talking_team(make_network, num_actions, config.components, seed)
 
 
 def visual_central_team(
