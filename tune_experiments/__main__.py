@@ -2,6 +2,7 @@
 
     python -m tune_experiments EXPERIMENT [flags]      as its script; furnmove_sync, or package.module:NAME from outside
     python -m tune_experiments evaluate|play|render|export|doctor|table|compare PATH
+    python -m tune_experiments render WORLD --policies NAME NAME
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes kept results
 and documents (`results/kept.py`). No Ray is started for these. A run of an experiment from outside is opened only with
@@ -25,7 +26,8 @@ from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
-from tune_experiments.play.loading import find_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.match import match_file, write_match
 from tune_experiments.play.recording import SEED, play_aloud, play_decentralised
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison, kept
@@ -71,12 +73,16 @@ class Play(Opened):
 
 @dataclass(frozen=True)
 class Render(Opened):
-    """Write a video of one episode, a solved one if there is any among sixteen."""
+    """Write a video of one episode, a solved one if there is any among sixteen; or of a match of scripted policies."""
 
+    path: Where
+    """Run folder, trial folder or checkpoint of the team; with --policies the id of a world, such as minirts-v0."""
+    policies: tuple[str, ...] = ()
+    """Names of scripted policies that play a match in a world, one a side, such as medium strong."""
     seed: int = SEED
-    """Seed of the sixteen episodes to choose from."""
+    """Seed of the sixteen episodes to choose from, or of the match."""
     out: Path | None = None
-    """File of the new GIF; by default it lies beside the checkpoints."""
+    """File of the new GIF; by default it lies beside the checkpoints, and a match in the present folder."""
 
 
 @dataclass(frozen=True)
@@ -147,21 +153,35 @@ def play(command: Play, console: Console) -> None:
 
 
 def render(command: Render, console: Console) -> None:
-    """Write an episode as a GIF."""
+    """Write an episode, or a match, as a GIF."""
+    if command.policies:
+        world_id = str(command.path)
+        default = match_file(world_id, command.policies, command.seed)
+        _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
+        return
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow)
     default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
+    _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
+
+
+def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
+    try:
+        frames = loaded.experiment.video(loaded, seed)
+    except NotImplementedError as error:
+        raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
+    return write_gif(frames, out)
+
+
+def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
+    """Write a GIF to the named file or the default one; only an episode's default file may be there already."""
     out = command.out or default
     if out.suffix.lower() != ".gif":
         raise UserError(f"--out must end in .gif, not {str(out)!r}")
-    if command.out is not None and out.exists():
+    if (command.out is not None or command.policies) and out.exists():
         raise UserError(f"{out} is there already: name a new file with --out")
     try:
-        frames = loaded.experiment.video(loaded, command.seed)
-    except NotImplementedError as error:
-        raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
-    try:
-        written = write_gif(frames, out)
+        written = write(out)
     except OSError as error:
         raise UserError(f"{out} cannot be written ({error.strerror}): name another file with --out") from error
     console.print(f"wrote {written}", highlight=False)

@@ -86,21 +86,29 @@ class Player:
 
     Args:
         agents: N, agents of a learning side.
+
+    Attributes:
+        no_tables: [N, 50, 7] int32, commands of a side that gives none.
+        no_continues: [N] int8, 1: agents that leave everything as it is.
     """
 
     def __init__(self, agents: int) -> None:
         self.agents = agents
         self._scratch = np.zeros(1, SCRATCH)
-        self._no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
-        self._no_continues = np.ones(agents, np.int8)
+        self.no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
+        self.no_continues = np.ones(agents, np.int8)
 
     def begin(self, games: Games, row: int) -> None:
         """Play a fresh game to its first decision."""
-        self._whole(games, row, self._no_tables, self._no_continues, kernels.START)
+        self._whole(games, row, self.no_tables, self.no_continues, kernels.START)
 
     def play(self, games: Games, row: int, tables: Array, continues: Array) -> None:
         """Play from one decision to the next (`kernels.play`)."""
         self._whole(games, row, tables, continues, kernels.PLAY)
+
+    def tick(self, games: Games, row: int, tables: Array, continues: Array) -> None:
+        """Play one tick; in the tick of a decision the commands are given. Equal to `play` after a decision's ticks."""
+        self._whole(games, row, tables, continues, kernels.TICK)
 
     def settle(self, games: Games, row: int, is_new: bool) -> None:
         """Complete a restored game."""

@@ -38,6 +38,7 @@ _OBJECT_FIELDS = [
     ("unit_last", "i4", (4,)),
     ("unit_order", "i4", ()),
     ("unit_remembered", "u1", ()),
+    ("unit_seen_hp", "i4", (PLAYERS,)),
     ("unit_agent", "i1", ()),
     ("unit_history", "i1", (HISTORY,)),
 ]

@@ -94,9 +94,9 @@ def decides_now(g, player):
     return (g.tick + 1) % g.interval[player] == 0
 
 
-PLAY, START, FINISH, SCRIPT, COMMAND = range(5)
-"""What `play` does: all from one decision to the next; the same from a fresh game; for replays: the rest of one tick, a
-script's decision, a learner's commands without handing them over."""
+PLAY, START, TICK, FINISH, SCRIPT, COMMAND = range(6)
+"""What `play` does: all from one decision to the next; the same from a fresh game; one tick of it; for replays: the rest
+of one tick, a script's decision, a learner's commands without handing them over."""
 
 
 @entry
@@ -115,17 +115,18 @@ def play(games, index, scratch, learned, tables, continues, what, player):
     """
     g, s = games[index], scratch[0]
     s.overflow = 0
-    decides = what == PLAY
+    decides = what in (PLAY, TICK)
+    commands = what == PLAY or (what == TICK and decides_now(g, 0))
     if what == START:
         look(g)
         begin_tick(g)
         decides = not decides_now(g, 0)
     for side in range(PLAYERS):
-        if (what == PLAY and g.script_kind[side] == LEARNER) or (what == COMMAND and side == player):
+        if (commands and g.script_kind[side] == LEARNER) or (what == COMMAND and side == player):
             look_around(g, s, side)
             command_all(g, s, side, tables, continues)
             note_commands(g, s)
-            if what == PLAY:
+            if commands:
                 hand_out(g, s)
     while decides or what >= FINISH:
         for side in range(PLAYERS):
@@ -137,8 +138,8 @@ def play(games, index, scratch, learned, tables, continues, what, player):
         if what == FINISH or g.result != RUNNING or s.overflow:
             break
         begin_tick(g)
-        decides = not decides_now(g, 0)
-    if what < FINISH:
+        decides = what != TICK and not decides_now(g, 0)
+    if what < FINISH and (what != TICK or decides_now(g, 0) or g.result != RUNNING):
         prepare(g, s, len(continues))
 
 

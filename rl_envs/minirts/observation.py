@@ -1,7 +1,8 @@
 """What a side observes (sheet, section 1.8): the map, lists of objects, commands, counts.
 
 Lists are sorted by type, then by id, and hold 50 objects at most. Enemies and resources are those in sight or
-remembered; `oracle` shows all. hp is the true fraction; the engine's own form is 1 at full health, else 0.
+remembered; `oracle` shows all. hp is the true fraction, of remembered objects when they were last seen. The engine's own
+form is 1 at full health, else 0, and it is the present health also of what is only remembered.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.factored import C_ATTACK, C_GATHER, MAX_LISTED, current_command, may_command
 from rl_envs.minirts.game import HISTORY
 from rl_envs.minirts.orders import registered
+from rl_envs.minirts.sight import sees
 from rl_envs.minirts.symbols import BUILD, FOG, MAX_HP, MOVE, NUM_CELLS, NUM_TYPES, SIDE
 from rl_envs.minirts.units import is_building
 
@@ -31,6 +33,7 @@ OBSERVATION = np.dtype(
         *[(f"{name}_type", "u1", (MAX_LISTED,)) for name in LIST_NAMES],
         *[(f"{name}_hp", "f4", (MAX_LISTED,)) for name in LIST_NAMES],
         *[(f"{name}_{axis}", "u1", (MAX_LISTED,)) for name in LIST_NAMES for axis in "xy"],
+        *[(f"{name}_in_sight", "u1", (MAX_LISTED,)) for name in LIST_NAMES[1:]],
         *[(f"command_{name}", "u1", (MAX_LISTED,)) for name in ("type", "unit_type", "x", "y", "gather", "attack")],
         ("past_commands", "u1", (MAX_LISTED, HISTORY)),
         ("money", "i4"),
@@ -70,24 +73,20 @@ def observe(g, s, player, out, true_hp):
     """
     observe_cells(g, player, out)
     out.num_own = observe_list(
-        g, s.own, s.num_own, out.map, _OWN_PLANE - 1, true_hp, out.own_type, out.own_hp, out.own_x, out.own_y
+        g, player, s.own, s.num_own, out.map, _OWN_PLANE - 1, true_hp, out.own_type, out.own_hp, out.own_x, out.own_y
     )
     out.num_enemy = observe_list(
-        g,
-        s.enemies,
-        s.num_enemies,
-        out.map,
-        _ENEMY_PLANE - 1,
-        true_hp,
-        out.enemy_type,
-        out.enemy_hp,
-        out.enemy_x,
-        out.enemy_y,
-    )
-    out.num_resource = observe_list(
-        g, s.resources, s.num_resources, out.map, _RESOURCE_PLANE, true_hp, out.resource_type, out.resource_hp,
-        out.resource_x, out.resource_y,
+        g, player, s.enemies, s.num_enemies, out.map, _ENEMY_PLANE - 1, true_hp, out.enemy_type, out.enemy_hp,
+        out.enemy_x, out.enemy_y,
     )  # fmt: skip
+    out.num_resource = observe_list(
+        g, player, s.resources, s.num_resources, out.map, _RESOURCE_PLANE, true_hp, out.resource_type,
+        out.resource_hp, out.resource_x, out.resource_y,
+    )  # fmt: skip
+    for k in range(out.num_enemy):
+        out.enemy_in_sight[k] = sees(g, player, s.enemies[k])
+    for k in range(out.num_resource):
+        out.resource_in_sight[k] = sees(g, player, s.resources[k])
     observe_commands(g, s, out)
     observe_counts(g, s, player, out)
 
@@ -116,7 +115,7 @@ def truncated(coordinate):
 
 
 @kernel
-def observe_list(g, rows, number, planes, first_plane, true_hp, types, hp, xs, ys):
+def observe_list(g, player, rows, number, planes, first_plane, true_hp, types, hp, xs, ys):
     """Write a list and its planes; returns its length."""
     for k in range(number):
         row = rows[k]
@@ -124,13 +123,19 @@ def observe_list(g, rows, number, planes, first_plane, true_hp, types, hp, xs, y
         planes[first_plane + kind, y, x] += 1
         if k >= MAX_LISTED:
             continue
-        types[k], xs[k], ys[k] = kind, x, y
-        whole = g.unit_hp[row] >= MAX_HP[kind]
-        if true_hp:
-            hp[k] = np.float32(g.unit_hp[row]) / np.float32(MAX_HP[kind])
-        else:
-            hp[k] = np.float32(1) if whole else np.float32(0)
+        types[k], xs[k], ys[k], hp[k] = kind, x, y, shown_hp(g, player, row, true_hp)
     return min(number, MAX_LISTED)
+
+
+@kernel
+def shown_hp(g, player, row, true_hp):
+    """Health of an object as a side observes it."""
+    most = MAX_HP[g.unit_type[row]]
+    if not true_hp:
+        return np.float32(1) if g.unit_hp[row] >= most else np.float32(0)
+    is_known = g.oracle[player] or sees(g, player, row)
+    hp = g.unit_hp[row] if is_known else g.unit_seen_hp[row, player]
+    return np.float32(hp) / np.float32(most)
 
 
 @kernel

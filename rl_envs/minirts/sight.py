@@ -1,7 +1,7 @@
 """What the two sides see: a diamond around each own object, and what they remember (sheet, section 1.7).
 
-Sight is a mask of 32 bits a row of the map. Memory is one bit a side on each object that does not move: whether the
-side has seen it where it stands.
+Sight is a mask of 32 bits a row of the map. Memory is one bit a side on each object that does not move, whether the
+side has seen it where it stands, and its hp when it was last seen.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def look(g):
             stays = kind == RESOURCE or (is_building(kind) and g.unit_player[row] != player)
             if stays and is_visible(g, player, cell_of(g.unit_x[row]), cell_of(g.unit_y[row])):
                 g.unit_remembered[row] |= np.uint8(1 << player)
+                g.unit_seen_hp[row, player] = g.unit_hp[row]
 
 
 @kernel

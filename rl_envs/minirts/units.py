@@ -9,7 +9,7 @@ import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import HISTORY, MAX_OBJECTS, OUTSIDE, PLAYER_SHIFT
-from rl_envs.minirts.symbols import DRAGON, FINISHED, FIRST_BUILDING, MAX_HP, RESOURCE, ROCK, SIDE, WATER
+from rl_envs.minirts.symbols import DRAGON, FINISHED, FIRST_BUILDING, MAX_HP, PLAYERS, RESOURCE, ROCK, SIDE, WATER
 
 TOUCH = np.float32(np.float32(0.36) + np.float32(0.36))
 TOUCH_2 = np.float32(TOUCH * TOUCH)
@@ -48,6 +48,8 @@ def copy_row(g, source, target):
         g.unit_last[target, k] = g.unit_last[source, k]
     g.unit_order[target] = g.unit_order[source]
     g.unit_remembered[target] = g.unit_remembered[source]
+    for k in range(PLAYERS):
+        g.unit_seen_hp[target, k] = g.unit_seen_hp[source, k]
     g.unit_agent[target] = g.unit_agent[source]
     for k in range(HISTORY):
         g.unit_history[target, k] = g.unit_history[source, k]
@@ -76,6 +78,7 @@ def add(g, player, kind, x, y, expire):
     g.unit_last[row, :] = 0
     g.unit_order[row] = -1
     g.unit_remembered[row] = 0
+    g.unit_seen_hp[row, :] = 0
     g.unit_agent[row] = -1
     g.unit_history[row, :] = 0
     return row

@@ -10,7 +10,8 @@ the fewest of its class (peasants, army, buildings), for good.
 | actions | `collective` (RED): `continue_all` (2), `command` (7: idle, gather, attack, build building, build unit, move, continue), `gather` and `attack` (50, index into the lists), `unit_type` and `building_type` (16), `building_cell` and `move_cell` (1024, y * 32 + x), and flags `unit_00` .. `unit_49` (2): 1 takes the command, 0 continues. `per_unit`: `continue_all`, and `command_00`, `gather_00` .. for each of 50 units. Illegal choices are dropped, as the engine drops them |
 | observation `map` | [42, 32, 32] uint8: row and column (the engine divides by 32); visible, seen, unseen; terrain soil, sand, grass, rock, water, unknown; own objects by type (15), enemies by type (15), resources |
 | observation `own_type`, `own_x`, `own_y`, `enemy_type`, `enemy_x`, `enemy_y`, `resource_type`, `resource_x`, `resource_y` | [50] uint8, lists by type, then by id; positions are cut off |
-| observation `own_hp`, `enemy_hp`, `resource_hp` | [50] float32, share of full health |
+| observation `own_hp`, `enemy_hp`, `resource_hp` | [50] float32, share of full health, of remembered objects when they were last seen |
+| observation `enemy_in_sight`, `resource_in_sight` | [50] bool, whether it is in sight now; else it is remembered: buildings and resources are, where they stood |
 | observation `num_own`, `num_enemy`, `num_resource` | [] uint8, lengths of the lists |
 | observation `command_type`, `command_unit_type`, `command_x`, `command_y`, `command_gather`, `command_attack` | [50] uint8, present command of each own unit |
 | observation `past_commands` | [50, 25] uint8, commands of the last decisions |
@@ -18,9 +19,12 @@ the fewest of its class (peasants, army, buildings), for good.
 | observation `count`, `in_production`, `enemy_average` | [34] float32: shares of cells visible, seen, unseen, own objects by type (15), enemies (15), resources; [16] uint8; [16] float32, running average of known enemies |
 | observation `owned` | [50] bool, own units that this agent commands |
 | observation `legal_command`, `legal_unit_type`, `legal_building_type`, `legal_gather`, `legal_attack` | [50, 7], [50, 16], [16], [50], [50] bool, choices that have an effect |
+| observation `own_fact`, `enemy_fact`, `resource_fact` | [50] uint16, only with `facts`: a sentence about each listed object, a row of `tables["facts"]`; 0 beyond the list |
+| tables | `facts` [D, 7] int16 and `phrases` [18, 5] int16 (the empty phrase and the 17 of `phrases.PHRASES`): tokens, words of `facts.VOCABULARY` |
+| text | `text.describe(text.team_view(observations, index))` says in sentences what a side observes, and `text.read` gives the arrays back; `phrases.commands_for` turns a phrase into commands of units, `phrases.collective_action` and `per_unit_action` into an action |
 | rewards | the same to all agents: +1 for a win, -1 for a loss, else 0 |
 | episode end | terminated: a side has won, or (quirk `abort`) 250 moves failed within 30 ticks, a draw; truncated: `max_episode_steps` (256 decisions, 12,800 ticks) |
-| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.opponent_of`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: habits of the engine that stay, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `max_episode_steps` (256) |
+| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.opponent_of`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: habits of the engine that stay, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `facts` (False), `max_episode_steps` (256) |
 | recorded draws | none; maps, opponents and scripts' seeds are drawn when an episode begins |
 | state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows |
 | metrics | `win`, `loss`, 1 or 0; `ticks`, length in ticks |
@@ -29,7 +33,7 @@ the fewest of its class (peasants, army, buildings), for good.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +43,7 @@ from rl_envs.core.world import World
 from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, tables_of
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, set_map
+from rl_envs.minirts.facts import FACTS, facts_of, text_tables
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
@@ -51,6 +56,9 @@ from rl_envs.minirts.twister import THREAD_BITS
 DECISION_TICKS = 50
 NUM_MAPS = 65_537
 _DRAWS = 16
+BOOLEANS = ("legal_command", "enemy_in_sight", "resource_in_sight")
+"""Keys of the kernels' record that are observed as bool."""
+FACT_KEYS = ("own_fact", "enemy_fact", "resource_fact")
 _WIN = np.array([1.0, -1.0, 0.0])
 """Reward of side 0 by winner 0, 1 and -1."""
 
@@ -75,6 +83,7 @@ class MiniRts(World):
         income_scale: float = 1.0,
         quirks: Sequence[str] | None = None,
         engine_hp: bool = False,
+        facts: bool = False,
         max_episode_steps: int = 256,
     ) -> None:
         """Prepare the worlds.
@@ -92,6 +101,7 @@ class MiniRts(World):
             income_scale: factor of the scripts' income.
             quirks: habits of the engine that stay; all by default.
             engine_hp: observe hp in the engine's form.
+            facts: observe a sentence about each listed object.
             max_episode_steps: time limit in decisions of 50 ticks.
 
         Raises:
@@ -104,12 +114,15 @@ class MiniRts(World):
         self._own = opponent_of(own_script) if own_script is not None else None
         self._form, self._fair, self._extras = actions, fair, extra_units
         self._oracle, self._true_hp, self._income = oracle, not engine_hp, income_scale
+        self._facts = facts
         self._quirks = sum(1 << bit for bit, name in enumerate(QUIRKS) if quirks is None or name in quirks)
         self.max_episode_steps = max_episode_steps
         self.action_spec = action_spec(actions)
-        self.observation_spec = _specs()
+        self.observation_spec = _specs(facts)
+        self.text_tables = dict.fromkeys(FACT_KEYS, "facts") if facts else {}
         self._player, self._capacity = Player(agents_per_side), MIN_LEARNED
         super().__init__(num_worlds, first_world)
+        self.tables = dict(text_tables())
 
     # ------------------------------------------------------------- one step
 
@@ -156,10 +169,10 @@ class MiniRts(World):
 
     def _observe(self, rows: Array) -> Arrays:
         seen = self._player.observe(self.games, rows, 0, self._true_hp)
-        seen["legal_command"] = seen["legal_command"].astype(bool)
+        seen |= {name: seen[name].astype(bool) for name in BOOLEANS}
         owner, listed = seen.pop("owner"), np.arange(MAX_LISTED)
         exists = listed < seen["num_own"][:, None]
-        shared = seen | _legal_choices(seen)
+        shared = seen | _legal_choices(seen) | (facts_of(seen) if self._facts else {})
         each = {name: np.repeat(value[:, None], self.num_agents, axis=1) for name, value in shared.items()}
         each["owned"] = (owner[:, None] == np.arange(self.num_agents)[:, None]) & exists[:, None]
         continues = np.arange(each["legal_command"].shape[-1]) == each["legal_command"].shape[-1] - 1
@@ -232,12 +245,32 @@ class MiniRts(World):
             games["money"][...] = START_MONEY
         if "tick" not in given:
             games["tick"][...] = DECISION_TICKS - 1
+        if "unit_seen_hp" not in given:
+            games["unit_seen_hp"][...] = games["unit_hp"][..., None]
         if "next_id" not in given:
             games["next_id"][...] = (games["unit_id"] & 0xFFFFFF).max(1) + 1
         for row in rows:
             self._player.settle(games, row, "visible_rows" not in given)
 
     # ------------------------------------------------------------ rendering
+
+    @staticmethod
+    def match_frames(policies: Sequence[str], seed: int, every_ticks: int = 25) -> Iterator[Array]:
+        """A match of two scripts as frames, see `match.match_frames`.
+
+        Args:
+            policies: names of the scripts of both sides, of `opponents.opponent_of`.
+            seed: as of `reset`.
+            every_ticks: ticks from one frame to the next.
+
+        Raises:
+            ValueError: not two policies, an unknown one, or less than a tick between frames.
+        """
+        from rl_envs.minirts.match import match_frames  # draws with Pillow, which training does not need
+
+        if len(policies) != 2:
+            raise ValueError(f"a match of MiniRTS has two policies, one a side, not {len(policies)}")
+        return match_frames(policies[0], policies[1], seed, every_ticks)
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` from above, [H, W, 3] uint8."""
@@ -246,7 +279,7 @@ class MiniRts(World):
         return draw(self.games.records[index])
 
 
-def _specs() -> dict[str, ArraySpec]:
+def _specs(facts: bool) -> dict[str, ArraySpec]:
     """Every observation key, from the record that the kernels write."""
     most = {"money": (0, 2**31 - 1), "count": (0, 1024), "enemy_average": (0, 128)}
     specs = {}
@@ -264,7 +297,12 @@ def _specs() -> dict[str, ArraySpec]:
         "legal_gather": (MAX_LISTED,),
         "legal_attack": (MAX_LISTED,),
     }
-    return specs | {name: ArraySpec(shape, "bool", 0, 1, name.replace("_", " ")) for name, shape in shapes.items()}
+    shapes |= {name: (MAX_LISTED,) for name in BOOLEANS if name.endswith("in_sight")}
+    specs |= {name: ArraySpec(shape, "bool", 0, 1, name.replace("_", " ")) for name, shape in shapes.items()}
+    if facts:
+        last = len(FACTS) - 1
+        specs |= {name: ArraySpec((MAX_LISTED,), "uint16", 0, last, f"{name.replace('_', ' ')}s") for name in FACT_KEYS}
+    return specs
 
 
 def _legal_choices(seen: Arrays) -> Arrays:
