@@ -238,8 +238,8 @@ def _send_scout(view: View, table: Array, kinds: tuple[int, ...]) -> None:
     unseen = view["map"][_UNSEEN_PLANE] > 0
     point = _unseen_point(view, unseen)
     units = [k for k in _own(view) if view["own_type"][k] in kinds]
-    on_way = [k for k in units if view["command_type"][k] == C_MOVE and unseen[view["command_y"][k], view["command_x"][k]]]
-    if point is None or on_way:
+    movers = [k for k in units if view["command_type"][k] == C_MOVE]
+    if point is None or any(unseen[view["command_y"][k], view["command_x"][k]] for k in movers):
         return
     for kind in kinds:
         able = [k for k in units if view["own_type"][k] == kind and view["command_type"][k] != C_BUILDING]

@@ -170,7 +170,7 @@ def _append(found: Arrays, name: str, line: str, number: int, kind: int, numbers
     """Write type, place and health of the next object of a list; returns its place."""
     k, (x, y, hp, most) = int(found[f"num_{name}"]), map(int, numbers)
     if k != number or k >= MAX_LISTED:
-        raise UnreadableStateError(f"the lines of a list are numbered from 0 to at most {MAX_LISTED - 1}: {line[:80]!r}")
+        raise UnreadableStateError(f"a list is numbered from 0 to at most {MAX_LISTED - 1}: {line[:80]!r}")
     if max(x, y) >= SIDE or hp > most or most != MAX_HP[kind]:
         raise UnreadableStateError(f"{line[:80]!r} is outside the map, or has impossible health")
     found[f"num_{name}"] += 1
@@ -204,4 +204,3 @@ def _check_targets(found: Arrays) -> None:
     lost |= (told == C_ATTACK) & (kinds != target)
     if lost.any():
         raise UnreadableStateError(f"the command of own {int(lost.argmax())} is about nothing that the lines name")
-

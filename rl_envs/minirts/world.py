@@ -43,8 +43,8 @@ from rl_envs.core.world import World
 from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, tables_of
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, set_map
-from rl_envs.minirts.facts import FACTS, facts_of, text_tables
 from rl_envs.minirts.factored import MAX_LISTED
+from rl_envs.minirts.facts import FACTS, facts_of, text_tables
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.opponents import Opponent, opponent_of

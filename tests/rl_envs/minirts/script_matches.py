@@ -20,7 +20,7 @@ MAX_TICK = 20_000
 
 @dataclass(frozen=True)
 class Pair:
-    """Two scripts with their decision intervals, and the engine's wins of side 0, of side 1, draws and median length."""
+    """Two scripts with their decision intervals, and the engine's wins of sides 0 and 1, draws and median length."""
 
     first: str
     second: str
@@ -44,7 +44,7 @@ PAIRS = (
 )
 FEET = ("spearman", "swordman", "cavalry")
 LENGTHS = {"counter": 4572, "dragon": 7383, "archer": 4219, "catapult": 4965, "mirror": 5216}
-"""Median lengths of foot types against these; the sheet gives 4515 to 4630 for counters, of which this is the middle."""
+"""Median lengths of foot types against these; counters are the middle of the sheet's 4515 to 4630."""
 
 
 def matrix():
