@@ -90,11 +90,12 @@ class Player:
     Attributes:
         no_tables: [N, 50, 7] int32, commands of a side that gives none.
         no_continues: [N] int8, 1: agents that leave everything as it is.
+        scratch: [1] of `game.SCRATCH`, working memory, with a log of planned paths.
     """
 
     def __init__(self, agents: int) -> None:
         self.agents = agents
-        self._scratch = np.zeros(1, SCRATCH)
+        self.scratch = np.zeros(1, SCRATCH)
         self.no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
         self.no_continues = np.ones(agents, np.int8)
 
@@ -112,22 +113,22 @@ class Player:
 
     def settle(self, games: Games, row: int, is_new: bool) -> None:
         """Complete a restored game."""
-        kernels.settle(games.records, row, self._scratch, self.agents, is_new)
+        kernels.settle(games.records, row, self.scratch, self.agents, is_new)
 
     def observe(self, games: Games, rows: Array, player: int, true_hp: bool) -> Arrays:
         """What a side observes in these games, name -> [K, ...]."""
         out = np.zeros(len(rows), OBSERVATION)
         for place, row in enumerate(rows):
-            kernels.watch(games.records, row, self._scratch, player, out[place : place + 1], true_hp, False)
+            kernels.watch(games.records, row, self.scratch, player, out[place : place + 1], true_hp, False)
         return {name: out[name] for name in OBSERVATION_NAMES}
 
     def _whole(self, games: Games, row: int, tables: Array, continues: Array, what: int) -> None:
         """Call the kernel; if the table of learned distances was too small, take back, enlarge it and call again."""
         while True:
             record, learned = games.records[row].copy(), games.learned[row].copy()
-            self._scratch["overflow"] = 0
-            kernels.play(games.records, row, self._scratch, games.learned[row], tables, continues, what, 0)
-            if not self._scratch["overflow"][0]:
+            self.scratch["overflow"] = 0
+            kernels.play(games.records, row, self.scratch, games.learned[row], tables, continues, what, 0)
+            if not self.scratch["overflow"][0]:
                 return
             games.records[row], games.learned[row] = record, learned
             games.grow()

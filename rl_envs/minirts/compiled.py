@@ -2,8 +2,10 @@
 
 A `kernel` is compiled into the functions that call it. An `entry` is called from Python; its compiled code is kept in a
 folder of the user's that nobody else can write, because loading compiled code runs it. The folder's name holds a digest
-of all sources of kernels: Numba itself notices only a change of the file in which an entry stands. Without such a
-folder (a read-only home) everything works and is compiled anew in each process.
+of all sources of kernels: Numba itself notices only a change of the file in which an entry stands. Folders of earlier
+sources are removed but for the newest few, so that two versions can be used in turns. Without such a folder (a
+read-only home) everything works and is compiled anew in each process. Nothing is ever written beside the sources.
+Processes that compile at once write files under names of their own and rename them (Numba does), so the last one wins.
 
 Arithmetic is float32 without reassociation and without fused operations: `fastmath` stays off.
 """
@@ -13,8 +15,11 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
+import shutil
 import stat
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,9 @@ import numba
 CACHE_VARIABLE = "CONCORD_CACHE"
 """Environment variable: folder for compiled code instead of `~/.cache/concord`."""
 
+KEPT_FOLDERS = 3
+"""Number of folders of other sources that stay, the last used ones."""
+_FOLDER = re.compile(r"minirts-[0-9a-f]{16}")
 _MARK = b"rl_envs.minirts.compiled import"
 """What every file with a kernel says."""
 
@@ -46,12 +54,36 @@ def entry(function: Callable[..., Any]) -> Any:
 def cache_folder() -> Path | None:
     """Folder for compiled code, made if it is missing; None where no folder is ours alone."""
     root = os.environ.get(CACHE_VARIABLE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "concord")
-    folder = Path(root).expanduser() / f"minirts-{_digest()}"
+    return _prepared(Path(root).expanduser())
+
+
+@cache
+def _prepared(root: Path) -> Path | None:
+    """This version's folder in a root, made and marked as used; once a process."""
+    folder = root / f"minirts-{_digest()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not (_is_ours(folder) and _is_ours(root) and os.access(folder, os.W_OK)):
+            return None
+        os.utime(folder)
+        _remove_old(root, folder)
     except OSError:
         return None
-    return folder if _is_ours(folder) and _is_ours(folder.parent) and os.access(folder, os.W_OK) else None
+    return folder
+
+
+def _remove_old(root: Path, present: Path) -> None:
+    """Remove folders of other sources but for the last used ones; only what Numba wrote into folders of our name."""
+    others = [path for path in root.iterdir() if _FOLDER.fullmatch(path.name) and path != present]
+    ours = [path for path in others if not path.is_symlink() and path.is_dir() and _is_ours(path)]
+    for path in sorted(ours, key=lambda path: path.stat().st_mtime)[: max(len(ours) - KEPT_FOLDERS, 0)]:
+        if all(_is_compiled(one) or (one.is_dir() and not one.is_symlink()) for one in path.rglob("*")):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_compiled(path: Path) -> bool:
+    """Whether a file is one that Numba writes: an index or compiled code."""
+    return path.is_file() and not path.is_symlink() and path.suffix in (".nbi", ".nbc")
 
 
 def _is_ours(folder: Path) -> bool:

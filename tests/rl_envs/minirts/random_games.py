@@ -8,6 +8,7 @@ own says from prices, new objects, running orders and loads that reach a hall.
 import argparse
 from time import process_time
 
+import numba
 import numpy as np
 
 from rl_envs.minirts.actions import SIZES
@@ -21,6 +22,7 @@ from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 MAX_TICKS = 3000
 OPPONENTS = ("medium", "strong", "simple", "medium_three", "medium_dragon_towers", "passive")
 LOAD = 10
+PRICES = COST.tolist()
 
 
 def table_of(observations, random):
@@ -39,6 +41,9 @@ def table_of(observations, random):
     return table
 
 
+FIELDS = ("seq", "kind", "state", "paid", "unit", "type", "target", "hall", "x", "y", "scale")
+
+
 class Ledger:
     """What each side's money must be, from what can be seen of a game between two ticks.
 
@@ -48,73 +53,66 @@ class Ledger:
 
     def __init__(self, game):
         self.game = game
-        self.made = set(self._numbers())
-        self.expected = game["money"].astype(int) + self._paid(self._orders())
+        self.orders, self.rows = self._orders(), self._rows()
+        self.made = self._finished()
+        self.expected = [int(game["money"][side]) + self._paid(side) for side in range(2)]
         self.refused = 0
-        self.before = None
-
-    def _numbers(self):
-        count = self.game["num_units"]
-        return self.game["unit_id"][:count][self.game["unit_expire"][:count] < 0].tolist()
 
     def _orders(self):
-        """Running orders by number: kind, state, paid, unit, type, target, hall, place."""
-        names = ("kind", "state", "paid", "unit", "type", "target", "hall", "x", "y", "scale")
+        """Running orders by number, with FIELDS."""
         count = self.game["num_orders"]
-        columns = [self.game[f"order_{name}"][:count].tolist() for name in names]
-        rows = zip(self.game["order_seq"][:count].tolist(), *columns, strict=True)
-        return {row[0]: dict(zip(names, row[1:], strict=True)) for row in rows}
+        rows = zip(*(self.game[f"order_{name}"][:count].tolist() for name in FIELDS), strict=True)
+        return {row[0]: dict(zip(FIELDS, row, strict=True)) for row in rows}
 
-    def _paid(self, orders):
-        total = np.zeros(2, int)
-        for order in orders.values():
-            if order["paid"]:
-                total[order["unit"] >> 24] += COST[order["type"]]
-        return total
+    def _rows(self):
+        """Rows of all objects by their numbers."""
+        return {number: row for row, number in enumerate(self.game["unit_id"][: self.game["num_units"]].tolist())}
 
-    def begin(self):
-        """Before a tick: which loads will reach a hall."""
-        self.before, self.arriving = self._orders(), []
-        for seq, order in self.before.items():
-            if order["kind"] == GATHER and order["state"] == TO_HALL:
-                unit, hall = (self._place(order[name]) for name in ("unit", "hall"))
-                if unit is not None and hall is not None and self._place(order["target"]) is not None:
-                    dx, dy = hall[0] - unit[0], hall[1] - unit[1]
+    def _finished(self):
+        ghosts = self.game["unit_expire"][: self.game["num_units"]].tolist()
+        return {number for number, expire in zip(self.rows, ghosts, strict=True) if expire < 0}
+
+    def _paid(self, side):
+        return sum(PRICES[one["type"]] for one in self.orders.values() if one["paid"] and one["unit"] >> 24 == side)
+
+    def arriving(self):
+        """Before a tick: numbers of the orders whose loads reach a hall if they run."""
+        x, y, rows = self.game["unit_x"], self.game["unit_y"], self.rows
+        found = []
+        for seq, order in self.orders.items():
+            if order["kind"] == GATHER and order["state"] == TO_HALL and order["target"] in rows:
+                unit, hall = rows.get(order["unit"]), rows.get(order["hall"])
+                if unit is not None and hall is not None:
+                    dx, dy = x[hall] - x[unit], y[hall] - y[unit]
                     if dx * dx + dy * dy < np.float32(1):
-                        self.arriving.append(seq)
+                        found.append(seq)
+        return found
 
-    def _row(self, number):
-        rows = np.flatnonzero(self.game["unit_id"][: self.game["num_units"]] == number)
-        return int(rows[0]) if len(rows) else None
-
-    def _place(self, number):
-        row = self._row(number)
-        return None if row is None else (self.game["unit_x"][row], self.game["unit_y"][row])
-
-    def end(self):
-        """After a tick: compare."""
-        game, after = self.game, self._orders()
-        for seq in self.arriving:
-            order = self.before[seq]
+    def compare(self, arriving):
+        """After a tick."""
+        before, game = self.orders, self.game
+        self.orders, self.rows = self._orders(), self._rows()
+        for seq in arriving:
+            order = before[seq]
             # An order that is gone was replaced before it ran, unless its unit died after the load was delivered.
-            if seq in after or (self._row(order["unit"]) is None and not self._is_replaced(order, seq)):
-                assert seq not in after or after[seq]["state"] == TO_RESOURCE
+            is_replaced = any(one["unit"] == order["unit"] and one["seq"] > seq for one in before.values())
+            if seq in self.orders or (order["unit"] not in self.rows and not is_replaced):
+                assert seq not in self.orders or self.orders[seq]["state"] == TO_RESOURCE
                 self.expected[order["unit"] >> 24] += int(np.float32(LOAD) * np.float32(order["scale"]))
-        for number in set(self._numbers()) - self.made:
+        for number in self._finished() - self.made:
             self.made.add(number)
-            self.expected[number >> 24] -= COST[game["unit_type"][self._row(number)]]
-        for seq, order in after.items():
+            self.expected[number >> 24] -= PRICES[game["unit_type"][self.rows[number]]]
+        for seq, order in self.orders.items():
             if order["kind"] == BUILD and order["paid"] and order["type"] >= FIRST_BUILDING:
-                state = self.before[seq]["state"] if seq in self.before else PLACE_GHOST
+                state = before[seq]["state"] if seq in before else PLACE_GHOST
                 if order["state"] != state and not self._has_ghost(order):
-                    self.expected[order["unit"] >> 24] += COST[order["type"]]
+                    self.expected[order["unit"] >> 24] += PRICES[order["type"]]
                     self.refused += 1
-        money = game["money"] + self._paid(after)
-        assert (money == self.expected).all(), f"money after tick {game['tick'] - 1}: {money}, {self.expected}"
-        assert (game["money"] >= 0).all()
-
-    def _is_replaced(self, order, seq):
-        return any(other["unit"] == order["unit"] and number > seq for number, other in self.before.items())
+        for side, money in enumerate(game["money"].tolist()):
+            assert money >= 0
+            assert money + self._paid(side) == self.expected[side], (
+                f"money of side {side} after tick {game['tick'] - 1}"
+            )
 
     def _has_ghost(self, order):
         game, count = self.game, self.game["num_units"]
@@ -123,15 +121,15 @@ class Ledger:
         return bool((ghosts & there & (game["unit_player"][:count] == order["unit"] >> 24)).any())
 
 
-def check_spacing(game):
-    """No two objects on the same side of the map's edge are closer than 0.72."""
-    count = game["num_units"]
-    x, y = game["unit_x"][:count], game["unit_y"][:count]
-    dx, dy = x[:, None] - x, y[:, None] - y
-    outside = (x < -0.5) | (y < -0.5)
-    close = (dx * dx + dy * dy < TOUCH_2) & (outside[:, None] == outside)
-    np.fill_diagonal(close, False)
-    assert not close.any(), f"objects {np.argwhere(close)[0]} overlap after tick {game['tick'] - 1}"
+@numba.njit
+def overlapping(x, y):
+    """The first two objects on the same side of the map's edge that are closer than 0.72; (-1, -1) for none."""
+    for one in range(len(x)):
+        for other in range(one):
+            dx, dy = x[one] - x[other], y[one] - y[other]
+            if dx * dx + dy * dy < TOUCH_2 and (min(x[one], y[one]) < -0.5) == (min(x[other], y[other]) < -0.5):
+                return one, other
+    return -1, -1
 
 
 def play(number):
@@ -146,19 +144,19 @@ def play(number):
         fair=number % 2 == 0,
     )
     observations = world.reset(number)
-    game, player, ledger, most = world.games.records[0], Player(agents), Ledger(world.games.records[0]), 0
+    game, player, most = world.games.records[0], Player(agents), 0
+    game["money"] += (0, 2000, 0, 20_000)[number % 4]
+    ledger = Ledger(game)
     assert game["script_kind"][0] == LEARNER
-    extra = (0, 2000, 0, 20_000)[number % 4]
-    game["money"][:] += extra
-    ledger.expected += extra
     while game["result"] == RUNNING and game["tick"] + DECISION_TICKS <= MAX_TICKS:
         table, continues = table_of(observations, random), (random.random(agents) < 0.05).astype(np.int8)
         for _ in range(DECISION_TICKS):
-            ledger.begin()
+            arriving = ledger.arriving()
             player.tick(world.games, 0, table, continues)
-            ledger.end()
-            check_spacing(game)
-            most = max(most, int(game["num_units"]))
+            ledger.compare(arriving)
+            count = int(game["num_units"])
+            pair, most = overlapping(game["unit_x"][:count], game["unit_y"][:count]), max(most, count)
+            assert pair == (-1, -1), f"objects {pair} overlap after tick {game['tick'] - 1}"
             if game["result"] != RUNNING:
                 break
         observations = world.observe()

@@ -1,6 +1,15 @@
 """Compiled code lies only where nobody else can write, and without such a place everything works."""
 
-from rl_envs.minirts.compiled import CACHE_VARIABLE, cache_folder, entry
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rl_envs.minirts import compiled
+from rl_envs.minirts.compiled import CACHE_VARIABLE, KEPT_FOLDERS, cache_folder, entry
 
 
 def test_the_folder_for_compiled_code_is_the_users_alone(tmp_path, monkeypatch):
@@ -27,3 +36,90 @@ def test_without_a_folder_an_entry_is_compiled_in_memory(tmp_path, monkeypatch):
 
     assert cache_folder() is None
     assert entry(doubled)(4) == 8
+
+
+def folder_of(root, number, seconds, content="kernel.nbc"):
+    """A folder as another version of the sources leaves it, used so many seconds ago."""
+    folder = root / f"minirts-{number:016x}"
+    (folder / "minirts_0").mkdir(parents=True)
+    (folder / "minirts_0" / content).touch()
+    os.utime(folder, (time.time() - seconds,) * 2)
+    return folder
+
+
+def test_folders_of_other_versions_go_but_for_the_last_used_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    folders = [folder_of(tmp_path / "cache", number, 1000 * number) for number in range(1, KEPT_FOLDERS + 3)]
+    assert cache_folder() is not None
+    assert [folder.exists() for folder in folders] == [True] * KEPT_FOLDERS + [False] * 2
+
+
+def test_nothing_is_removed_that_the_compiler_did_not_write(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    foreign = folder_of(tmp_path / "cache", 99, 10**6, "thesis.txt")
+    (tmp_path / "cache" / "minirts-notes").mkdir()
+    elsewhere = folder_of(tmp_path / "elsewhere", 98, 10**6)
+    (tmp_path / "cache" / elsewhere.name).symlink_to(elsewhere)
+    for number in range(1, KEPT_FOLDERS + 2):
+        folder_of(tmp_path / "cache", number, 1000 * number)
+    assert cache_folder() is not None
+    assert (foreign / "minirts_0" / "thesis.txt").exists()
+    assert (tmp_path / "cache" / "minirts-notes").exists()
+    assert (elsewhere / "minirts_0" / "kernel.nbc").exists()
+
+
+MODULE = """
+import sys
+from rl_envs.minirts.compiled import entry
+
+@entry
+def total(numbers):
+    found = 0
+    for k in range(len(numbers)):
+        found += numbers[k] % 7
+    return found
+
+if __name__ == "__main__":
+    import numpy as np
+    print(total(np.arange(100)), sum(total.stats.cache_hits.values()))
+"""
+
+
+def started(tmp_path, code):
+    """A process with a fresh cache beside its code, which must not be written to."""
+    environment = os.environ | {CACHE_VARIABLE: str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen([sys.executable, *code], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.processes
+def test_two_processes_may_compile_at_once_and_a_later_one_loads(tmp_path):
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "kernels.py").write_text(MODULE)
+    path = str(tmp_path / "installed" / "kernels.py")
+    both = [started(tmp_path, [path]) for _ in range(2)]
+    assert [process.communicate()[0].split()[0] for process in both] == ["295", "295"]
+    assert [process.returncode for process in both] == [0, 0]
+    assert started(tmp_path, [path]).communicate()[0].split() == ["295", "1"]
+    assert [file.name for file in (tmp_path / "installed").rglob("*")] == ["kernels.py"]
+
+
+GAME = """
+import hashlib, numpy as np
+from rl_envs.registry import make
+world = make("minirts-v0", 2)
+world.reset(3)
+world.step({name: np.zeros((2, 1), int) for name in world.action_spec})
+print(hashlib.sha256(world.games.records.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_a_game_is_equal_whether_it_was_just_compiled_twice_at_once_or_loaded(tmp_path):
+    both = [started(tmp_path, ["-c", GAME]) for _ in range(2)]
+    hashes = {process.communicate()[0] for process in both}
+    hashes.add(started(tmp_path, ["-c", GAME]).communicate()[0])
+    assert len(hashes) == 1 and len(hashes.pop().strip()) == 64
+    packaged = Path(compiled.__file__).parent
+    assert not [*packaged.rglob("*.nbi"), *packaged.rglob("*.nbc")]
