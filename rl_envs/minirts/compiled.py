@@ -12,12 +12,14 @@ Arithmetic is float32 without reassociation and without fused operations: `fastm
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import re
 import shutil
 import stat
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -59,17 +61,22 @@ def cache_folder() -> Path | None:
 
 @cache
 def _prepared(root: Path) -> Path | None:
-    """This version's folder in a root, made and marked as used; once a process."""
+    """This version's folder in a root, made and marked as used, or None after a warning; once a process."""
     folder = root / f"minirts-{_digest()}"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not (_is_ours(folder) and _is_ours(root) and os.access(folder, os.W_OK)):
-            return None
-        os.utime(folder)
-        _remove_old(root, folder)
-    except OSError:
-        return None
-    return folder
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)  # whatever the umask allows others
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if _is_ours(folder) and _is_ours(root) and os.access(folder, os.W_OK):
+            os.utime(folder)
+            with contextlib.suppress(OSError):  # another process may remove the same folders
+                _remove_old(root, folder)
+            return folder
+        reason = "others can write there, or you cannot"
+    except OSError as error:
+        reason = str(error)
+    said = f"MiniRTS keeps no compiled code in {root} ({reason}), so each process compiles it for a minute: "
+    warnings.warn(f"{said}name a folder of your own in {CACHE_VARIABLE}", stacklevel=2)
+    return None
 
 
 def _remove_old(root: Path, present: Path) -> None:

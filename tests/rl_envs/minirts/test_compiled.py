@@ -24,7 +24,19 @@ def test_a_folder_that_others_can_write_holds_no_compiled_code(tmp_path, monkeyp
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "shared"))
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
-    assert cache_folder() is None
+    with pytest.warns(UserWarning, match="others can write there.*CONCORD_CACHE"):
+        assert cache_folder() is None
+
+
+def test_the_folder_is_the_users_alone_whatever_the_umask(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "new" / "cache"))
+    before = os.umask(0)
+    try:
+        folder = cache_folder()
+    finally:
+        os.umask(before)
+    assert folder is not None
+    assert (folder.parent.stat().st_mode | folder.stat().st_mode) & 0o022 == 0
 
 
 def test_without_a_folder_an_entry_is_compiled_in_memory(tmp_path, monkeypatch):
@@ -34,7 +46,8 @@ def test_without_a_folder_an_entry_is_compiled_in_memory(tmp_path, monkeypatch):
     def doubled(number):
         return 2 * number
 
-    assert cache_folder() is None
+    with pytest.warns(UserWarning, match="each process compiles it"):
+        assert cache_folder() is None
     assert entry(doubled)(4) == 8
 
 
