@@ -98,6 +98,7 @@ class Player:
         self.scratch = np.zeros(1, SCRATCH)
         self.no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
         self.no_continues = np.ones(agents, np.int8)
+        self._no_learned = np.zeros(MIN_LEARNED, LEARNED)
 
     def begin(self, games: Games, row: int) -> None:
         """Play a fresh game to its first decision."""
@@ -110,6 +111,12 @@ class Player:
     def tick(self, games: Games, row: int, tables: Array, continues: Array) -> None:
         """Play one tick; in the tick of a decision the commands are given. Equal to `play` after a decision's ticks."""
         self._whole(games, row, tables, continues, kernels.TICK)
+
+    def decide(self, records: Array, player: int) -> None:
+        """Let the script of a side decide in the first of these records; the orders stand in `scratch`."""
+        self.scratch["give_kind"], self.scratch["num_own"] = 0, 0  # a script without a hall decides nothing
+        none = self.no_tables, self.no_continues
+        kernels.play(records, 0, self.scratch, self._no_learned, *none, kernels.SCRIPT, player)
 
     def settle(self, games: Games, row: int, is_new: bool) -> None:
         """Complete a restored game."""

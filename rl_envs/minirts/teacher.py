@@ -1,0 +1,101 @@
+"""A script as a teacher: what it would command in a learner's place, in the learner's own format.
+
+The games are those of a world whose agents act; nothing in them changes. So an observation and a script's commands for
+it stand beside each other, which is what behaviour cloning needs. Who follows a teacher of the same seed plays, tick for
+tick, the game that the script plays itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.minirts import kernels
+from rl_envs.minirts.batch import Games, Player
+from rl_envs.minirts.factored import (
+    C_ATTACK,
+    C_BUILDING,
+    C_CONTINUE,
+    C_GATHER,
+    C_MOVE,
+    C_UNIT,
+    MAX_LISTED,
+    UNIT_FACTORS,
+)
+from rl_envs.minirts.game import GAME_NAMES
+from rl_envs.minirts.opponents import opponent_of
+from rl_envs.minirts.symbols import ATTACK, BUILD, FIRST_BUILDING, GATHER, SIDE
+
+_KEPT = tuple(name for name in GAME_NAMES if name.startswith(("script_", "twister")))
+"""Fields of a side that a script remembers from decision to decision."""
+
+
+class ScriptTeacher:
+    """A script that watches side 0 of B games.
+
+    Args:
+        num_worlds: B.
+        name: of the script, one of `opponents.opponent_of`.
+    """
+
+    def __init__(self, num_worlds: int, name: str) -> None:
+        self._script = opponent_of(name)
+        self._memory = Games(num_worlds).records
+        self._player = Player(1)
+
+    def begin(self, worlds: Array, seeds: Array, uniforms: Array) -> None:
+        """Start the script anew, where an episode begins.
+
+        Args:
+            worlds: [K] numbers of the worlds.
+            seeds: [K] int, seeds of the script's own random numbers, below 2**20.
+            uniforms: [K, 6] in 0 .. 1, which draw the types of scripts such as `medium_two`.
+        """
+        for row, seed, drawn in zip(worlds, seeds, uniforms, strict=True):
+            memory = self._memory[row]
+            memory["script_kind"][0], memory["script_towers"][0] = self._script.kind, self._script.towers
+            memory["script_forced"][0], memory["script_queue"][0] = self._script.types(drawn), -1
+            memory["script_types"][0] = -1
+            kernels.start_scripts(self._memory, int(row), int(seed), 0)
+
+    def commands(self, games: Games) -> Array:
+        """What the script would do now.
+
+        Args:
+            games: of the world, each in the tick of a decision (`MiniRts.games`).
+
+        Returns:
+            [B, 50, 7] int32, a command of each own unit in the order of the observation, as `phrases.commands_for`
+            gives them; units that the script leaves as they are continue.
+        """
+        tables = np.zeros((len(self._memory), MAX_LISTED, len(UNIT_FACTORS)), np.int32)
+        tables[..., 0] = C_CONTINUE
+        for row, memory in enumerate(self._memory):
+            one = games.records[row : row + 1].copy()
+            for name in _KEPT:
+                one[name][0, 0] = memory[name][0]
+            self._player.decide(one, 0)
+            for name in _KEPT:
+                memory[name][0] = one[name][0, 0]
+            self._translate(one[0], tables[row])
+        return tables
+
+    def _translate(self, game: np.void, table: Array) -> None:
+        """Write the decision that stands in the working memory as commands of the learner."""
+        scratch = self._player.scratch[0]
+        ids = game["unit_id"]
+        enemies = {int(ids[row]): k for k, row in enumerate(scratch["enemies"][: scratch["num_enemies"]])}
+        resources = {int(ids[row]): k for k, row in enumerate(scratch["resources"][: scratch["num_resources"]])}
+        for k, row in enumerate(scratch["own"][: min(scratch["num_own"], MAX_LISTED)]):
+            kind, target, made = (int(scratch[f"give_{part}"][row]) for part in ("kind", "target", "type"))
+            cell = int(max(scratch["give_y"][row], 0)) * SIDE + int(max(scratch["give_x"][row], 0))
+            if kind == GATHER:
+                table[k, :2] = C_GATHER, resources[target]
+            elif kind == ATTACK:
+                table[k, [0, 2]] = C_ATTACK, enemies[target]
+            elif kind == BUILD and made < FIRST_BUILDING:
+                table[k, [0, 3]] = C_UNIT, made
+            elif kind == BUILD:
+                table[k, [0, 4, 5]] = C_BUILDING, made, cell
+            elif kind:
+                table[k, [0, 6]] = C_MOVE, cell
