@@ -1,8 +1,8 @@
 """A script as a teacher: what it would command in a learner's place, in the learner's own format.
 
 The games are those of a world whose agents act; nothing in them changes. So an observation and a script's commands for
-it stand beside each other, which is what behaviour cloning needs. Who follows a teacher of the same seed plays, tick for
-tick, the game that the script plays itself.
+it stand beside each other, which is what behaviour cloning needs. Who follows a teacher of the same seed plays, tick
+for tick, the game that the script plays itself.
 """
 
 from __future__ import annotations
