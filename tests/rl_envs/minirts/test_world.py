@@ -6,8 +6,13 @@ import sys
 import numpy as np
 import pytest
 
+from rl_envs.minirts.actions import tables_of
+from rl_envs.minirts.batch import Player
+from rl_envs.minirts.game import GAME_NAMES
 from rl_envs.minirts.opponents import opponent_of
 from rl_envs.minirts.symbols import ARCHER, ARMOUR, CATAPULT, CAVALRY, DRAGON, HALL, MAX_HP, RAW_HIT, SPEARMAN, SWORDMAN
+from rl_envs.minirts.tick import RUNNING
+from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
 
 
@@ -43,36 +48,62 @@ def test_an_opponent_without_a_name_is_refused_with_the_known_ones():
 
 
 @pytest.mark.slow
-def test_random_games_keep_objects_apart_and_money_sound():
-    world, random = make("minirts-v0", 20, opponents=["medium", "strong"], extra_units=8), np.random.default_rng(2)
-    world.reset(4)
-    for _ in range(60):
-        world.step(actions_of(world, random))
-        state = world.state
-        assert (state["money"] >= 0).all()
-        for row in range(world.num_worlds):
-            count = state["num_units"][row]
-            place = np.stack([state["unit_x"][row, :count], state["unit_y"][row, :count]], 1).astype(float)
-            inside = (place >= -0.5).all(1)
-            apart = np.linalg.norm(place[:, None] - place[None], axis=-1)
-            same = inside[:, None] == inside[None]
-            np.fill_diagonal(same, False)
-            assert (apart[same] > 0.7199).all()
+@pytest.mark.parametrize("number", range(20))
+def test_random_games_keep_objects_apart_and_money_as_a_ledger_has_it(number):
+    from tests.rl_envs.minirts.random_games import MAX_TICKS, play
+
+    ticks, objects, _ = play(number)
+    assert 50 <= ticks <= MAX_TICKS and objects > 8
 
 
 @pytest.mark.slow
-def test_a_state_in_words_holds_every_listed_number():
-    from rl_envs.minirts.text import DESCRIBED, describe, read
+def test_single_ticks_play_the_same_game_as_whole_decisions():
+    worlds = [make("minirts-v0", 2, opponents=["medium", "strong"], agents_per_side=2) for _ in range(2)]
+    random, player, rows = np.random.default_rng(3), Player(2), range(2)
+    for world in worlds:
+        world.reset(6)
+    for _ in range(12):
+        actions = actions_of(worlds[0], random)
+        worlds[0].step(actions)
+        tables, continues = tables_of("collective", actions), actions["continue_all"].astype(np.int8)
+        for row in rows:
+            for _ in range(DECISION_TICKS):
+                player.tick(worlds[1].games, row, tables[row], continues[row])
+        for name in GAME_NAMES:
+            np.testing.assert_array_equal(worlds[0].games[name], worlds[1].games[name], err_msg=name)
 
-    world, random = make("minirts-v0", 4, opponents="strong"), np.random.default_rng(3)
-    observations = world.reset(5)
-    for _ in range(30):
-        observations = world.step(actions_of(world, random))[0]
-        for row in range(world.num_worlds):
-            one = {name: value[row, 0] for name, value in observations.items()}
-            again = read(describe(one))
-            for name in DESCRIBED:
-                np.testing.assert_array_equal(again[name], one[name], err_msg=name)
+
+@pytest.mark.slow
+def test_a_match_is_drawn_from_its_start_to_its_end():
+    frames = list(MiniRts.match_frames(["medium_dragon", "passive"], seed=2, every_ticks=500))
+    world = make("minirts-v0", 1, own_script="medium_dragon", opponents="passive")
+    world.auto_resets = False
+    world.reset(2)
+    while world.games["result"][0] == RUNNING:
+        world.step(actions_of(world, np.random.default_rng(0)))
+    assert {frame.shape for frame in frames} == {frames[0].shape}
+    ticks = int(world.state["tick"][0])
+    assert len(frames) == 1 + ticks // 500 + (ticks % 500 > 0)
+    assert (frames[0] != frames[-1]).any()
+
+
+def test_a_match_has_two_policies_and_an_unknown_one_is_refused():
+    with pytest.raises(ValueError, match="two policies, one a side, not 3"):
+        MiniRts.match_frames(["medium"] * 3, seed=0)
+    with pytest.raises(ValueError, match="no opponent is called 'hard'"):
+        next(MiniRts.match_frames(["medium", "hard"], seed=0))
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_64_games_is_under_32_megabytes_and_learned_distances_are_sparse():
+    scripts = make("minirts-v0", 64, own_script="medium", opponents=["medium", "strong", "simple"])
+    random = make("minirts-v0", 64)
+    for world, decisions in ((scripts, 60), (random, 60)):
+        world.reset(0)
+        for _ in range(decisions):
+            world.step(actions_of(world, np.random.default_rng(0)))
+        assert sum(value.nbytes for value in world.snapshot().values()) < 32e6
+    assert scripts.games.learned.nbytes / 64 <= 1e6
 
 
 @pytest.mark.slow
@@ -81,4 +112,4 @@ def test_a_frame_shows_the_map_beside_the_numbers():
     world.reset(0)
     frame = world.render(0)
     assert frame.dtype == np.uint8
-    assert frame.shape[0] >= 512 and frame.shape[1] == 512 + 230
+    assert frame.shape[0] >= 640 and frame.shape[1] == 640 + 300
