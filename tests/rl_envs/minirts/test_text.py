@@ -96,8 +96,8 @@ def _check_facts(view, lines):
         for fact in view[f"{name}_fact"][:number]:
             line, words = next(lines), FACTS[fact]
             assert words.startswith(f"{name} ")
-            kind, _, said = line.partition(": ")[2].partition(" at ")[0], *line.rpartition("; ")[1:]
-            assert kind in words
+            said = line.rpartition("; ")[2]
+            assert name == "resource" or line.partition(": ")[2].partition(" at ")[0] in words
             hp, most = (int(part) for part in line.partition("hp ")[2].partition(";")[0].split(" of "))
             assert ("unhurt" in words) == (hp == most)
             if name == "own":
