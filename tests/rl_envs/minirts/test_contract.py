@@ -7,7 +7,14 @@ from rl_envs.testing.wrappers import check_wrappers
 
 FORMS = [
     {"max_episode_steps": 4, "opponents": ["medium", "strong"]},
-    {"max_episode_steps": 4, "agents_per_side": 3, "actions": "per_unit", "oracle": True, "extra_units": 5},
+    {
+        "max_episode_steps": 4,
+        "agents_per_side": 3,
+        "actions": "per_unit",
+        "oracle": True,
+        "extra_units": 5,
+        "facts": True,
+    },
 ]
 
 

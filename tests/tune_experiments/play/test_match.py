@@ -1,0 +1,51 @@
+"""A match of scripted policies becomes a GIF, and whatever is wrong with the command is one sentence."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rl_envs.two_step_game.world import TwoStepGame
+from tune_experiments.__main__ import main
+
+WORLD = f"{__name__}:Matches"
+
+
+class Matches(TwoStepGame):
+    """A world that offers matches of three frames."""
+
+    @staticmethod
+    def match_frames(policies, seed):
+        if "cheater" in policies:
+            raise ValueError("no policy is called 'cheater'")
+        for shade in range(3):
+            yield np.full((8, 8, 3), 40 * shade + seed, np.uint8)
+
+
+def test_a_match_is_written_as_a_gif(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["render", WORLD, "--policies", "one", "two", "--seed", "7"]) == 0
+    [written] = tmp_path.glob("*_one_two_7.gif")
+    assert Image.open(written).n_frames == 3
+    assert written.name in capsys.readouterr().out
+    assert main(["render", WORLD, "--policies", "one", "two", "--out", "other.gif"]) == 0
+    assert (tmp_path / "other.gif").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([WORLD, "--policies", "one", "cheater"], "no policy is called 'cheater'"),
+        (["two_step_game-v0", "--policies", "a", "b"], "two_step_game-v0 offers no matches"),
+        (["chess-v0", "--policies", "a", "b"], "no world is called 'chess-v0'"),
+        ([WORLD, "--policies", "a", "b", "--out", "match.mp4"], "--out must end in .gif"),
+        ([WORLD, "--policies", "a", "b", "--out", "there.gif"], "there.gif is there already"),
+        (["minirts-v0", "--policies", "medium", "hard"], "no opponent is called 'hard'"),
+    ],
+    ids=str,
+)
+def test_a_wrong_match_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there.gif").touch()
+    assert main(["render", *words]) != 0
+    assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["there.gif"]
