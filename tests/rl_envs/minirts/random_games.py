@@ -167,11 +167,16 @@ def main():
     """Play many games and say what was seen."""
     parser = argparse.ArgumentParser(description="Play games of random actions and check every tick.")
     parser.add_argument("--games", type=int, default=1000, help="Number of games.")
-    games, start = parser.parse_args().games, process_time()
-    found = np.array([play(number) for number in range(games)])
-    ticks, most, refused = found[:, 0].sum(), found[:, 1].max(), found[:, 2].sum()
-    print(f"{games} games, {ticks:,} ticks, at most {most} objects, {refused} refused creations: no fault.")
-    print(f"{process_time() - start:.0f} CPU-seconds")
+    parser.add_argument("--first", type=int, default=0, help="Number of the first game, to continue.")
+    options, start, found = parser.parse_args(), process_time(), []
+    for number in range(options.first, options.games):
+        found.append(play(number))
+        if (number + 1) % 20 == 0 or number + 1 == options.games:
+            ticks, most, refused = np.sum(found, 0)[0], np.max(found, 0)[1], np.sum(found, 0)[2]
+            said = f"{len(found)} games to number {number}: {ticks:,} ticks, at most {most} objects"
+            print(
+                f"{said}, {refused} refused creations, no fault; {process_time() - start:.0f} CPU-seconds", flush=True
+            )
 
 
 if __name__ == "__main__":
