@@ -256,21 +256,28 @@ class MiniRts(World):
 
     @staticmethod
     def match_frames(policies: Sequence[str], seed: int, every_ticks: int = 25) -> Iterator[Array]:
-        """A match of two scripts as frames, see `match.match_frames`.
+        """A match of two scripts as frames: its start, every so many ticks, and its end.
 
         Args:
             policies: names of the scripts of both sides, of `opponents.opponent_of`.
-            seed: as of `reset`.
+            seed: as of `reset`; the match is the first game of a world with these scripts.
             every_ticks: ticks from one frame to the next.
+
+        Yields:
+            [H, W, 3] uint8.
 
         Raises:
             ValueError: not two policies, an unknown one, or less than a tick between frames.
         """
-        from rl_envs.minirts.match import match_frames  # draws with Pillow, which training does not need
+        from rl_envs.minirts.match import frames_of  # draws with Pillow, which training does not need
 
         if len(policies) != 2:
             raise ValueError(f"a match of MiniRTS has two policies, one a side, not {len(policies)}")
-        return match_frames(policies[0], policies[1], seed, every_ticks)
+        if every_ticks < 1:
+            raise ValueError(f"every_ticks must be at least 1, got {every_ticks}")
+        world = MiniRts(1, own_script=policies[0], opponents=policies[1])
+        world.reset(seed)
+        return frames_of(world.games, (policies[0], policies[1]), every_ticks)
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` from above, [H, W, 3] uint8."""

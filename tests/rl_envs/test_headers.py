@@ -13,6 +13,7 @@ RICH = {
     "furnlift-v0": {"shows_expert": True, "observations": ("view", "frame")},
     "furnmove-v0": {"observations": ("view", "frame")},
     "messenger-v0": {"shows_roles": True},
+    "minirts-v0": {"facts": True},
     "overcooked-v0": {"actions": "any", "observations": ("lossless", "symbols")},
     "rock_paper_scissors-v0": {"tells_answer": True},
 }
