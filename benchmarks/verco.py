@@ -26,6 +26,7 @@ from rl_envs.registry import make
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LoraSettings, SmallModelSettings
 from rl_models.llm.scoring import Scorer, score_alone, score_trie
+from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.trie import Candidates, Ids, trie_of
 
@@ -115,7 +116,7 @@ def _language() -> AdaptedModel:
     )
     torch.manual_seed(0)
     base = LlamaForCausalLM(config).eval().requires_grad_(False)
-    language = AdaptedModel(base, train_tokenizer(["a b"], 300), LoraSettings())
+    language = AdaptedModel(SharedBase(base, train_tokenizer(["a b"], 300)), LoraSettings())
     with torch.no_grad():
         for weight in language.parameters():
             weight.add_(0.1 * torch.randn_like(weight))

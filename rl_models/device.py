@@ -1,4 +1,4 @@
-"""What costs little on the CPU and much on an accelerator: copies to it, and numbers that the host waits for.
+"""Where networks run, and what costs little on the CPU and much on an accelerator: copies and numbers for the host.
 
 An accelerator waits for each copy from the host, however small. So the arrays of a batch, or of a step, are laid side
 by side in pinned memory and go over together. On the CPU nothing is copied.
@@ -6,16 +6,102 @@ by side in pinned memory and go over together. On the CPU nothing is copied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rl_models.fragment import Array
 
+DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda"]
+"""`auto` is a GPU where this process may have one, else the CPU; `cpu` refuses it; `cuda` refuses to do without."""
+NO_GPU = "--device cuda needs a GPU and there is none: leave the flag out, or write --device cpu"
+_CPU = torch.device("cpu")
+
+
+class _Process:
+    """What this process was told about GPUs."""
+
+    refuses_gpu = False
+
+
+_PROCESS = _Process()
+_Module = TypeVar("_Module", bound=nn.Module)
+_BUILDING_FOR: ContextVar[torch.device] = ContextVar("building_for", default=_CPU)
+
 _ALIGNMENT = 16
 """Bytes. A tensor of any type can begin at a multiple of it."""
+
+
+def accelerator() -> torch.device | None:
+    """The GPU of this machine, the first one that this process sees; None where there is none."""
+    return torch.device("cuda", 0) if torch.cuda.is_available() else None
+
+
+def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
+    """Where networks of this process run.
+
+    Raises:
+        ValueError: `cuda`, and there is no GPU.
+    """
+    found = None if choice == "cpu" or _PROCESS.refuses_gpu else accelerator()
+    if found is None and choice == "cuda":
+        raise ValueError(NO_GPU)
+    return found or _CPU
+
+
+def refuse_gpu() -> None:
+    """From now on `auto` is the CPU in this process: another one was given the GPU that it may see."""
+    _PROCESS.refuses_gpu = True
+
+
+@contextmanager
+def refusing_gpu(refuses: bool = True) -> Iterator[None]:
+    """Within it `auto` is the CPU in this process, if it `refuses`."""
+    before = _PROCESS.refuses_gpu
+    _PROCESS.refuses_gpu = before or refuses
+    try:
+        yield
+    finally:
+        _PROCESS.refuses_gpu = before
+
+
+@contextmanager
+def building_for(device: torch.device) -> Iterator[None]:
+    """Within it modules are built that go to a device: a base that is read from disk is brought there at once."""
+    token = _BUILDING_FOR.set(device)
+    try:
+        yield
+    finally:
+        _BUILDING_FOR.reset(token)
+
+
+def building_device() -> torch.device:
+    """Where a module that is being built is going to run; the CPU outside `building_for`."""
+    return _BUILDING_FOR.get()
+
+
+def built_on(device: torch.device, build: Callable[[], _Module]) -> _Module:
+    """Build a module and bring it to a device. Initial weights are drawn on the CPU, so they are the same anywhere."""
+    with building_for(device):
+        return build().to(device)
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module lives; the CPU for one without parameters."""
+    return next((parameter.device for parameter in module.parameters()), _CPU)
+
+
+def give_memory_back() -> None:
+    """Hand what is no longer used on a GPU back, where others can have it."""
+    if torch.cuda.is_initialized():
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[str, Tensor]:

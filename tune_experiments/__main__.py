@@ -22,6 +22,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from rl_models.device import DeviceChoice, refusing_gpu
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.files import read_json, write_atomically
@@ -57,12 +58,20 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Evaluate(Opened):
+class Acting(Opened):
+    """A trained team that acts."""
+
+    device: DeviceChoice = "auto"
+    """Where its networks run: auto, on a GPU if there is one; cpu, on no GPU; or cuda, on a GPU or not at all."""
+
+
+@dataclass(frozen=True)
+class Evaluate(Acting):
     """Play the experiment's test episodes with a trained team and print its row of the table."""
 
 
 @dataclass(frozen=True)
-class Play(Opened):
+class Play(Acting):
     """Play one episode and print what everybody does."""
 
     seed: int = SEED
@@ -72,7 +81,7 @@ class Play(Opened):
 
 
 @dataclass(frozen=True)
-class Render(Opened):
+class Render(Acting):
     """Write a video of one episode, a solved one if there is any among sixteen; or of a match of scripted policies."""
 
     path: Where
@@ -128,7 +137,7 @@ Command: TypeAlias = Evaluate | Play | Render | Export | Doctor | Table | Compar
 
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
-    loaded = load_policy(command.path, command.allow)
+    loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
     stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
@@ -144,7 +153,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
 def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
     checkpoint = find_checkpoint(command.path, command.allow)
-    loaded = load_policy(checkpoint, command.allow)
+    loaded = load_policy(checkpoint, command.allow, command.device)
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else play_aloud(loaded, command.seed)
     with contextlib.closing(lines):
@@ -160,7 +169,7 @@ def render(command: Render, console: Console) -> None:
         _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
         return
     checkpoint = find_checkpoint(command.path, command.allow)
-    loaded = load_policy(checkpoint, command.allow)
+    loaded = load_policy(checkpoint, command.allow, command.device)
     default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
     _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
 
@@ -190,7 +199,7 @@ def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, co
 def export(command: Export, console: Console) -> None:
     """Write what another library reads."""
     checkpoint = find_checkpoint(command.path, command.allow)
-    loaded = load_policy(checkpoint, command.allow)
+    loaded = load_policy(checkpoint, command.allow, "cpu")
     out = command.out or checkpoint.parent.parent / "adapters"
     if out.exists():
         raise UserError(f"{out} is there already: name a new folder with --out")
@@ -205,7 +214,7 @@ def export(command: Export, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
     checkpoint = find_checkpoint(command.path, command.allow)
-    plan = load_policy(checkpoint, command.allow).curriculum.plan
+    plan = load_policy(checkpoint, command.allow, "cpu").curriculum.plan
     rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
     found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
     for line in report(found, plan.workers):
@@ -299,7 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Table: table,
         Compare: compare,
     }
-    doers[type(command)](command, Console(soft_wrap=True))
+    with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
+        doers[type(command)](command, Console(soft_wrap=True))
     return 0
 
 

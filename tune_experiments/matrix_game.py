@@ -42,6 +42,7 @@ from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, UnitInterval
+from rl_models.device import device_of
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
@@ -166,7 +167,7 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
 
 def joint_of(policy: TeamPolicy) -> np.ndarray:
     """What the team plays, [3, 3] float64 by the first and the second agent's action; sums to 1."""
-    joint = _act_forward(policy).joint()[0, 0].double().numpy()
+    joint = _act_forward(policy).joint()[0, 0].double().cpu().numpy()
     return np.asarray(joint / joint.sum())
 
 
@@ -197,7 +198,7 @@ def draw(out: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
 
 def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:
     world = plan.make_world(num_worlds=config.games, first_world=0)
-    objective, policy = plan.objective, plan.build_policy()
+    objective, policy = plan.objective, plan.new_policy()
     return LocalAlgorithm(
         Collector(world, policy, plan.workers.fragment_length, needs_values=objective.needs_values),
         Learner(policy, objective, plan.optimiser),
@@ -218,7 +219,7 @@ def _annealed(config: Config, start: float, end: float) -> Schedule:
 @torch.no_grad()
 def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     """The policy of a team that looks at nothing, [1, 1]."""
-    return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool)).policy
+    return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
 
 
 class MatrixGameExperiment(Experiment):

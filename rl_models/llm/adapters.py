@@ -1,7 +1,8 @@
 """A frozen causal language model with two low-rank adapters, `message` and `action`, of which one at most learns.
 
 The base is kept out of this module's parameters and state: those are the adapters' alone, which is what optimisers see,
-processes exchange and checkpoints hold. Everything moves between devices together.
+processes exchange and checkpoints hold. Everything moves between devices together. The weights of the base are those of
+all models of the process on the same base (`shared_base.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from rl_models.llm.base_model import LanguageModelError, first_line
 from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
+from rl_models.llm.shared_base import SharedBase, move_buffers
 from rl_models.llm.tokens import Tokens
 from rl_models.llm.trie import Candidates, Ids
 
@@ -41,22 +43,25 @@ class AdaptedModel(nn.Module):
         scorer: how candidates are scored.
     """
 
-    def __init__(self, base: Any, tokenizer: Any, lora: LoraSettings, seed: int = 0) -> None:
+    def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0) -> None:
         """Add two fresh adapters, which change nothing yet, with weights drawn from `seed`.
 
         Raises:
             LanguageModelError: the base has no layers of the names that are to be adapted.
         """
         super().__init__()
-        self.tokens = Tokens(tokenizer, int(getattr(base.config, "max_position_embeddings", 2**20)))
+        config, self._shared = base.model.config, base
+        self.tokens = Tokens(base.tokenizer, int(getattr(config, "max_position_embeddings", 2**20)))
         # In a list, where torch does not look for parts of this module.
-        self._peft = [_with_adapters(base, lora, seed)]
+        self._peft = [_with_adapters(base.tree(), lora, seed)]
         self.message, self.action = (nn.ParameterDict(self._weights_of(name)) for name in ADAPTERS)
         self.trains: Adapter = "action"
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
-        self.scorer: Scorer = score_trie if _honours_masks(self.base) else score_alone
-        self._window = int(getattr(base.config, "sliding_window", None) or 2**20)
+        if base.honours_masks is None:
+            base.honours_masks = _honours_masks(self.base)
+        self.scorer: Scorer = score_trie if base.honours_masks else score_alone
+        self._window = int(getattr(config, "sliding_window", None) or 2**20)
 
     @property
     def base(self) -> Any:
@@ -162,8 +167,12 @@ class AdaptedModel(nn.Module):
             set_peft_model_state_dict(self._peft[0], weights, adapter_name=name)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Move or cast everything; a parameter stays the same object, for peft's layers hold it too."""
-        self._peft[0]._apply(fn)
+        """Move or cast everything; an adapter's weight stays the same object, for peft's layers hold it too."""
+        moved = self._shared.moved(fn)
+        if moved is not self._shared:
+            self._shared.replace_weights(self.base, moved)
+            self._shared = moved
+            move_buffers(self.base, fn)
         return super()._apply(fn, recurse)
 
     def _read_adapter(self, folder: Path, name: Adapter) -> dict[str, Tensor]:

@@ -122,28 +122,28 @@ class MessageDistillation:
         """Mean loss of a token in the last epoch."""
         settings = self._settings
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        nats, tokens = 0.0, 0
+        nats, tokens = torch.zeros((), dtype=torch.float64, device=self._language.base.device), 0
         with Progress(*columns, transient=True, disable=not shows_progress) as bar:
             steps = settings.num_epochs * -(-len(self._learned) // settings.batch_size)
             task = bar.add_task(f"distilling messages, round {len(self.reports) + 1}", total=steps)
             for _ in range(settings.num_epochs):
-                nats, tokens = 0.0, 0
+                nats, tokens = torch.zeros_like(nats), 0
                 for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch_size):
                     batch = [self._learned[row] for row in rows]
-                    nats += self._step(batch)
+                    nats = nats + self._step(batch)
                     tokens += sum(len(said) for _, said in batch)
                     bar.advance(task)
-        return nats / tokens
+        return float(nats) / tokens
 
-    def _step(self, pairs: list[tuple[Ids, Ids]]) -> float:
-        """One step of the optimiser; the nats of all messages before it."""
+    def _step(self, pairs: list[tuple[Ids, Ids]]) -> Tensor:
+        """One step of the optimiser; the nats of all messages before it, a scalar for which nobody waits."""
         scores = self._language.score("message", [prompt for prompt, _ in pairs], [(said,) for _, said in pairs])
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.max_grad_norm)
         self._optimiser.step()
-        return float(loss.detach()) * len(pairs)
+        return loss.detach() * len(pairs)
 
     @torch.no_grad()
     def _held_out_loss(self) -> float:

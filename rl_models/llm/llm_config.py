@@ -65,7 +65,7 @@ class LanguageModelSettings:
     lora: LoraSettings = field(default_factory=LoraSettings)
     """Rank, scale and layers of the adapters."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number type of the base model: float32, bfloat16, or auto, which is bfloat16 where there is a GPU, else
+    """Number type of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
     float32."""
     gradient_checkpointing: bool = False
     """Whether layers are computed anew in the backward pass: less memory, a third more time."""

@@ -15,6 +15,7 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
+from rl_models.device import chosen_device, move
 from rl_models.llm.llm_config import SmallModelSettings
 
 Pair: TypeAlias = tuple[str, str]
@@ -41,7 +42,7 @@ def write_small_model(folder: Path, pairs: Sequence[Pair], settings: SmallModelS
     tokenizer = train_tokenizer([f"{prompt} {answer}" for prompt, answer in pairs], settings.vocabulary)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        model = _blank_model(settings, tokenizer)
+        model = _blank_model(settings, tokenizer).to(chosen_device())
         loss = _train(model, _tokenised(tokenizer, pairs), settings)
     _save(folder, model, tokenizer)
     return loss
@@ -129,9 +130,8 @@ def _train(model: Any, texts: list[tuple[Tensor, int]], settings: SmallModelSett
         torch.nn.utils.clip_grad_norm_(model.parameters(), _CLIP)
         for optimiser in optimisers:
             optimiser.step()
-        losses.append(float(loss.detach()))
-    last = losses[-max(1, settings.steps // 10) :]
-    return sum(last) / len(last)
+        losses.append(loss.detach())
+    return float(torch.stack(losses[-max(1, settings.steps // 10) :]).double().mean())
 
 
 def _optimisers(model: torch.nn.Module, learning_rate: float) -> list[torch.optim.Optimizer]:
@@ -160,6 +160,7 @@ def _loss(model: Any, texts: list[tuple[Tensor, int]], prompt_weight: float) -> 
     place, starts = torch.arange(1, ids.shape[1]), torch.tensor([[start] for _, start in texts])
     ends = torch.tensor([[len(ids)] for ids, _ in texts])
     weights = torch.where(place < starts, prompt_weight, 1.0) * (place < ends)
+    ids, weights = move({"ids": ids, "weights": weights}, model.device).values()
     logits = model(input_ids=ids[:, :-1], use_cache=False).logits
     entropies = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
     return (entropies * weights.flatten()).sum() / weights.sum()

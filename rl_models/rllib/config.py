@@ -92,13 +92,15 @@ def _set_workers(config: AlgorithmConfig, make_world: Callable[..., Any], worker
     config.env_runners(
         env_runner_cls=FragmentEnvRunner,
         num_env_runners=workers.runners,
+        num_gpus_per_env_runner=workers.gpus_per_runner,
         num_envs_per_env_runner=workers.worlds_per_runner,
         rollout_fragment_length=workers.fragment_length,
         sample_timeout_s=600.0,
     )
     config.learners(
         num_learners=workers.learners,
-        num_gpus_per_learner=workers.gpus_per_learner,
+        # The trial's own process chooses for itself (`private_ray.PrivateDevice`).
+        num_gpus_per_learner=workers.gpus_per_learner if workers.learners else 0,
         num_aggregator_actors_per_learner=workers.aggregators,
         max_requests_in_flight_per_learner=_MOST_REQUESTS,
         add_default_connectors_to_learner_pipeline=False,

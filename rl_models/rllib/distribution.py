@@ -25,7 +25,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
 
     def __init__(self, policy: WholeJointPolicy, inputs: Tensor) -> None:
         self.policy = policy
-        self._batch, self._device = inputs.shape[:-1], inputs.device
+        self._batch, self.device = inputs.shape[:-1], inputs.device
         super().__init__()
 
     @staticmethod
@@ -50,7 +50,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
 
     def sample(self, *, sample_shape: Any = None, **kwargs: Any) -> Tensor:
         """Joint actions [..., N] from torch's own generator."""
-        return self.policy.sample(torch.rand(*self._batch, self.policy.num_uniforms, device=self._device))[0]
+        return self.policy.sample(torch.rand(*self._batch, self.policy.num_uniforms, device=self.device))[0]
 
     def logp(self, value: Tensor, **kwargs: Any) -> Tensor:
         """Exact joint log-probability [...] of actions [..., N]."""

@@ -19,6 +19,7 @@ import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
+from rl_models.device import building_for, chosen_device, refuse_gpu
 from rl_models.fragment import Array, Fragment
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.private_ray import PrivateEnvRunner
@@ -46,6 +47,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     def make_env(self) -> None:
         """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`; close those before."""
         self.stop()
+        if self.worker_index and not self.config.num_gpus_per_env_runner:
+            refuse_gpu()  # Ray hides no GPU from a process that was given none
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
         self.world = self.config.env_config["make_world"](num_worlds=worlds, first_world=first)
@@ -63,7 +66,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
 
     def make_module(self) -> None:
         """Build the team, and the collector that plays with it."""
-        super().make_module()
+        with building_for(chosen_device()):
+            super().make_module()
         self.module.eval()
         if self.env is None:  # the trial's own process, when others sample
             return

@@ -31,7 +31,7 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch
 from torch.distributed import TCPStore
 
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.device import move
+from rl_models.device import building_for, chosen_device, move, refuse_gpu
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.schedule import Progress
@@ -63,7 +63,10 @@ class TeamLearner(PrivateLearner, TorchLearner):
         # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
         self._updating = threading.Lock()
         self._rests_since = time.perf_counter()
-        super().build()
+        if self.config.num_learners and not self.config.num_gpus_per_learner:
+            refuse_gpu()  # Ray hides no GPU from a process that was given none
+        with building_for(chosen_device()):
+            super().build()
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         """Build the core from `learner_config_dict` and register its optimiser, whose rate its schedule sets."""
@@ -92,18 +95,17 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def whole_update(self, batch: MultiAgentBatch) -> Iterator[MultiAgentBatch]:
         """Yield the batch once: the core makes epochs and minibatches of it."""
         begins = time.perf_counter()
+        if versions := batch[DEFAULT_MODULE_ID]["versions"].tolist():
+            lag = self.weights_number - 1 - sum(versions) / len(versions)
+            self.metrics.log_value(POLICY_LAG, lag, window=1)
         # RLlib's update of what is yielded runs before the generator goes on.
         yield batch
         self._log_load(begins)
 
     def learn(self, batch: Any) -> dict[str, Any]:
         """The core's update."""
-        on_device = move(batch[DEFAULT_MODULE_ID], self.device)
         with self._updating:
-            statistics = self.core.learn(on_device)
-        if versions := on_device["versions"].tolist():
-            lag = self.weights_number - 1 - sum(versions) / len(versions)
-            self.metrics.log_value(POLICY_LAG, lag, window=1)
+            statistics = self.core.learn(move(batch[DEFAULT_MODULE_ID], self.device))
         for name, value in statistics.items():
             self.metrics.log_value((DEFAULT_MODULE_ID, STATISTICS, *name.split("/")), value, window=1)
         return {DEFAULT_MODULE_ID: statistics.get("loss/total", 0.0)}
@@ -183,6 +185,7 @@ class TeamImpalaLearner(PrivateImpalaLearner, TeamLearner, IMPALATorchLearner):
         """Build as RLlib does, then watch the threads that it started."""
         super().build()
         self.replace_update(_update_or_say_why)
+        self.leave_batches_on_the_host()  # `learn` brings each over in one copy
         self.updates_done = _UpdatesDone(self.threads)
         self.replace_updates_done(self.updates_done)
 

@@ -13,9 +13,13 @@ from collections.abc import Callable, Iterator
 from queue import Queue
 from typing import Any
 
+from rl_models.device import chosen_device
+
 PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
     "ray.rllib.core.learner.torch.torch_learner:TorchLearner": (
+        "_convert_batch_type",
         "_create_iterator_if_necessary",
+        "_device",
         "_make_batch_if_necessary",
         "_make_modules_ddp_if_necessary",
         "_update",
@@ -27,8 +31,10 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
         "_learner_thread",
         "_learner_thread_in_queue",
     ),
+    "ray.rllib.algorithms.impala.impala_learner:_GPULoaderThread": ("_to_device_safe",),
     "ray.rllib.algorithms.impala.impala_learner:_LearnerThread": ("_update_method",),
     "ray.rllib.env.single_agent_env_runner:SingleAgentEnvRunner": (
+        "_device",
         "_increase_sampled_metrics",
         "_needs_initial_reset",
         "_sample",
@@ -42,7 +48,23 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
 """`module:Class` -> names that it defines or sets on itself."""
 
 
-class PrivateLearner:
+class PrivateDevice:
+    """For a process of RLlib, whose networks run where `rl_models.device` says.
+
+    RLlib would put a runner in the trial's own process on the CPU, and a learner there by a number of GPUs that Ray
+    knows of.
+    """
+
+    @property
+    def _device(self) -> Any:
+        return chosen_device()
+
+    @_device.setter
+    def _device(self, device: Any) -> None:
+        """RLlib's choice is left aside."""
+
+
+class PrivateLearner(PrivateDevice):
     """For a `TorchLearner`, whose update it hands to `learn`."""
 
     _weights_seq_no: int
@@ -75,6 +97,10 @@ class PrivateLearner:
         make_batch: Callable[[Any], Any] = self._make_batch_if_necessary  # type: ignore[attr-defined]
         yield from self.whole_update(make_batch(training_data))
 
+    def _convert_batch_type(self, batch: Any, **kwargs: Any) -> Any:
+        # RLlib would send one tensor after another to the device; `learn` sends them together.
+        return super()._convert_batch_type(batch, to_device=False)  # type: ignore[misc]
+
     def _update(self, batch: Any, **kwargs: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         return None, self.learn(batch), {}
 
@@ -100,12 +126,21 @@ class PrivateImpalaLearner:
         """Let the thread that learns call this with each batch."""
         self._learner_thread._update_method = update
 
+    def leave_batches_on_the_host(self) -> None:
+        """Let the threads that load batches onto a GPU, one tensor after another, pass them on as they are."""
+        for thread in getattr(self, "_gpu_loader_threads", []):
+            thread._to_device_safe = _unchanged
+
     def replace_updates_done(self, event: threading.Event) -> None:
         """Let RLlib wait for this event, which it sets after updates."""
         self._agg_event = event
 
 
-class PrivateEnvRunner:
+def _unchanged(batch: Any) -> Any:
+    return batch
+
+
+class PrivateEnvRunner(PrivateDevice):
     """For a `SingleAgentEnvRunner`, whose sampling it hands to `sample_fragments`."""
 
     _needs_initial_reset: bool

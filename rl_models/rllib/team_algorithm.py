@@ -33,6 +33,7 @@ class TeamAlgorithm:
             workers=plan.workers,
             seed=plan.seed,
         ).build_algo()
+        self._policy: TeamPolicy | None = None
 
     def train(self) -> dict[str, float]:
         """One training step of RLlib; what was logged, name -> number."""
@@ -57,9 +58,10 @@ class TeamAlgorithm:
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
-        policy: TeamPolicy = self._plan.build_policy()
+        # The last one is kept, for with it goes the base of a language model, which would be read from disk again.
+        policy = self._policy = self._plan.new_policy().eval()
         policy.load_state_dict(self._each_learner(_training_state)[0][0]["weights"] if weights is None else weights)
-        return policy.eval()
+        return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Everything a checkpoint holds, and how far training is.

@@ -11,6 +11,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.device import built_on, chosen_device
 from rl_models.policy import TeamPolicy
 
 
@@ -35,7 +36,9 @@ class Workers:
     aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True})
     """Number of processes of each learner that join fragments into its batches (IMPALA); 0: it does so itself."""
     gpus_per_learner: NonNegativeFloat = 0.0
-    """Number of GPUs of a learner, also of the trial's own process where that learns."""
+    """Number of GPUs of a learner, also of the trial's own process where that learns; 0: what `--device` finds."""
+    gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata={"came_later": True})
+    """Number of GPUs of an env runner process, which then acts on it; 0: it acts on the CPU."""
 
     @property
     def worlds(self) -> int:
@@ -68,7 +71,7 @@ class Workers:
     @property
     def gpus(self) -> float:
         """GPUs that a trial occupies."""
-        return self.gpus_per_learner * max(self.learners, 1)
+        return self.gpus_per_learner * max(self.learners, 1) + self.gpus_per_runner * self.runners
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +91,7 @@ class TrainingPlan:
     optimiser: OptimiserSettings
     workers: Workers
     seed: int
+
+    def new_policy(self) -> TeamPolicy:
+        """The team with its initial weights, where networks of this process run."""
+        return built_on(chosen_device(), self.build_policy)

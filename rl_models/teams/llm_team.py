@@ -8,13 +8,15 @@ from typing import TypeAlias
 
 import torch
 
+from rl_models.device import building_device
 from rl_models.llm.adapters import AdaptedModel
-from rl_models.llm.base_model import LanguageModelError, load_base_model
+from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.heads import CandidateHead, PromptValueHead
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
 from rl_models.llm.model_cache import small_model
 from rl_models.llm.narration import Narrator
 from rl_models.llm.network import LanguageNetwork
+from rl_models.llm.shared_base import shared_base
 from rl_models.llm.small_model import Pair
 from rl_models.policy import TeamPolicy
 
@@ -35,12 +37,12 @@ def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None,
     """
     if not settings.model and corpus is None:
         raise LanguageModelError("the default language model needs a corpus to learn; hand one in or name a model")
-    half = settings.dtype == "bfloat16" or (settings.dtype == "auto" and torch.cuda.is_available())
+    half = settings.dtype == "bfloat16" or (settings.dtype == "auto" and building_device().type == "cuda")
     name = settings.model
     if not name and corpus is not None:
         name = str(small_model(corpus, settings.small))
-    base, tokenizer = load_base_model(name, torch.bfloat16 if half else torch.float32)
-    language = AdaptedModel(base, tokenizer, settings.lora, seed)
+    base = shared_base(name, torch.bfloat16 if half else torch.float32)
+    language = AdaptedModel(base, settings.lora, seed)
     if settings.gradient_checkpointing:
         language.checkpoint_layers()
     return language

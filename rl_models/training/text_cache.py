@@ -49,7 +49,7 @@ class TextEncodings:
             texts: observation key -> the texts that its rows point at; none are fine.
             device: where the network lives.
         """
-        self._network, self._device = network, device
+        self._network, self.device = network, device
         self._texts = {**texts, **getattr(network, "own_texts", {})}
         self._caches: dict[str, TextCache] = {}
 
@@ -64,7 +64,7 @@ class TextEncodings:
             if isinstance(self._network, EncodesTexts):
                 found |= self._encoded(key, obs[key])
             else:
-                found[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self._device)
+                found[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self.device)
         return found
 
     def _encoded(self, key: str, rows: Array) -> dict[str, Tensor]:
@@ -73,11 +73,11 @@ class TextEncodings:
             self._caches[key] = TextCache(functools.partial(self._encode, key), rows.size)
         slots, encoded = self._caches[key].look_up(rows)
         named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
-        return named | {key: torch.from_numpy(slots)[:, None].to(self._device)}
+        return named | {key: torch.from_numpy(slots)[:, None].to(self.device)}
 
     def _encode(self, key: str, rows: Array) -> dict[str, Tensor]:
         tokens = torch.from_numpy(self._texts[key].look_up(rows))
-        encoded: dict[str, Tensor] = self._network.encode_text(key, tokens.to(self._device))
+        encoded: dict[str, Tensor] = self._network.encode_text(key, tokens.to(self.device))
         return encoded
 
 

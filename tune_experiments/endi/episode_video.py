@@ -124,5 +124,5 @@ def _owners(policy: LoadedPolicy, index: int, cells: Sequence[Cell]) -> list[tup
     extras = policy.last_output.extras
     if MASK not in extras:
         return []
-    masks, entities = extras[MASK][index, 0].numpy(), extras[ENTITIES][index, 0, 0].numpy()
+    masks, entities = extras[MASK][index, 0].cpu().numpy(), extras[ENTITIES][index, 0, 0].cpu().numpy()
     return [(cells[one], np.flatnonzero(masks[:, one]).tolist()) for one in np.flatnonzero(entities).tolist()]

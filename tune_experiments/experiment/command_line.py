@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
+from rl_models.device import DeviceChoice
 from tune_experiments.experiment.config_json import config_from_json, config_to_json, describe_type
 from tune_experiments.experiment.errors import UserError
 
@@ -42,6 +43,9 @@ class RunOptions:
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)
     """Seeds of the runs of training: one run of each method for each seed."""
+    device: DeviceChoice = "auto"
+    """Where networks act, learn and are tested: auto, on a GPU if there is one; cpu, on no GPU; or cuda, on a GPU or
+    not at all."""
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Try N settings of the search space with each method and rank them by validation (None: no search)."""
     search_by: Literal["random", "grid", "asha", "pbt"] = "random"

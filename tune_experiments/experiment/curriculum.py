@@ -15,6 +15,7 @@ new worlds, a new recurrent state and, unless it says otherwise, a new optimiser
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,6 +64,11 @@ class Curriculum:
         """Of all stages: a trial occupies the same processes from its beginning to its end."""
         return self.stages[0].plan.workers
 
+    def with_gpus(self, per_learner: float, per_runner: float) -> Curriculum:
+        """The same stages with other GPUs."""
+        stages = (dataclasses.replace(each, plan=each.plan.with_gpus(per_learner, per_runner)) for each in self.stages)
+        return Curriculum(tuple(stages))
+
     @property
     def budget_env_steps(self) -> int:
         """Of all stages together; promotions save some of it."""
@@ -85,4 +91,5 @@ def _check(stage: Stage, workers: Workers) -> None:
 
 
 def _processes(workers: Workers) -> tuple[float, ...]:
-    return workers.runners, workers.learners, workers.aggregators, workers.gpus_per_learner
+    gpus = workers.gpus_per_learner, workers.gpus_per_runner
+    return workers.runners, workers.learners, workers.aggregators, *gpus

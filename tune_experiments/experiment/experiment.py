@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_models.device import DeviceChoice
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions, check_options
 from tune_experiments.experiment.config_path import with_overrides
@@ -51,6 +52,7 @@ class Experiment(BaseExperiment):
         out: str | Path | None = None,
         seeds: Sequence[int] | None = None,
         config: Any = None,
+        device: DeviceChoice = "auto",
         callbacks: Sequence[Callback] = (),
         **overrides: Any,
     ) -> Run:
@@ -63,6 +65,7 @@ class Experiment(BaseExperiment):
             out: folder, or URI of an object store, for all that the run writes; by default `runs/NAME_PRESET`.
             seeds: one run of training each; by default the experiment's.
             config: the whole configuration, in place of a preset's.
+            device: where networks act, learn and are tested: `auto` on a GPU if there is one; `cpu`; or `cuda`.
             callbacks: called at validations, checkpoints and the end, in this process; they are never stored.
             overrides: fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
                 options of a search, named as on the command line (`search=12, search_by="asha"`).
@@ -82,6 +85,7 @@ class Experiment(BaseExperiment):
             preset=chosen,
             out=None if out is None else Path(out),
             seeds=self.seeds if seeds is None else tuple(seeds),
+            device=device,
             **searching,
         )
         check_options(options)

@@ -59,6 +59,11 @@ class TrialPlan(TrainingPlan):
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
 
+    def with_gpus(self, per_learner: float, per_runner: float) -> TrialPlan:
+        """The same plan whose processes have so many GPUs."""
+        workers = dataclasses.replace(self.workers, gpus_per_learner=per_learner, gpus_per_runner=per_runner)
+        return dataclasses.replace(self, workers=workers)
+
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The plan as its own only stage; a curriculum has several."""

@@ -66,7 +66,7 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     with policy.showing_attention():
         policy.act(obs)
     assert policy.last_output is not None
-    weights = policy.last_output.extras["attention/manual"][:, 0, 0].numpy()
+    weights = policy.last_output.extras["attention/manual"][:, 0, 0].cpu().numpy()
     looks = obs["symbols"][:, 0, -1].astype(np.int64) - FIRST_ENTITY
     about = entities_of_sentences(config)[obs["manual"][:, 0]]
     return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], about[:, None], weights))

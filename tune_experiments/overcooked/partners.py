@@ -17,8 +17,12 @@ import torch
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.world import Overcooked
+from rl_models.device import device_of, to_device
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
+
+_UNIFORMS = "uniforms"
+"""Travel to the device with the observations."""
 
 
 class KitchenWithPartners(Overcooked):
@@ -59,14 +63,15 @@ class KitchenWithPartners(Overcooked):
     @torch.inference_mode()
     def _partners_actions(self) -> Array:
         """[B, 2] int64, what each world's partner would do as either chef."""
-        seen = {key: torch.from_numpy(value)[:, None] for key, value in super()._observe(self._rows).items()}
-        uniforms = torch.from_numpy(self.chance.uniforms(1 + self.num_agents))[:, None]
+        arrays = {**super()._observe(self._rows), _UNIFORMS: self.chance.uniforms(1 + self.num_agents)}
         actions = np.empty((self.num_worlds, self.num_agents), np.int64)
         for number in np.unique(self.state["partner"]):
             rows = np.flatnonzero(self.state["partner"] == number)
-            team, never = self._partners[number], torch.zeros(len(rows), 1, dtype=torch.bool)
-            policy = team({key: value[rows] for key, value in seen.items()}, {}, never).policy
-            actions[rows] = to_numpy(policy.sample(uniforms[rows])[0])
+            team = self._partners[number]
+            device = device_of(team)
+            seen = to_device({key: value[rows][:, None] for key, value in arrays.items()}, device)
+            uniforms, never = seen.pop(_UNIFORMS), torch.zeros(len(rows), 1, dtype=torch.bool, device=device)
+            actions[rows] = to_numpy(team(seen, {}, never).policy.sample(uniforms)[0])
         return actions
 
     def _observe(self, rows: Array) -> Arrays:

@@ -65,7 +65,7 @@ def _levels(trial: Path, layout: str) -> Iterator[Partner]:
     loaded = load_policy(checkpoints[last])
     if loaded.config.task != layout:
         raise UserError(f"{trial} cooks in {loaded.config.task}, not in {layout}; name a population of this kitchen")
-    yield _frozen(f"{trial.name} untrained", loaded.curriculum.plan.build_policy())
+    yield _frozen(f"{trial.name} untrained", loaded.curriculum.plan.new_policy())
     middle = halfway(rewards_at(trial, list(checkpoints)))
     yield _frozen(f"{trial.name} after {middle:,}", load_policy(checkpoints[middle]).policy)
     yield _frozen(f"{trial.name} after {last:,}", loaded.policy)

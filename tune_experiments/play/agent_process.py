@@ -19,10 +19,12 @@ import torch
 from torch import Tensor
 
 from rl_envs.core.chance import Chance
+from rl_models.device import DeviceChoice, to_device
 from rl_models.teams.decentralised import AgentPolicy, run_dialogue
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.loading import load_policy
 
+_UNIFORMS = "uniforms"
 LEFT_ALONE = 3
 """Exit code of a process whose partner or coordinator has gone or fallen silent: not the one to blame."""
 
@@ -37,6 +39,7 @@ class Role:
         seed, world: of the episode; they fix the stream of uniforms that all agents share.
         patience_seconds: how long to wait for another agent's message.
         allow: modules from outside that the checkpoint may name.
+        device: where the agent computes; several may share a GPU.
     """
 
     checkpoint: Path
@@ -45,6 +48,7 @@ class Role:
     world: int
     patience_seconds: float
     allow: tuple[str, ...] = ()
+    device: DeviceChoice = "auto"
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,12 @@ class MessageChannel:
 
         All tell before anybody listens, which cannot block while messages are smaller than a pipe's buffer.
         """
-        mine = said.numpy()
+        mine = said.cpu().numpy()
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
             self.traffic += MessageStats(1, mine.nbytes)
         heard = {agent: self._hear(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
-        return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1))
+        return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(said.device)
 
     def _hear(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
         if not pipe.poll(self._patience_seconds):
@@ -105,13 +109,15 @@ def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) 
 
 @torch.inference_mode()
 def _act_until_the_end(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    agent = AgentPolicy(load_policy(role.checkpoint, role.allow).policy, role.agent)
+    loaded = load_policy(role.checkpoint, role.allow, role.device)
+    agent = AgentPolicy(loaded.policy, role.agent)
     channel = MessageChannel(role.agent, others, role.patience_seconds)
     chance = Chance(role.seed, role.world, 1)
-    no_reset = torch.zeros(1, dtype=torch.bool)  # a new agent remembers nothing
+    no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # a new agent remembers nothing
     while (seen := coordinator.recv()) is not None:
-        obs = {key: torch.from_numpy(value) for key, value in seen.items()}
-        uniforms = torch.from_numpy(chance.policy_uniforms(1 + agent.num_agents))
+        drawn = chance.policy_uniforms(1 + agent.num_agents)
+        obs = to_device(seen | {_UNIFORMS: drawn}, loaded.device)
+        uniforms = obs.pop(_UNIFORMS)
         chance.next_step()
         coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), channel.exchange)))
     coordinator.send(channel.traffic)

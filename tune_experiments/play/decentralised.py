@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_models.device import DeviceChoice
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.agent_process import LEFT_ALONE, MessageStats, Role, live
 
@@ -135,6 +136,7 @@ def separate_agents(
     world: int,
     patience_seconds: float = PATIENCE_SECONDS,
     allow: tuple[str, ...] = (),
+    device: DeviceChoice = "auto",
 ) -> Iterator[SeparateAgents]:
     """N processes that play one episode, and are gone when the block is left.
 
@@ -146,6 +148,7 @@ def separate_agents(
         world: number of the world in that run.
         patience_seconds: how long anybody waits for anybody.
         allow: modules from outside that the checkpoint may name.
+        device: where the agents compute.
     """
     team = SeparateAgents(observation_keys, patience_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
@@ -154,7 +157,8 @@ def separate_agents(
     try:
         with _interrupts_wait():
             for agent in range(num_agents):
-                team.start(Role(checkpoint, agent, seed, world, patience_seconds, allow), pipes[agent])
+                role = Role(checkpoint, agent, seed, world, patience_seconds, allow, device)
+                team.start(role, pipes[agent])
         yield team
     finally:
         team.end()

@@ -20,6 +20,7 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
+from rl_models.device import DeviceChoice, built_on, chosen_device, device_of, to_device
 from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.networks.noise import with_noise
 from rl_models.networks.speech import narrated
@@ -36,6 +37,8 @@ from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_con
 from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
+_IS_FIRST = "is_first"
+"""Travels to the device with the observations."""
 
 
 class LoadedPolicy:
@@ -44,6 +47,7 @@ class LoadedPolicy:
     Attributes:
         experiment, config, method, seed: what it was trained by.
         policy: the torch module.
+        device: where it acts.
         env_steps: how long it was trained.
         curriculum: where among the stages of its training it stands; one stage where there are none.
         is_greedy: whether it takes the most likely actions, as in its experiment's test, or samples.
@@ -62,7 +66,7 @@ class LoadedPolicy:
         trial_folder: Path | None = None,
         allow: Sequence[str] = (),
     ) -> None:
-        self.policy = policy.eval()
+        self.policy, self.device = policy.eval(), device_of(policy)
         self.experiment, self.config = experiment, config
         self.trial_folder, self.allow = trial_folder, tuple(allow)
         self.method: str = state["method"]
@@ -94,7 +98,7 @@ class LoadedPolicy:
         """
         self._state, self._chance = None, None
         self._seed = seed
-        self._texts = TextEncodings(self.policy.network, texts) if texts else None
+        self._texts = TextEncodings(self.policy.network, texts, self.device) if texts else None
 
     @torch.inference_mode()
     def act(self, obs: Arrays, is_first: np.ndarray | None = None, uniforms: np.ndarray | None = None) -> Any:
@@ -121,9 +125,9 @@ class LoadedPolicy:
         assert self._chance is not None
         if self.draws_noise:
             obs = with_noise(self.policy.network, self._chance, self.policy.num_agents, obs)
-        first = torch.zeros(batch, 1, dtype=torch.bool) if is_first is None else torch.from_numpy(is_first)[:, None]
+        first = np.zeros(batch, bool) if is_first is None else is_first
         try:
-            self.last_output = output = self.policy(self._tensors(obs), self._state, first)
+            self.last_output = output = self._forward(obs, first)
         except MissingTextsError as error:
             raise ValueError(
                 f"{error}; tell this policy where they are, reset(texts=world.texts), or put "
@@ -135,7 +139,7 @@ class LoadedPolicy:
         if self.is_greedy:
             return to_numpy(output.policy.mode()[0])
         uniforms = own if uniforms is None else uniforms
-        return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None])[0])
+        return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None].to(self.device))[0])
 
     @contextlib.contextmanager
     def showing_attention(self) -> Iterator[None]:
@@ -147,28 +151,34 @@ class LoadedPolicy:
         finally:
             network.shows_attention = False
 
-    def _tensors(self, obs: Arrays) -> dict[str, torch.Tensor]:
-        """Observations with T = 1, and what their texts say."""
-        tensors = {key: torch.from_numpy(np.asarray(value))[:, None] for key, value in obs.items()}
+    def _forward(self, obs: Arrays, first: np.ndarray) -> TeamOutput:
+        """The policy's output for observations with T = 1, beside what their texts say."""
+        arrays = {key: np.asarray(value)[:, None] for key, value in obs.items()}
+        tensors = to_device(arrays | {_IS_FIRST: first[:, None]}, self.device)
+        is_first = tensors.pop(_IS_FIRST)
         if self._texts is not None:
             if self._watch.has_changed(self.policy.parameters()):
                 self._texts.forget()
             tensors |= self._texts.of(obs)
-        return narrated(self.policy.network, tensors)
+        assert self._state is not None
+        output: TeamOutput = self.policy(narrated(self.policy.network, tensors), self._state, is_first)
+        return output
 
 
-def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:
+def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> LoadedPolicy:
     """A trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run (the first row of its table).
 
     Args:
         path: of one of these.
         allow: modules outside Concord that may be imported if the checkpoint names them.
+        device: where it acts: `auto` on a GPU if there is one.
 
     Raises:
-        UserError: nothing there, a checkpoint that is damaged, not ours or of another version, or one that names a
-            module that is not allowed; the sentence says which.
+        UserError: no GPU where one is demanded, nothing there, a checkpoint that is damaged, not ours or of another
+            version, or one that names a module that is not allowed; the sentence says which.
     """
     checkpoint_path = find_checkpoint(Path(path), allow)
+    place = device_or_refusal(device)
     try:
         checkpoint = load_checkpoint(checkpoint_path)
         state = checkpoint.state
@@ -176,7 +186,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
-        policy = curriculum_behind(plan, state).plan.build_policy()
+        policy = built_on(place, curriculum_behind(plan, state).plan.build_policy)
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
@@ -186,6 +196,18 @@ def load_policy(path: str | Path, allow: Sequence[str] = ()) -> LoadedPolicy:
         raise UserError(
             f"{checkpoint_path} does not fit this version of its experiment ({said}); train anew"
         ) from error
+
+
+def device_or_refusal(choice: DeviceChoice) -> torch.device:
+    """Where networks of this process run.
+
+    Raises:
+        UserError: a GPU is demanded and there is none.
+    """
+    try:
+        return chosen_device(choice)
+    except ValueError as error:
+        raise UserError(str(error)) from error
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_models.device import DeviceChoice, to_device
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.decentralised import separate_agents
@@ -52,7 +53,8 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
     keys, allow = first_agent.observation_keys, policy.allow
-    with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow) as team:
+    device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
+    with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
         yield f"{first_agent.num_agents} processes, one an agent; in a step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
@@ -61,9 +63,9 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     """What an agent tells each other one in a step."""
-    first = {key: torch.from_numpy(value[:, 0]) for key, value in obs.items()}
+    first = to_device({key: value[:, 0] for key, value in obs.items()}, policy.device)
     with torch.inference_mode():
-        sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool))
+        sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool, device=policy.device))
     if not sizes or policy.policy.num_agents == 1:
         return "they exchange nothing"
     return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"

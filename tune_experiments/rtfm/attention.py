@@ -104,7 +104,7 @@ def _seen(world: Any, index: int) -> Moment:
 def _attention(policy: LoadedPolicy, index: int, length: int) -> dict[str, np.ndarray]:
     """Weights of the words at the last `act` of a world's first agent."""
     assert policy.last_output is not None
-    extras = {name: value[index, 0, 0].numpy() for name, value in policy.last_output.extras.items()}
+    extras = {name: value[index, 0, 0].cpu().numpy() for name, value in policy.last_output.extras.items()}
     found = {"goal": extras["attention/goal"][:length]} if "attention/goal" in extras else {}
     layers = extras.get("attention/grid", np.empty((0, length)))
     return found | {f"layer {number}": weights[:length] for number, weights in enumerate(layers, start=1)}
@@ -140,7 +140,7 @@ def _mentions(policy: LoadedPolicy, index: int, things: Things, seen: Moment) ->
     assert policy.last_output is not None
     if CELLS not in policy.last_output.extras:
         return ()
-    extras = {name: value[index, 0, 0].numpy() for name, value in policy.last_output.extras.items()}
+    extras = {name: value[index, 0, 0].cpu().numpy() for name, value in policy.last_output.extras.items()}
     keys = extras[CELLS] // seen.names_per_cell
     keys[-policy.policy.num_agents] = HELD  # inventories are the last rows, the agent's own first
     length = len(seen.words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from rl_models.device import give_memory_back
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -25,6 +26,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
     """
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     seconds = _seconds_per_env_step(longest.stages[-1].plan) / max(1, longest.workers.runners)
+    give_memory_back()
     budgets = [plan.budget_env_steps for plan in plans]
     minutes = seconds * longest_lane(budgets, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
@@ -52,9 +54,8 @@ def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
 def _seconds_per_env_step(plan: TrialPlan) -> float:
     workers: Workers = plan.workers
     worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
-    collector = Collector(
-        plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy(), workers.fragment_length
-    )
+    world = plan.make_world(num_worlds=worlds, first_world=0)
+    collector = Collector(world, plan.new_policy(), workers.fragment_length)
     learner = Learner(collector.policy, plan.objective, plan.optimiser)
     collector.reset(plan.seed)
     learner.update([collector.collect()])  # the first update pays for start-up

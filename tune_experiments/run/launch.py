@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from rl_models.device import refusing_gpu
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.errors import UserError
@@ -22,7 +23,7 @@ from tune_experiments.run.callbacks import Callback, TrialWatch
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.finished_run import Run
-from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster
+from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.tuning import Request, plan_of, request_for, run_trials
@@ -60,7 +61,10 @@ def launch(experiment: BaseExperiment, config: Any, options: RunOptions, callbac
     if search is not None:
         check_processes(experiment, search, options)
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
-    with open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, sync):
+    with (
+        refusing_gpu(options.device == "cpu"),
+        open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, sync),
+    ):
         console = Console(soft_wrap=True)
         session = _Session(experiment, config, options, folder, sync, console, callbacks)
         run = session.train_and_evaluate() if search is None else session.search(search)
@@ -79,7 +83,7 @@ def _check(experiment: BaseExperiment, config: Any, options: RunOptions) -> None
         experiment.check(config)
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)
-            check_this_machine(plan.workers.cpus)
+            check_this_machine(plan.workers.cpus, options.device)
             for stage in plan.stages:
                 stage.plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
             if plan.is_staged:
@@ -181,13 +185,16 @@ class _Session:
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with ray_cluster() as ray, self.experiment.shared(self.config):
-            concurrent = min(
-                check_capacity(ray, max(one.cpus for one in workers), max(one.gpus for one in workers)), len(requests)
-            )
+            device, most_gpus = self.options.device, max(one.gpus for one in workers)
+            at_once = check_capacity(ray, max(one.cpus for one in workers), most_gpus, device)
+            concurrent = min(at_once, len(requests))
+            has_gpus = gpus_of_cluster(ray, device)
             self.console.print(cost(list(plans.values()), concurrent), highlight=False)
             uri = self.sync.uri if self.sync else None
             try:
-                failures = run_trials(requests, budgets, concurrent, self.folder.path, columns, uri, scheduler, watch)
+                failures = run_trials(
+                    requests, budgets, concurrent, self.folder.path, columns, uri, has_gpus, scheduler, watch
+                )
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # what Tune says of a session that it had to end is not the cause

@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rl_models.device import NO_GPU, DeviceChoice
 from tune_experiments.experiment.errors import UserError
+from tune_experiments.play.loading import device_or_refusal
 
 _CONNECT_SECONDS = 5.0
 
@@ -121,7 +123,7 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
         )
 
 
-def check_this_machine(cpus: int) -> None:
+def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
     """Before Ray starts: whether a cluster on this machine could hold one trial.
 
     Raises:
@@ -129,20 +131,34 @@ def check_this_machine(cpus: int) -> None:
     """
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
+        device_or_refusal(device)
 
 
-def check_capacity(ray: Any, cpus: int, gpus: float) -> int:
+def gpus_of_cluster(ray: Any, device: DeviceChoice) -> float:
+    """How many GPUs of the cluster may be used.
+
+    Raises:
+        UserError: one is demanded and the cluster has none.
+    """
+    has_gpus = float(ray.cluster_resources().get("GPU", 0))
+    if device == "cuda" and not has_gpus:
+        raise UserError(f"this cluster has no GPU: {NO_GPU}")
+    return 0.0 if device == "cpu" else has_gpus
+
+
+def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "auto") -> int:
     """How many trials of that size the cluster can run at once.
 
     Raises:
         UserError: not even one; such a trial would wait for ever in silence.
     """
-    total = ray.cluster_resources()
-    has_cpus, has_gpus = int(total.get("CPU", 0)), float(total.get("GPU", 0))
+    has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), gpus_of_cluster(ray, device)
     _check_cpus(cpus, has_cpus, "this cluster")
+    gpus = 0.0 if device == "cpu" else gpus
     if gpus > has_gpus:
         raise UserError(
-            f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner"
+            f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner, or "
+            f"write --device cpu"
         )
     by_gpu = int(has_gpus // gpus) if gpus else has_cpus
     return min(has_cpus // cpus, by_gpu)

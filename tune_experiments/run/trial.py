@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_models.device import chosen_device
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
@@ -33,6 +34,7 @@ from tune_experiments.run.final_evaluation import (
     results_of_training,
     write_test_results,
 )
+from tune_experiments.run.placement import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import Report, StageTraining
 from tune_experiments.run.weight_transfer import transfer_stage
@@ -47,14 +49,23 @@ class Trial:
         experiment, config, method, seed: what to train.
         folder: where it continues from and writes to.
         is_tested: whether it ends with the final evaluation; a search must not choose by it and does without.
+        gpus: of its processes; None takes what its configuration says.
     """
 
     def __init__(
-        self, experiment: BaseExperiment, config: Any, method: str, seed: int, folder: Path, is_tested: bool = True
+        self,
+        experiment: BaseExperiment,
+        config: Any,
+        method: str,
+        seed: int,
+        folder: Path,
+        is_tested: bool = True,
+        gpus: Gpus | None = None,
     ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
         self.folder, self.is_tested = folder, is_tested
-        self.curriculum = CurriculumState(experiment.plan(config, method, seed, folder))
+        declared = experiment.plan(config, method, seed, folder)
+        self.curriculum = CurriculumState(declared if gpus is None else declared.with_gpus(gpus.learner, gpus.runner))
 
     def run(self, report: Report, until_env_steps: int | None = None) -> None:
         """Train to the end of the last stage, then evaluate where that is asked for.
@@ -70,6 +81,7 @@ class Trial:
             self.curriculum.restore(load_state(newest))
         with TrialLog(self.folder) as log:
             log.rewind(self.curriculum.total().env_steps)
+            log.add_text("device", f"networks of the trial's own process run on {chosen_device()}")
             log.add_text("config", f"```json\n{json.dumps(config_to_json(self.config), indent=1)}\n```")
             while not self.curriculum.is_over:
                 if until_env_steps is not None and self.curriculum.total().env_steps >= until_env_steps:
@@ -128,7 +140,7 @@ class Trial:
 
     def _results_of(self, env_steps: int, plan: TrialPlan, evaluations: dict[str, Evaluate]) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
-        policy = plan.build_policy().eval()
+        policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
         for after, evaluate in evaluations.items():

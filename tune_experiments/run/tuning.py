@@ -17,12 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rl_models.device import refusing_gpu
+from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.callbacks import TrialWatch
+from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import RemoteSync, synced_folder
 from tune_experiments.run.run_folder import RunFolder
@@ -61,20 +64,17 @@ def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curricu
     return experiment.plan(config, request["method"], request["seed"], None)
 
 
-def _places(parameters: dict[str, Any]) -> Any:
-    """What Tune reserves for a trial: its own process first, then runners, then learners."""
-    from ray import tune
-
-    request: Request = parameters["request"]
-    workers = plan_of(find_experiment(request["experiment"]), request).workers
+def places_of(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
+    """What is reserved for a trial: its own process first, then runners, then learners."""
     # RLlib wants aggregators on the node of their learner.
-    learner = {"CPU": 1.0 + workers.aggregators, "GPU": workers.gpus_per_learner}
-    own = {"CPU": 1.0} if workers.learners else learner
-    return tune.PlacementGroupFactory([own, *[{"CPU": 1.0}] * workers.runners, *[learner] * workers.learners])
+    learner = {"CPU": 1.0 + workers.aggregators, "GPU": gpus.learner}
+    own = {"CPU": 1.0 + (0 if workers.learners else workers.aggregators), "GPU": gpus.own}
+    runner = {"CPU": 1.0, "GPU": gpus.runner}
+    return [own, *[runner] * workers.runners, *[learner] * workers.learners]
 
 
-def train_trial(parameters: dict[str, Any]) -> None:
-    """Tune's function trainable: everything it needs is names, JSON and a folder."""
+def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
+    """Tune's function trainable: everything it needs is names, JSON, a folder, and what GPUs it was given."""
     from ray import tune
 
     request: Request = parameters["request"]
@@ -89,7 +89,8 @@ def train_trial(parameters: dict[str, Any]) -> None:
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
-        Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"]).run(
+        stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
+        Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"], gpus).run(
             report, request.get("until")
         )
 
@@ -114,6 +115,7 @@ def run_trials(
     out: Path,
     columns: Mapping[str, str],
     uri: str | None = None,
+    has_gpus: float = 0.0,
     scheduler: SearchScheduler | None = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
@@ -126,6 +128,7 @@ def run_trials(
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
         uri: of the run, where an object store keeps it; trials then work in temporary folders.
+        has_gpus: GPUs of the cluster that trials may use.
         scheduler: hands out the requests instead, one at a time, as it sees fit.
         watch: tells callbacks what trials write.
 
@@ -140,10 +143,21 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
 
+    def gpus_for(parameters: dict[str, Any]) -> tuple[Workers, Gpus]:
+        request: Request = parameters["request"]
+        workers = plan_of(find_experiment(request["experiment"]), request).workers
+        return workers, gpus_of_trial(workers, has_gpus, concurrent)
+
+    def train(parameters: dict[str, Any]) -> None:
+        train_trial(parameters, gpus_for(parameters)[1])
+
+    def places(parameters: dict[str, Any]) -> Any:
+        return tune.PlacementGroupFactory(places_of(*gpus_for(parameters)))
+
     searcher = None if scheduler is None else as_searcher(scheduler)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
-            tune.with_resources(train_trial, _places),
+            tune.with_resources(train, places),
             param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
             tune_config=tune.TuneConfig(
                 max_concurrent_trials=concurrent,

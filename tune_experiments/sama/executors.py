@@ -15,6 +15,7 @@ import torch
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestWays
 from rl_envs.overcooked.words import NOTHING, STAY, THINGS
+from rl_models.device import device_of, to_device
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
 from tune_experiments.sama.commands import domain_of
@@ -28,15 +29,16 @@ Executor: TypeAlias = Callable[[CommandedKitchen], Array]
 
 def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
     """The chefs of a policy without memory; `is_greedy` takes the most likely cells instead of sampling."""
+    device = device_of(policy)
 
     def choose(world: CommandedKitchen) -> Array:
         worlds = world.num_worlds
-        tensors = {key: torch.from_numpy(value)[:, None] for key, value in world.observe().items()}
-        output = policy(tensors, policy.initial_state(worlds), torch.zeros(worlds, 1, dtype=torch.bool))
+        tensors = to_device({key: value[:, None] for key, value in world.observe().items()}, device)
+        output = policy(tensors, policy.initial_state(worlds), torch.zeros(worlds, 1, dtype=torch.bool, device=device))
         if is_greedy:
             return np.asarray(to_numpy(output.policy.mode()[0]))
         uniforms = torch.from_numpy(world.chance.policy_uniforms(output.policy.num_uniforms))
-        return np.asarray(to_numpy(output.policy.sample(uniforms[:, None])[0]))
+        return np.asarray(to_numpy(output.policy.sample(uniforms[:, None].to(device))[0]))
 
     return choose
 

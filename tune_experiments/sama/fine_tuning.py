@@ -167,7 +167,7 @@ class FineTuning:
         return self._algorithm
 
     def _meet(self, weights: dict[str, Any]) -> tuple[list[Pair], int]:
-        team = self._plan.build_policy().eval()
+        team = self._plan.new_policy().eval()
         team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
         return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
 

@@ -51,8 +51,8 @@ class AnsweringNetwork(nn.Module, ABC):
     @torch.no_grad()
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Scores [B, T, N, A] that are 0 for the answer; only for cooks who decide."""
-        legal, codes = obs["legal"].bool(), obs["situation"].cpu().numpy()
-        deciding = obs["decides"].bool() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
+        legal, codes = obs["legal"].bool().cpu(), obs["situation"].cpu().numpy()
+        deciding = obs["decides"].bool().cpu() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
         places = deciding.nonzero().tolist()
         choices = [torch.nonzero(legal[tuple(place)]).flatten().tolist() for place in places]
         scores = torch.full(legal.shape, _NOT_CHOSEN)
@@ -61,6 +61,7 @@ class AnsweringNetwork(nn.Module, ABC):
         )
         for place, action in zip(places, chosen, strict=True):
             scores[(*place, action)] = 0.0
+        scores, legal = scores.to(is_first.device), legal.to(is_first.device)
         return Features(scores.new_zeros(*legal.shape[:-1], 1), {}, None, {ACTION_SCORES: scores}, legal)
 
 

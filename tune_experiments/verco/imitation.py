@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.device import device_of
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
@@ -26,26 +27,27 @@ class Imitation:
 
     def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
         """Build the team; nothing is learned yet."""
-        self._config, self._seed, self._policy = config, plan.seed, plan.build_policy()
+        self._config, self._seed, self._policy = config, plan.seed, plan.new_policy()
         self._progress = Progress()
 
     def train(self) -> dict[str, float]:
         """All epochs; the mean cross-entropy of the last one."""
         settings = self._config.imitation
-        vectors, legal, chosen = _decisions(self._config)
+        vectors, legal, chosen = (one.to(device_of(self._policy)) for one in _decisions(self._config))
         generator = torch.Generator().manual_seed(self._seed)
         optimiser = torch.optim.Adam(self._policy.parameters(), lr=settings.learning_rate)
-        losses: list[float] = []
+        losses: list[Tensor] = []
         for _ in range(settings.num_epochs):
             losses = []
-            for rows in torch.randperm(len(chosen), generator=generator).split(settings.batch_size):
+            shuffled = torch.randperm(len(chosen), generator=generator).to(chosen.device)
+            for rows in shuffled.split(settings.batch_size):
                 loss = cross_entropy(self._policy, vectors[rows], legal[rows], chosen[rows])
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()
                 optimiser.step()
-                losses.append(float(loss.detach()))
+                losses.append(loss.detach())
         self._progress = Progress(env_steps=self._config.corpus_env_steps, updates=1)
-        return {"imitation/decisions": float(len(chosen)), "imitation/loss": float(np.mean(losses))}
+        return {"imitation/decisions": float(len(chosen)), "imitation/loss": float(torch.stack(losses).double().mean())}
 
     def progress(self) -> Progress:
         """Nothing, or everything."""
@@ -57,9 +59,8 @@ class Imitation:
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Weights of network and heads."""
-        return {"weights": {name: value.detach().clone() for name, value in self._policy.state_dict().items()}}, (
-            self._progress
-        )
+        weights = {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
+        return {"weights": weights}, self._progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Take the weights."""
@@ -73,7 +74,7 @@ class Imitation:
 def cross_entropy(policy: TeamPolicy, vectors: Tensor, legal: Tensor, chosen: Tensor) -> Tensor:
     """Mean of -log P(chosen) over K decisions: vectors [K, 30], legal [K, A] bool, chosen [K]; each a team of one."""
     obs = {"vector": vectors[:, None, None], "legal": legal[:, None, None]}
-    features = policy.network(obs, {}, torch.ones(len(chosen), 1, dtype=torch.bool))
+    features = policy.network(obs, {}, torch.ones(len(chosen), 1, dtype=torch.bool, device=chosen.device))
     marginals = policy.policy_head(features).marginals()[:, 0, 0]
     return -marginals.gather(-1, chosen[:, None]).clamp(min=1e-9).log().mean()
 

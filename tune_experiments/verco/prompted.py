@@ -165,6 +165,7 @@ class NoTraining:
 
     def __init__(self, plan: TrialPlan) -> None:
         self._plan, self._progress = plan, Progress()
+        self._policy = plan.new_policy().eval()
 
     def train(self) -> dict[str, float]:
         """Nothing is learned; the budget counts as spent."""
@@ -177,7 +178,7 @@ class NoTraining:
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team, whose weights never change."""
-        return self._plan.build_policy().eval()
+        return self._policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """What little a checkpoint must hold."""

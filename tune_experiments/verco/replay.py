@@ -120,7 +120,7 @@ def _said(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
     """What was written at the last step; nothing by teams that do not write."""
     if policy.last_output is None or not writes(policy.policy):
         return ()
-    writer, rows = writer_of(policy.policy), policy.last_output.extras[MESSAGES][index, 0].numpy()
+    writer, rows = writer_of(policy.policy), policy.last_output.extras[MESSAGES][index, 0].cpu().numpy()
     return tuple(writer.text(message_of(row)) for row in rows)
 
 

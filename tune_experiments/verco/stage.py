@@ -31,7 +31,7 @@ class MessageWarmStart:
             trial_folder: where what is asked of a chat model is kept.
             plan: of this stage.
         """
-        self._config, self._seed, self._policy = config, plan.seed, plan.build_policy()
+        self._config, self._seed, self._policy = config, plan.seed, plan.new_policy()
         network = self._policy.network
         assert isinstance(network, LanguageNetwork)
         self._distillation = MessageDistillation(network.language, network.writer, config.distillation)
@@ -60,7 +60,7 @@ class MessageWarmStart:
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Weights of adapters and heads."""
-        weights = {name: value.detach().clone() for name, value in self._policy.state_dict().items()}
+        weights = {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
         return {"weights": weights}, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:

@@ -25,6 +25,7 @@ from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import LoraSettings
 from rl_models.llm.scoring import normalise, score_alone, score_trie
+from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.trie import trie_of
 from tests.rl_models.llm.small import stir
@@ -49,7 +50,9 @@ def adapted(kind=LlamaForCausalLM, config=None, targets=("q_proj", "v_proj")):
     """A random model whose adapters change what it says."""
     torch.manual_seed(0)
     base = kind(config or LlamaConfig(**GATED)).eval().requires_grad_(False)
-    language = AdaptedModel(base, train_tokenizer(["a b"], VOCABULARY), LoraSettings(rank=4, targets=targets))
+    language = AdaptedModel(
+        SharedBase(base, train_tokenizer(["a b"], VOCABULARY)), LoraSettings(rank=4, targets=targets)
+    )
     stir(language.parameters())
     return language
 
@@ -163,7 +166,7 @@ def test_a_half_precision_model_with_sharp_logits_is_scored_as_a_trie():
     torch.manual_seed(0)
     base = LlamaForCausalLM(LlamaConfig(**GATED | {"num_hidden_layers": 8}, initializer_range=0.1)).eval()
     base.requires_grad_(False).lm_head.weight *= 40
-    language = AdaptedModel(base.bfloat16(), train_tokenizer(["a b"], VOCABULARY), LoraSettings())
+    language = AdaptedModel(SharedBase(base.bfloat16(), train_tokenizer(["a b"], VOCABULARY)), LoraSettings())
     assert float(base(torch.tensor([[5, 6, 7, 8]])).logits.detach().float().std()) > 10
     assert language.scorer is score_trie
 
@@ -183,7 +186,7 @@ def test_a_model_that_ignores_masks_or_positions_is_found_out(monkeypatch, ignor
     monkeypatch.setattr(scoring, "pack", pack_ignored)
     torch.manual_seed(0)
     base = LlamaForCausalLM(LlamaConfig(**GATED, initializer_range=0.1)).eval().to(dtype)
-    assert AdaptedModel(base, train_tokenizer(["a b"], VOCABULARY), LoraSettings()).scorer is score_alone
+    assert AdaptedModel(SharedBase(base, train_tokenizer(["a b"], VOCABULARY)), LoraSettings()).scorer is score_alone
 
 
 def test_prompts_beyond_a_window_of_attention_are_scored_by_the_models_own_mask():

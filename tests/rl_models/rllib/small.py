@@ -10,7 +10,7 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.workers import Workers
+from rl_models.rllib.workers import TrainingPlan, Workers
 from tests.rl_models.training.small import cordial, rooms, team
 
 
@@ -37,6 +37,8 @@ class Plan:
     build_policy: Any = build_team
     optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
     seed: int = 3
+
+    new_policy = TrainingPlan.new_policy
 
 
 def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, optimiser=Plan.optimiser, **arguments):

@@ -1,0 +1,111 @@
+"""The base of a language model, whose weights lie in memory once a process and device, whoever computes with them.
+
+A learner, a runner and validation in one process build a team each. Their bases are trees of modules of their own, to
+which adapters can be added, over the same weights: those never change. Weights are forgotten when nobody has them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.device import building_device
+from rl_models.llm.base_model import load_base_model
+
+
+class SharedBase:
+    """A causal language model without adapters.
+
+    Attributes:
+        model: the model; nobody adds anything to it.
+        tokenizer: its tokenizer.
+        name: folder and age of its files, or None of a model that was made in memory.
+        honours_masks: whether masks and positions of a caller are obeyed, once that was found out.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, name: tuple[str, int] | None = None) -> None:
+        self.model, self.tokenizer, self.name = model, tokenizer, name
+        self.honours_masks: bool | None = None
+
+    def tree(self) -> Any:
+        """The model as modules of one's own over the same weights."""
+        return copy.deepcopy(self.model, {id(weight): weight for weight in self.model.parameters()})
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> SharedBase:
+        """The same model elsewhere or of another type, which may be there already.
+
+        Args:
+            move: what `Module.to` does to each tensor.
+        """
+        there = move(torch.empty(0, dtype=self.model.dtype, device=self.model.device))
+        if (there.device, there.dtype) == (self.model.device, self.model.dtype):
+            return self
+        known = _KNOWN.get((self.name, str(there.device), there.dtype)) if self.name else None
+        return known or self._moved(move)
+
+    def replace_weights(self, tree: nn.Module, other: SharedBase) -> None:
+        """Let a tree over these weights compute with those of `other`."""
+        new = dict(zip(map(id, self.model.parameters()), other.model.parameters(), strict=True))
+        for module in tree.modules():
+            for name, weight in module._parameters.items():
+                module._parameters[name] = new.get(id(weight), weight)
+
+    def _moved(self, move: Callable[[Tensor], Tensor]) -> SharedBase:
+        weights: dict[int, Any] = {
+            id(weight): nn.Parameter(move(weight.detach()), requires_grad=False) for weight in self.model.parameters()
+        }
+        other = SharedBase(move_buffers(copy.deepcopy(self.model, weights), move), self.tokenizer, self.name)
+        other.honours_masks = self.honours_masks
+        return _known(other)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SharedBase:
+        """The same weights: a copy of a team computes with them, too."""
+        memo |= {id(weight): weight for weight in self.model.parameters()}
+        return self
+
+
+_KNOWN: WeakValueDictionary[Any, SharedBase] = WeakValueDictionary()
+"""(name, device, type of the weights) -> the base there, for as long as somebody has it."""
+
+
+def shared_base(name: str, dtype: torch.dtype) -> SharedBase:
+    """A base where the team that is being built goes; read from disk unless this process has it there already.
+
+    Args:
+        name: hub id or folder.
+        dtype: of the weights.
+
+    Raises:
+        LanguageModelError: there is none of this name, or it is none that can be used here.
+    """
+    version, device = (name, _age(name)), torch.empty(0, device=building_device()).device  # with its number
+    known = _KNOWN.get((version, str(device), dtype))
+    if known is not None:
+        return known
+    model, tokenizer = load_base_model(name, dtype)
+    return _known(SharedBase(model.to(device), tokenizer, version))
+
+
+def move_buffers(tree: Any, move: Callable[[Tensor], Tensor]) -> Any:
+    """Move what a tree holds beside weights, such as the frequencies of positions; the same tree."""
+    for module in tree.modules():
+        for name, buffer in module._buffers.items():
+            module._buffers[name] = None if buffer is None else move(buffer)
+    return tree
+
+
+def _known(base: SharedBase) -> SharedBase:
+    if base.name is not None:
+        _KNOWN[base.name, str(base.model.device), base.model.dtype] = base
+    return base
+
+
+def _age(name: str) -> int:
+    """When the files of a folder were written last, in nanoseconds; 0 of a model of the hub."""
+    return max((path.stat().st_mtime_ns for path in Path(name).glob("*") if path.is_file()), default=0)

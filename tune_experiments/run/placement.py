@@ -1,0 +1,55 @@
+"""Which processes of a trial have how much of a GPU.
+
+A trial's own process has one wherever there is one: it acts, learns and validates, whichever of these are not done by
+processes of their own. Learner processes share with it, and runners have one if `--workers.gpus-per-runner` says so.
+Ray may give a fraction: several processes then use the same GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rl_models.rllib.workers import Workers
+
+__all__ = ["NO_GPUS", "Gpus", "gpus_of_trial"]
+
+_OWN_SHARE = 0.1
+"""Of a learner process's GPU, for the trial's own process, which acts and validates meanwhile."""
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """GPUs of one trial.
+
+    Attributes:
+        own: of the trial's own process.
+        learner: of each learner process.
+        runner: of each env runner process.
+    """
+
+    own: float = 0.0
+    learner: float = 0.0
+    runner: float = 0.0
+
+
+NO_GPUS = Gpus()
+
+
+def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
+    """What each process of a trial has.
+
+    Args:
+        workers: processes of the trial.
+        has_gpus: GPUs that may be used, 0 if none may.
+        trials: how many of such trials run at once; they share what there is where `workers` names no number.
+    """
+    if not has_gpus:
+        return NO_GPUS
+    learners = max(workers.learners, 1)
+    share = workers.gpus_per_learner or 1 / math.ceil(trials * learners / has_gpus)
+    if not workers.learners:
+        return Gpus(own=share, runner=workers.gpus_per_runner)
+    if share > 1:  # Ray gives whole GPUs then, and none is left over
+        return Gpus(learner=share, runner=workers.gpus_per_runner)
+    return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
