@@ -67,7 +67,8 @@ def decision_steps(batch: Batch) -> Batch:
     valued = valued_mask(batch)
     selected = selected if valued is None else selected | valued.any(-1)
     per_step = [key for key, value in batch.items() if value.shape[:2] == selected.shape and key != "last_values"]
-    cut = {key: batch[key][selected][:, None] for key in per_step if not key.startswith("texts/")}
+    where = selected.nonzero(as_tuple=True)  # asked for once, not for each entry
+    cut = {key: batch[key][where][:, None] for key in per_step if not key.startswith("texts/")}
     return cut | {key: value for key, value in batch.items() if key.startswith("texts/")}
 
 

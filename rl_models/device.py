@@ -133,6 +133,23 @@ def move(batch: Mapping[str, Tensor], device: torch.device | str) -> dict[str, T
     return {name: value.to(device) for name, value in batch.items()}
 
 
+def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors on the CPU, name -> [...]; those of an accelerator come together, in one copy."""
+    there = {name: value.detach().contiguous() for name, value in tensors.items() if value.device.type != "cpu"}
+    if len(there) < 2:
+        return {name: value.detach().cpu() for name, value in tensors.items()}
+    bytes_of = {name: value.reshape(-1).view(torch.uint8) for name, value in there.items()}
+    sizes = [-(-len(value) // _ALIGNMENT) * _ALIGNMENT for value in bytes_of.values()]
+    padded = [nn.functional.pad(one, (0, size - len(one))) for one, size in zip(bytes_of.values(), sizes, strict=True)]
+    parts = dict(zip(there, torch.cat(padded).cpu().split(sizes), strict=True))
+    return {
+        name: parts[name][: len(bytes_of[name])].view(value.dtype).view(value.shape)
+        if name in parts
+        else value.detach()
+        for name, value in tensors.items()
+    }
+
+
 def longest(lengths: Tensor, limit: int) -> int:
     """Number of columns to compute of texts of these lengths, [...] int64.
 

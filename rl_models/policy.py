@@ -7,12 +7,14 @@ to a policy. So acting and training compute the same thing. This file knows no w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import JointPolicy
 
+Precision: TypeAlias = Literal["float32", "bfloat16"]
 State: TypeAlias = dict[str, Tensor]
 """Recurrent state, name -> [B, ...], or [B, N, ...] if each agent has its own; empty for networks without memory."""
 UNVALUED = "unvalued"
@@ -79,7 +81,14 @@ class TeamNetwork(Protocol):
 
 
 class TeamPolicy(nn.Module):
-    """Network, policy head and value head of a team of N agents."""
+    """Network, policy head and value head of a team of N agents.
+
+    Attributes:
+        precision: number type of the network's matrix products, while acting and while learning; heads, distributions
+            and losses are float32.
+    """
+
+    precision: Precision = "float32"
 
     def __init__(self, network: TeamNetwork, policy_head: nn.Module, value_head: nn.Module) -> None:
         super().__init__()
@@ -100,5 +109,19 @@ class TeamPolicy(nn.Module):
             state: recurrent state before the first step, name -> [B, ...].
             is_first: [B, T] bool, an episode begins at this step.
         """
-        features = self.network(obs, state, is_first)
+        features = (
+            self.network(obs, state, is_first) if self.precision == "float32" else self._half(obs, state, is_first)
+        )
         return TeamOutput(self.policy_head(features), self.value_head(features), features.state, features.extras)
+
+    def _half(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """The network's features, computed in bfloat16 where that is safe and returned as float32."""
+        with torch.autocast(is_first.device.type, torch.bfloat16, cache_enabled=torch.is_grad_enabled()):
+            found = self.network(obs, state, is_first)
+        return Features(
+            found.features.float(),
+            {name: value.to(state[name].dtype) if name in state else value for name, value in found.state.items()},
+            None if found.messages is None else found.messages.float(),
+            {name: value.float() if value.dtype == torch.bfloat16 else value for name, value in found.extras.items()},
+            found.legal,
+        )

@@ -44,7 +44,17 @@ class _Backend(backend_registration._DummyBackendModule):
 backend_registration._setup_privateuseone_for_python_backend(NAME, _Backend())
 DEVICE = torch.device(NAME, 0)
 CPU = torch.device("cpu")
-WAITS = {"_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal"}
+WAITS = {
+    "_local_scalar_dense",
+    "nonzero",
+    "_unique2",
+    "unique_dim",
+    "unique_consecutive",
+    "masked_select",
+    "equal",
+    "bincount",
+    "repeat_interleave",
+}
 """Operations after which the host knows something of the device. Indexing by a mask is one, too."""
 
 

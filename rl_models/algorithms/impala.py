@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic
-from rl_models.algorithms.objective import RllibAlgorithm
+from rl_models.algorithms.objective import RATIO_ERROR, RllibAlgorithm
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
@@ -50,7 +50,7 @@ class Impala(ActorCritic):
         policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = pg.value_loss(values, targets, self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
-        statistics["policy/ratio_error"] = (log_ratio.exp() - 1).abs().max()
+        statistics[RATIO_ERROR] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]
         if self.loss_reduction == "sum":
             return loss * (worlds * length / share.steps), statistics

@@ -21,6 +21,8 @@ from rl_models.schedule import Progress
 
 APPROXIMATE_KL = "policy/approximate_kl"
 """Statistic of a loss that `target_kl` is compared with."""
+RATIO_ERROR = "policy/ratio_error"
+"""Statistic: largest |ratio - 1| of a minibatch."""
 KL_ENTRIES = "policy/approximate_kl_entries"
 """Statistic of a loss: how many entries (decisions of an agent, or of the team) `APPROXIMATE_KL` is the mean of."""
 RllibAlgorithm: TypeAlias = Literal["ppo", "impala"]

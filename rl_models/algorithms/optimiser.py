@@ -17,6 +17,7 @@ import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 
+from rl_models.policy import Precision
 from rl_models.schedule import Progress, Schedule
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,9 @@ class OptimiserConfig:
     """What max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
     final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+    precision: Precision = field(default="float32", metadata={"came_later": True})
+    """Number type of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights, heads
+    and losses are float32 with either."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,8 @@ class OptimiserSettings:
     """Gradients are scaled down together until their global norm is at most this; 0: never."""
     grad_clip_by: GradClipBy = "norm"
     """Which norm: Euclidean, or the largest entry."""
+    precision: Precision = "float32"
+    """In which the team that learns computes, also while it acts."""
 
 
 def optimiser_settings(
@@ -89,6 +95,7 @@ def optimiser_settings(
         amsgrad=config.amsgrad,
         max_grad_norm=config.max_grad_norm,
         grad_clip_by=config.grad_clip_by,
+        precision=config.precision,
     )
 
 

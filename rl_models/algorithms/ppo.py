@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RllibAlgorithm
+from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import WHOLE, Batch, Share, decision_steps, without_last_observation
 from rl_models.losses import policy_gradient as pg
@@ -74,7 +74,7 @@ class Ppo(ActorCritic):
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), mask)
         statistics[KL_ENTRIES] = torch.full((), ratio.numel(), device=ratio.device) if mask is None else mask.sum()
         statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip_range).float().mean()
-        statistics["policy/ratio_error"] = (ratio - 1).abs().max()
+        statistics[RATIO_ERROR] = (ratio - 1).abs().max()
         return loss, statistics
 
     def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:

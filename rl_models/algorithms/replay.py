@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rl_models.algorithms.learners import Rows
 from rl_models.batch import Batch
+from rl_models.device import to_host
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
 _KEPT_PREFIXES = ("obs/", "state/")
@@ -53,8 +54,8 @@ class Replay:
         if not self._rows:
             self._rows = self._room_for(kept)
         places = (self._next + torch.arange(worlds)) % self.capacity
-        for key, value in kept.items():
-            self._rows[key][places] = value.cpu()
+        for key, value in to_host(kept).items():
+            self._rows[key][places] = value
         self._next = (self._next + worlds) % self.capacity
         self._filled = min(self._filled + worlds, self.capacity)
 

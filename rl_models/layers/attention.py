@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.distinct import count_rows
+
 _FRAMES_TOGETHER = 8
 """Largest number of frames that share one copy of a text's states."""
 
@@ -65,14 +67,17 @@ class TextGroups:
         texts: [G] int64, the text of each group.
     """
 
-    def __init__(self, rows: Tensor) -> None:
+    def __init__(self, rows: Tensor, num_texts: int) -> None:
         """Group the frames.
 
         Args:
             rows: [K] int64, the text of each frame.
+            num_texts: D. On an accelerator, which knows alone how many of them are shown, the number of groups is the
+                largest that there can be.
         """
-        count = rows.bincount()
-        present = int((count > 0).sum())
+        count = count_rows(rows, num_texts)
+        is_here = rows.device.type == "cpu"
+        present = int((count > 0).sum()) if is_here else num_texts
         self._size = max(1, min(_FRAMES_TOGETHER, len(rows) // max(present, 1)))
         groups = (count + self._size - 1) // self._size
         order = rows.argsort(stable=True)
@@ -80,7 +85,11 @@ class TextGroups:
         index_in_text = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[ordered]
         self._slot = torch.empty_like(rows)
         self._slot[order] = (groups.cumsum(0) - groups)[ordered] * self._size + index_in_text
-        self.texts = torch.arange(len(count), device=rows.device).repeat_interleave(groups)
+        if is_here:
+            self.texts = torch.arange(num_texts).repeat_interleave(groups)
+        else:
+            most = torch.arange(len(rows) // self._size + min(len(rows), num_texts), device=rows.device)
+            self.texts = torch.searchsorted(groups.cumsum(0), most, right=True).clamp(max=num_texts - 1)
 
     def attend(self, states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
         """Attention of every frame over its own text.

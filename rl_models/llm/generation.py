@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import to_device
 from rl_models.distributions.joint_tensor import inverse_cdf
 from rl_models.llm.trie import Ids
 
 _PROMPTS_AT_ONCE = 64
+_TOKENS_UNASKED = 8
 
 
 @torch.no_grad()
@@ -45,12 +48,14 @@ def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, unif
 
 def _continue(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
     """Write behind some prompts, which are padded on the left so that all texts begin in one column."""
-    lengths = torch.tensor([len(prompt) for prompt in prompts], device=model.device)
-    width = int(lengths.max())
-    tokens = torch.tensor([(end,) * (width - len(prompt)) + prompt for prompt in prompts], device=model.device)
+    width = max(map(len, prompts))
+    rows = np.array([(end,) * (width - len(prompt)) + prompt for prompt in prompts], np.int64)
+    laid = to_device({"tokens": rows, "lengths": np.array([len(prompt) for prompt in prompts])}, model.device)
+    tokens, lengths = laid["tokens"], laid["lengths"]
     positions = (torch.arange(width, device=model.device) - (width - lengths)[:, None]).clamp(min=0)
     mask = (torch.arange(width, device=model.device) >= (width - lengths)[:, None]).long()
     ended, cache, written = torch.zeros(len(prompts), dtype=torch.bool, device=model.device), None, []
+    asked_every = 1 if ended.device.type == "cpu" else _TOKENS_UNASKED
     for step in range(max_tokens):
         output = model(
             input_ids=tokens,
@@ -63,7 +68,8 @@ def _continue(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uni
         cache = output.past_key_values
         chosen = _chosen(output.logits[:, -1].float(), None if uniforms is None else uniforms[:, step])
         ended = ended | (chosen == end)
-        if bool(ended.all()):
+        # An accelerator is not asked after every token: to write some more that are cut off costs less.
+        if (step + 1) % asked_every == 0 and bool(ended.all()):
             break
         written.append(chosen.masked_fill(ended, end))
         tokens, positions = written[-1][:, None], positions[:, -1:] + 1

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import to_device, to_host
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.lru_cache import LRUCache
@@ -97,24 +98,24 @@ class LanguageNetwork(nn.Module):
         Raises:
             MissingTextsError: the observations have no prompts.
         """
-        deciding = _deciding(obs)
-        counted = _counted(obs, deciding)
-        moments, rows = self._moments_of(obs, counted)
+        read = _on_host(obs)
+        deciding = _deciding(read)
+        counted = _counted(read, deciding)
+        moments, rows = self._moments_of(read, counted)
         scores, states = self._scores_of(moments)
-        place = torch.from_numpy(counted).to(scores.device)
-        each = torch.from_numpy(rows).to(scores.device)
+        place, each = to_device({"place": counted, "each": rows}, scores.device).values()
         lead = counted.shape
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
         all_states = states.new_zeros(*lead, self.features).masked_scatter(place[..., None], states[each])
         extras = {ACTION_SCORES: all_scores} | {key: obs[key] for key in (MESSAGES,) if key in obs}
-        extras |= _left_out(obs, deciding)
+        extras |= _left_out(read, deciding)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
-    def _moments_of(self, obs: dict[str, Tensor], counted: Array) -> tuple[list[Moment], Array]:
+    def _moments_of(self, obs: dict[str, Array], counted: Array) -> tuple[list[Moment], Array]:
         """Distinct moments of the K agents that count, and which of them each is in, [K] int64."""
         prompts, prompt = _shown(obs, PROMPT)
         phrases, phrase = _shown(obs, PHRASES)
-        legal = np.where(obs["legal"].bool().cpu().numpy(), phrase, _ILLEGAL)
+        legal = np.where(obs["legal"], phrase, _ILLEGAL)
         keys = np.concatenate([prompt[..., None], legal], axis=-1)[counted]
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
         moments = [self._moment(prompts[key[0]], phrases, key[1:]) for key in distinct]
@@ -148,12 +149,13 @@ class LanguageNetwork(nn.Module):
 
     def _compute(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
         scored = self.language.score("action", [m.prompt for m in moments], [m.candidates for m in moments])
-        device, most = scored.log_probs.device, scored.log_probs.shape[1]
-        lengths = torch.tensor([m.lengths + (1,) * (most - len(m.lengths)) for m in moments], device=device)
+        most = scored.log_probs.shape[1]
+        lengths = np.array([m.lengths + (1,) * (most - len(m.lengths)) for m in moments], np.int64)
         # Padding goes to a column of its own, which is cut off.
-        columns = torch.tensor([m.actions + (self.actions,) * (most - len(m.actions)) for m in moments], device=device)
+        columns = np.array([m.actions + (self.actions,) * (most - len(m.actions)) for m in moments], np.int64)
+        laid = to_device({"lengths": lengths, "columns": columns}, scored.log_probs.device)
         rows = scored.log_probs.new_zeros(len(moments), self.actions + 1)
-        scores = rows.scatter(-1, columns.long(), normalise(scored.log_probs, lengths))[:, :-1]
+        scores = rows.scatter(-1, laid["columns"], normalise(scored.log_probs, laid["lengths"]))[:, :-1]
         is_frozen = self.settings.critic_base == "frozen"
         return scores, self._frozen_states(moments) if is_frozen else scored.states.detach()
 
@@ -166,19 +168,25 @@ class LanguageNetwork(nn.Module):
         return torch.stack(self._states.of([moment.prompt for moment in moments], self.language.weights(None), compute))
 
 
-def _shown(obs: dict[str, Tensor], key: str) -> tuple[list[Ids], Array]:
+def _on_host(obs: dict[str, Tensor]) -> dict[str, Array]:
+    """What is read here and not by the model, name -> [...] on the CPU, in one copy."""
+    keys = (PROMPT, PHRASES, "legal", "decides", "alive", VALUED, f"{TEXTS}{PROMPT}", f"{TEXTS}{PHRASES}")
+    found = to_host({key: obs[key] for key in keys if key in obs})
+    masks = {key: found[key].bool() for key in ("legal", "decides", "alive", VALUED) if key in found}
+    return {key: value.numpy() for key, value in (found | masks).items()}
+
+
+def _shown(obs: dict[str, Array], key: str) -> tuple[list[Ids], Array]:
     """The texts that are shown under a key, and which of them each of its rows points at."""
     if key not in obs or f"{TEXTS}{key}" not in obs:
         raise MissingTextsError(
             f"observations lack {key!r} with its texts: take what `networks.speech.narrated` makes of them"
         )
-    table = obs[f"{TEXTS}{key}"]
-    used, rows = obs[key].unique(return_inverse=True)
-    texts = table[used.long().to(table.device)].cpu().numpy()
-    return [message_of(row) for row in texts], rows.cpu().numpy()
+    used, rows = np.unique(obs[key], return_inverse=True)
+    return [message_of(row) for row in obs[f"{TEXTS}{key}"][used]], rows.reshape(obs[key].shape)
 
 
-def _deciding(obs: dict[str, Tensor]) -> Array:
+def _deciding(obs: dict[str, Array]) -> Array:
     """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there.
 
     (Who acts and wants values of agents that carry on asks without `decides`.)
@@ -186,20 +194,20 @@ def _deciding(obs: dict[str, Tensor]) -> Array:
     deciding = np.ones(tuple(obs["legal"].shape[:3]), bool)
     for key in ("decides", "alive"):
         if key in obs:
-            deciding &= obs[key].bool().cpu().numpy()
+            deciding &= obs[key]
     if deciding.shape[1] > 1:
         deciding[:, -1] = True
     return deciding
 
 
-def _counted(obs: dict[str, Tensor], deciding: Array) -> Array:
+def _counted(obs: dict[str, Array], deciding: Array) -> Array:
     """[B, T, N] bool, the agents that are worth computing: those that decide, and those whose value a loss reads."""
-    return deciding | obs[VALUED].bool().cpu().numpy() if VALUED in obs else deciding
+    return deciding | obs[VALUED] if VALUED in obs else deciding
 
 
-def _left_out(obs: dict[str, Tensor], deciding: Array) -> dict[str, Tensor]:
+def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:
     """Whom nobody computes while acting though another agent chooses, as an extra; nothing where there is nobody."""
     left_out = deciding.any(-1, keepdims=True) & ~deciding
     if "alive" in obs:
-        left_out &= obs["alive"].bool().cpu().numpy()
+        left_out &= obs["alive"]
     return {UNVALUED: torch.from_numpy(left_out)} if left_out.any() else {}

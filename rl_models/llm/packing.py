@@ -7,12 +7,13 @@ position is the one that it has behind the prompt in its own candidate. Padding 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.device import to_device
 from rl_models.llm.trie import Array, Candidates, Ids, Trie, trie_of
 
 
@@ -58,7 +59,8 @@ def pack(prompts: Sequence[Ids], candidates: Sequence[Candidates], device: torch
     speakers, asked = np.unique(np.concatenate(parents), return_inverse=True)
     targets = np.concatenate([trie.tokens for trie in tries])
     arrays = (tokens, positions, sees[:, None], ends, speakers.astype(np.int64), asked, targets, _paths(tries))
-    return Packed(*(torch.from_numpy(array).to(device) for array in arrays))
+    names = (field.name for field in fields(Packed))
+    return Packed(**to_device(dict(zip(names, arrays, strict=True)), device))
 
 
 def _paths(tries: Sequence[Trie]) -> Array:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import to_device
 from rl_models.llm.packing import pack
 from rl_models.llm.trie import Candidates, Ids
 
@@ -107,8 +109,11 @@ def _in_parts(
         places += rows
     most = max(part.log_probs.shape[1] for part in parts)
     padded = [nn.functional.pad(part.log_probs, (0, most - part.log_probs.shape[1])) for part in parts]
-    back = torch.tensor(places, device=padded[0].device).argsort()
-    return Scores(torch.cat(padded)[back], torch.cat([part.states for part in parts])[back])
+    log_probs, states = torch.cat(padded), torch.cat([part.states for part in parts])
+    if places == sorted(places):
+        return Scores(log_probs, states)
+    back = to_device({"places": np.argsort(places)}, log_probs.device)["places"]
+    return Scores(log_probs[back], states[back])
 
 
 def _groups(sizes: Sequence[int]) -> Iterator[list[int]]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
+from rl_models.layers.distinct import count_rows, distinct_rows
 from rl_models.losses.extra_loss import Statistics
 from rl_models.networks.emma import SCORES, SENTENCES, SPRITES
 from rl_models.policy import TeamOutput
@@ -46,7 +47,8 @@ def contrastive_loss(matches: Tensor, sprites: Tensor, manuals: Tensor) -> Tenso
         manuals: [K] int64, manual of each frame; every manual occurs.
     """
     # A set that n frames share counts n times in the sum over frames.
-    weighted = matches + sprites.bincount().log()[:, None], matches + manuals.bincount().log()
+    counts = count_rows(sprites, matches.shape[0]).log(), count_rows(manuals, matches.shape[1]).log()
+    weighted = matches + counts[0][:, None], matches + counts[1]
     own = matches[sprites, manuals]
     by_column, by_row = weighted[0].logsumexp(0)[manuals], weighted[1].logsumexp(1)[sprites]
     return (0.5 * (by_row + by_column) - own).mean()
@@ -100,15 +102,16 @@ def _agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor
         manual: [B, T, n] int64.
         symbols: [B, T, E] uint8, 0 for a sprite that is gone.
     """
-    shown = (symbols.flatten(0, 1) != 0).any(-1)
-    if not shown.any():
+    (shown,) = (symbols.flatten(0, 1) != 0).any(-1).nonzero(as_tuple=True)
+    if not len(shown):
         return scores.new_zeros(()), scores.new_ones(())
-    sprites, sprites_of_frame = symbols.flatten(0, 1)[shown].unique(dim=0, return_inverse=True)
-    manuals, manual_of_frame = manual.flatten(0, 1)[shown].unique(dim=0, return_inverse=True)
+    (sprites, sprites_of_frame), (manuals, manual_of_frame) = distinct_rows(
+        symbols.flatten(0, 1)[shown], manual.flatten(0, 1)[shown]
+    )
     # All frames with the same set of sprites have the same scores.
     frame = sprites_of_frame.new_empty(len(sprites))
     frame[sprites_of_frame] = torch.arange(len(sprites_of_frame), device=frame.device)
-    matches = match(scores.flatten(0, 1)[shown][frame], sprites != 0, manuals)
+    matches = match(scores.flatten(0, 1)[shown[frame]], sprites != 0, manuals)
     best = matches.detach().argmax(1)[sprites_of_frame]
     loss = contrastive_loss(matches, sprites_of_frame, manual_of_frame)
     return loss, (best == manual_of_frame).float().mean()

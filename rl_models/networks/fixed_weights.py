@@ -51,7 +51,7 @@ class WeightChangeDetector:
         if scope is not None and scope is self._scope:
             return False
         self._scope, now = scope, list(weights)
-        if self._seen is not None and len(now) == len(self._seen) and all(map(_is_same, now, self._seen)):
+        if self._seen is not None and _are_same(now, self._seen):
             return False
         self._seen = [weight.detach().clone() for weight in now]
         return True
@@ -83,7 +83,14 @@ class CachedByWeights(Generic[_Value]):
         return self._cached[0]
 
 
-def _is_same(one: Tensor, other: Tensor) -> bool:
-    if one.device != other.device or one.dtype != other.dtype:
+def _are_same(ones: list[Tensor], others: list[Tensor]) -> bool:
+    """Whether all are equal; an accelerator is asked once for all."""
+    if len(ones) != len(others) or any(map(_differ_in_kind, ones, others)):
         return False
-    return torch.equal(one, other)
+    if not ones or ones[0].device.type == "cpu":
+        return all(map(torch.equal, ones, others))
+    return not torch.stack([(one != other).any() for one, other in zip(ones, others, strict=True)]).any().item()
+
+
+def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
+    return (one.device, one.dtype, one.shape) != (other.device, other.dtype, other.shape)

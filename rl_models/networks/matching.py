@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.distinct import distinct
 from rl_models.networks.matching_nodes import Nodes, nodes_of
 from rl_models.networks.matching_states import NodeStates, heard, table
 from rl_models.networks.mentions import (
@@ -179,11 +180,11 @@ class MatchingReader(NodeStates):
     def _frames(self, obs: dict[str, Tensor], document: EncodedTexts) -> Frames:
         """All frames of all agents, K of them."""
         goal = encode_texts(obs, GOAL, self.encode_text)
-        goals, goal_rows = goal.rows.unique(return_inverse=True)
+        goals, goal_rows = distinct(goal.rows, len(goal.encoded["vector"]))
         things = torch.cat([self.mentions.vectors(self.names), goal.encoded["vector"].index_select(0, goals)])
         position = obs["position"].flatten(0, 2)[:, 0].long()
         grid, inventory = obs["grid"].flatten(0, 2), obs["inventory"].flatten(0, 2).long()
-        nodes = nodes_of(grid, position, inventory, goal_rows, self.kinds, self.reach)
+        nodes = nodes_of(grid, position, inventory, goal_rows, len(goals), self.kinds, self.reach)
         pairs = self.mentions(document, things, nodes.things)
         states = self.first_states(nodes, things, pairs)
         walls = self._walls(position, grid.shape[1:3])

@@ -34,7 +34,9 @@ class Nodes:
     exists: Tensor
 
 
-def nodes_of(grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, kinds: Tensor, reach: int) -> Nodes:
+def nodes_of(
+    grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, num_goals: int, kinds: Tensor, reach: int
+) -> Nodes:
     """Nodes of K frames.
 
     Args:
@@ -42,24 +44,24 @@ def nodes_of(grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, k
         position: [K, 2] int64, row and column of the agent.
         inventory: [K, N] int64, names of held items.
         goals: [K] int64, row of the goal among the distinct goals.
+        num_goals: number of rows of goals.
         kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
         reach: cells up to which offsets are told apart.
     """
     width, names = grid.shape[2:]
     flat = grid.flatten(1).long()
-    frames, places = kinds[flat].nonzero().unbind(1)
-    count = frames.bincount(minlength=len(flat))
+    frames, places, count, most = _present(kinds[flat] > 0)
     index = frames, torch.arange(len(frames), device=flat.device) - (count.cumsum(0) - count)[frames]
     cells = places.div(names, rounding_mode="floor")
     offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[frames]
     near, beyond = places_of(offsets, reach)
     constant = torch.cat([inventory, goals[:, None] + len(kinds)], 1)
-    most, further = int(count.max()), constant.shape[1]
+    further = constant.shape[1]
     things = torch.cat([_padded(flat[frames, places], index, len(flat), most), constant], 1)
     held = torch.arange(further, device=flat.device).expand(len(flat), -1) + (2 * reach + 1) ** 2
     # Inventories and the goal have negative numbers here, so they always exist.
     number = torch.arange(-further, most, device=flat.device).roll(-further)
-    all_kinds = torch.nn.functional.pad(kinds, (0, int(goals.max()) + 1))
+    all_kinds = torch.nn.functional.pad(kinds, (0, num_goals))
     return Nodes(
         things,
         all_kinds[things],
@@ -88,6 +90,17 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
     index = nodes.cells.clamp(max=offsets.shape[1] - 1)[..., None].expand(-1, -1, 2)
     places, beyond = places_of(offsets.gather(1, index), reach)
     return replace(nodes, places=places.where(is_in_grid, nodes.places), beyond=beyond * is_in_grid[..., None])
+
+
+def _present(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
+    """Frame and place of each of Q nodes [Q], their number a frame [K], and the largest such number.
+
+    The host waits once: for how many there are.
+    """
+    count = is_node.sum(1)
+    total, most = torch.stack([count.sum(), count.max()]).tolist()
+    frames, places = torch.nonzero_static(is_node, size=total).unbind(1)
+    return frames, places, count, most
 
 
 def _padded(values: Tensor, index: tuple[Tensor, Tensor], frames: int, most: int, padding: int = 0) -> Tensor:

@@ -34,6 +34,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.distinct import distinct
 from rl_models.networks.texts import Encoded, EncodedTexts
 
 Reads = Literal["pairs", "vector"]
@@ -115,11 +116,12 @@ class Mentions(nn.Module):
             things: [Q, F] float32, vectors of all things.
             shown: [K, X] int64, things of each frame, as rows of `things`.
         """
-        keys, of_frames = (document.rows[:, None] * len(things) + shown).unique(return_inverse=True)
+        most = len(document.encoded["words"]) * len(things)
+        keys, of_frames = distinct(document.rows[:, None] * len(things) + shown, most)
         texts, numbers = keys.div(len(things), rounding_mode="floor"), keys % len(things)
         words, sentences = (document.encoded[name].index_select(0, texts) for name in ("words", "sentences"))
         matches, attention = self._mentions(things.index_select(0, numbers), words)
-        pairs, of_pairs = (of_frames[:, :, None] * len(keys) + of_frames[:, None]).unique(return_inverse=True)
+        pairs, of_pairs = distinct(of_frames[:, :, None] * len(keys) + of_frames[:, None], len(keys) ** 2)
         one, other = pairs.div(len(keys), rounding_mode="floor"), pairs % len(keys)
         equal = (things @ things.T)[numbers[one], numbers[other]][:, None]
         if self.reads == "vector":

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_scores
 from rl_models.layers.bidirectional import Bidirectional, Cell
+from rl_models.layers.distinct import distinct
 from rl_models.networks.texts import Encoded, EncodedTexts, lengths_of
 
 DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"
@@ -56,9 +57,9 @@ class TextFeatures:
         fixed = self.fixed.split(size)
         if self.document is None:
             return [(part, None) for part in fixed]
-        groups = [TextGroups(rows) for rows in self.document.rows.split(size)]
-        texts, sizes = torch.cat([group.texts for group in groups]), [len(group.texts) for group in groups]
         states = self.document.encoded["visual_states"]
+        groups = [TextGroups(rows, len(states)) for rows in self.document.rows.split(size)]
+        texts, sizes = torch.cat([group.texts for group in groups]), [len(group.texts) for group in groups]
         padding = padding_scores(states, self.document.encoded["lengths"])
         parts = zip(
             groups, states.index_select(0, texts).split(sizes), padding.index_select(0, texts).split(sizes), strict=True
@@ -175,7 +176,8 @@ class Txt2PiReader(nn.Module):
 def _goal_conditioned(document: EncodedTexts, goal: EncodedTexts) -> tuple[Tensor, Tensor]:
     """Contexts c_doc [K, F] (eq. 16) and attention weights [K, L], computed once a pair of document and goal."""
     goals = len(goal.encoded["summary"])
-    pairs, pair_of_frame = (document.rows * goals + goal.rows).unique(return_inverse=True)
+    documents = len(document.encoded["lengths"])
+    pairs, pair_of_frame = distinct(document.rows * goals + goal.rows, documents * goals)
     document_of_pair = pairs.div(goals, rounding_mode="floor")
     states, lengths = (document.encoded[name].index_select(0, document_of_pair) for name in ("goal_states", "lengths"))
     queries = goal.encoded["summary"].index_select(0, pairs % goals)[:, None]

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.attention import padding_scores
+from rl_models.layers.distinct import distinct
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.readers import (
@@ -126,7 +127,7 @@ class ReadingNetwork(nn.Module):
     def read(self, obs: dict[str, Tensor]) -> TextFeatures:
         """Text features of K = B * T * N frames, from the texts in `obs`, name -> [B, T, N, ...]."""
         document, goal = (encode_texts(obs, key, self.encode_text) for key in (DOCUMENT, GOAL))
-        used, rows = obs["inventory"].flatten(0, 2).unique(return_inverse=True)
+        used, rows = distinct(obs["inventory"].flatten(0, 2), len(self.names))
         inventories = EncodedTexts(self.encode_text(INVENTORY, self.names[used.long()]), rows.flatten())
         summaries = inventories.of_frames("summary").view(*rows.shape, -1).flatten(1)
         features: TextFeatures = self.reader(document, goal, summaries)

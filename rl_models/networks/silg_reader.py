@@ -61,8 +61,9 @@ class SilgReader(nn.Module):
             inventories: [K, N * F] float32, summaries of the inventories.
         """
         fields = torch.stack([goal.of_frames("summary"), *inventories.split(self.context_features, -1)], 1)
-        groups = TextGroups(document.rows)
-        states = document.encoded["visual_states"].index_select(0, groups.texts)
+        of_texts = document.encoded["visual_states"]
+        groups = TextGroups(document.rows, len(of_texts))
+        states = of_texts.index_select(0, groups.texts)
         padding = padding_scores(states, document.encoded["lengths"].index_select(0, groups.texts))
         answers = torch.stack([groups.attend(states, padding, field)[0] for field in fields.unbind(1)], 1)
         lengths = torch.full_like(document.rows, fields.shape[1])

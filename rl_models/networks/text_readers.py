@@ -21,6 +21,7 @@ import torch
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
+from rl_models.device import longest
 from rl_models.layers.attention import SelfAttention, padding_scores
 from rl_models.layers.bidirectional import Bidirectional
 from rl_models.layers.film2 import Film2
@@ -119,8 +120,8 @@ class TextReader(nn.Module):
         """
         frames = math.prod(query.shape[:3])
         parts = [self._sentences(obs, text, frames) for text in self.texts]
-        longest = max(states.shape[2] for states, _ in parts)
-        states = torch.cat([nn.functional.pad(one, (0, 0, 0, longest - one.shape[2])) for one, _ in parts], 1)
+        most = max(states.shape[2] for states, _ in parts)
+        states = torch.cat([nn.functional.pad(one, (0, 0, 0, most - one.shape[2])) for one, _ in parts], 1)
         lengths = torch.cat([lengths for _, lengths in parts], 1)
         read: Tensor = self.reader(states, lengths, query.flatten(0, 2))
         return read.unflatten(0, query.shape[:3])
@@ -129,8 +130,8 @@ class TextReader(nn.Module):
         """States [K, S, L, E] of the K frames' sentences, and their lengths [K, S]; an empty one has length 0."""
 
         def encode(key: str, tokens: Tensor) -> dict[str, Tensor]:
-            longest = int(lengths_of(tokens).max())
-            return {"states": self.words(tokens[:, :longest]), "lengths": (tokens != 0).sum(-1)}
+            width = longest(lengths_of(tokens), tokens.shape[1])
+            return {"states": self.words(tokens[:, :width]), "lengths": (tokens != 0).sum(-1)}
 
         shown = obs[text.key]
         if shown.ndim == 5:  # tokens of several sentences, as in a replay
@@ -219,6 +220,6 @@ def _joined(states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     is_word = torch.arange(states.shape[2], device=lengths.device) < lengths[..., None]
     order = (~is_word.flatten(1)).to(torch.uint8).argsort(dim=1, stable=True)
     total = lengths.sum(1).clamp(min=1)
-    kept = order[:, : int(total.max())]
+    kept = order[:, : longest(total, order.shape[1])]
     words = states.flatten(1, 2)
     return words.gather(1, kept[..., None].expand(-1, -1, words.shape[-1])), total

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import torch
 from torch import Tensor
+
+from rl_models.layers.distinct import distinct
 
 Encoded: TypeAlias = dict[str, Tensor]
 """Encodings of D texts, name -> [D, ...]."""
@@ -55,11 +58,15 @@ def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor
     if known:
         return EncodedTexts(known, obs[key].flatten().long())
     if f"{TEXTS}{key}" in obs:
-        used, rows = obs[key].flatten().long().unique(return_inverse=True)
-        return EncodedTexts(encode(key, obs[f"{TEXTS}{key}"][used]), rows)
+        texts = obs[f"{TEXTS}{key}"]
+        used, rows = distinct(obs[key].flatten().long(), len(texts))
+        return EncodedTexts(encode(key, texts[used]), rows)
     if obs[key].ndim < 4:
         raise MissingTextsError(f"observation {key!r} holds row numbers: pass their texts under {TEXTS + key!r}")
-    tokens, rows = obs[key].flatten(0, 2).unique(dim=0, return_inverse=True)
+    tokens = obs[key].flatten(0, 2)
+    if tokens.device.type != "cpu":  # to compare texts would cost the host a question, and to encode them all does not
+        return EncodedTexts(encode(key, tokens), torch.arange(len(tokens), device=tokens.device))
+    tokens, rows = tokens.unique(dim=0, return_inverse=True)
     return EncodedTexts(encode(key, tokens), rows)
 
 

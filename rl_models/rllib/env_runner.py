@@ -69,6 +69,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         with building_for(chosen_device()):
             super().make_module()
         self.module.eval()
+        self.module.policy.precision = self.config.learner_config_dict["optimiser"].precision
         if self.env is None:  # the trial's own process, when others sample
             return
         length = self.config.rollout_fragment_length

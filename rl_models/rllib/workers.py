@@ -94,4 +94,6 @@ class TrainingPlan:
 
     def new_policy(self) -> TeamPolicy:
         """The team with its initial weights, where networks of this process run."""
-        return built_on(chosen_device(), self.build_policy)
+        policy = built_on(chosen_device(), self.build_policy)
+        policy.precision = self.optimiser.precision
+        return policy

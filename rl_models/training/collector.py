@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.device import to_device
+from rl_models.device import to_device, to_host
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.fixed_weights import fixed_weights
@@ -67,7 +67,7 @@ class Collector:
     @fixed_weights()
     def collect(self) -> Fragment:
         """Play T steps in every world."""
-        state_before = {f"state/{name}": _numpy(value) for name, value in self._state.items()}
+        state_before = {f"state/{name}": value.numpy() for name, value in to_host(self._state).items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
         chosen = []
@@ -77,7 +77,8 @@ class Collector:
             chosen.append(self._step(steps, step))
         _write(obs, self.fragment_length, self._obs)
         is_first[:, -1] = self._is_first
-        steps |= {name: _numpy(torch.cat([each[name] for each in chosen], 1)) for name in chosen[0]}
+        record = to_host({name: torch.cat([each[name] for each in chosen], 1) for name in chosen[0]})
+        steps |= {name: value.numpy() for name, value in record.items()}
         ends = state_before
         if self.needs_values:
             ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from rl_models.algorithms.learners import ALONE, Learners
-from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, Objective
+from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, Objective
 from rl_models.algorithms.optimiser import (
     OptimiserSettings,
     clip_gradients,
@@ -29,6 +29,9 @@ from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
+
+FIRST_RATIO_ERROR = "policy/first_ratio_error"
+"""Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
 
 
 @dataclass
@@ -53,6 +56,7 @@ class Learner:
 
     def __post_init__(self) -> None:
         """Build the optimiser, and bring the objective's tables to where the policy is."""
+        self.policy.precision = self.settings.precision
         self.optimiser = make_optimiser(self.settings, self.policy.parameters(), self.policy.value_head.parameters())
         self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
@@ -81,6 +85,8 @@ class Learner:
         seed = shuffle_seed(self.seed, self.progress.env_steps)
         for minibatch in self.objective.minibatches(batch, seed, self.replay, self.learners):
             statistics |= self._minibatch(minibatch)
+            if RATIO_ERROR in statistics:
+                statistics.setdefault(FIRST_RATIO_ERROR, statistics[RATIO_ERROR])
             if self.divergence.is_too_large:
                 break
         return statistics

@@ -119,7 +119,9 @@ class TextCache:
             self._free += [self._slot_of.pop(row) for row in gone]
         slots = [self._free.pop() for _ in new]
         self._slot_of |= dict(zip(new.tolist(), slots, strict=True))
-        for name, value in self._encode(new).items():
+        encoded = self._encode(new)
+        place = torch.tensor(slots).to(next(iter(encoded.values())).device)
+        for name, value in encoded.items():
             if name not in self._encoded:
                 self._encoded[name] = value.new_empty(self._slots, *value.shape[1:])
-            self._encoded[name][torch.tensor(slots, device=value.device)] = value
+            self._encoded[name][place] = value

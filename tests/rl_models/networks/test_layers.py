@@ -66,7 +66,7 @@ def test_frames_of_one_text_share_it_and_get_what_each_would_alone(texts):
     rows[:20] = rows[0]  # an episode much longer than the others
     states, queries = draw(texts, 5, 3), draw(60, 3, seed=1)
     lengths = torch.arange(texts) % 5 + 1
-    groups = TextGroups(rows)
+    groups = TextGroups(rows, int(rows.max()) + 1)
     assert set(groups.texts.tolist()) == set(rows.tolist())
     assert len(groups.texts) < (60 if texts < 60 else 61)
     padding = padding_scores(states, lengths)

@@ -1,0 +1,71 @@
+"""Distinct rows without a question to the device.
+
+How many distinct numbers a tensor holds is known to an accelerator alone, and `unique` makes the host wait for it. So
+there are as many here as there can be; those left over repeat the largest number, and nothing points at them. On the
+CPU the number is asked for, because arithmetic costs more than the question.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
+    """Distinct row numbers in order, and which of them each entry is, as `unique(return_inverse=True)`.
+
+    Args:
+        rows: [...] int, from 0 to `number` - 1.
+        number: how many different ones there can be.
+
+    Returns:
+        [U], and `rows`' shape int64. U is the number of distinct ones on the CPU, elsewhere the most that there can be.
+    """
+    if rows.device.type == "cpu":
+        return rows.unique(return_inverse=True)  # type: ignore[no-untyped-call, no-any-return]
+    flat = rows.flatten()
+    ordered, order = flat.sort()
+    which = torch.cat([torch.zeros_like(order[:1]), (ordered[1:] != ordered[:-1]).cumsum(0)])
+    used = ordered[-1:].repeat(min(number, len(flat))).scatter(0, which, ordered)
+    return used, torch.empty_like(order).scatter(0, order, which).view(rows.shape)
+
+
+def distinct_rows(*tables: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Distinct rows of several tables, each as `unique(dim=0, return_inverse=True)`; the host waits once for all.
+
+    Args:
+        tables: [K, C] int each.
+
+    Returns:
+        for each table its distinct rows [U, C] in order, and which of them each row is, [K] int64.
+    """
+    if tables[0].device.type == "cpu":
+        return [table.unique(dim=0, return_inverse=True) for table in tables]  # type: ignore[no-untyped-call]
+    found = [_in_order(table) for table in tables]
+    numbers = torch.stack([which[-1] + 1 for _, _, which in found]).tolist()
+    return [
+        (_first(ordered, which, number), torch.empty_like(order).scatter(0, order, which))
+        for (ordered, order, which), number in zip(found, numbers, strict=True)
+    ]
+
+
+def count_rows(rows: Tensor, number: int) -> Tensor:
+    """How often each row number occurs, [number] int64, as `bincount(minlength=number)` of [K] int64."""
+    if rows.device.type == "cpu":
+        return rows.bincount(minlength=number)
+    return torch.zeros(number, dtype=torch.int64, device=rows.device).index_add(0, rows, torch.ones_like(rows))
+
+
+def _in_order(table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows in lexical order [K, C], where they were [K], and which of the distinct ones each is [K]."""
+    order = torch.arange(len(table), device=table.device)
+    for column in reversed(table.unbind(1)):
+        order = order[column[order].argsort(stable=True)]
+    ordered = table[order]
+    is_new = (ordered[1:] != ordered[:-1]).any(1)
+    return ordered, order, torch.cat([torch.zeros_like(order[:1]), is_new.cumsum(0)])
+
+
+def _first(ordered: Tensor, which: Tensor, number: int) -> Tensor:
+    """The distinct rows [number, C] of rows in order."""
+    return ordered.new_empty(number, ordered.shape[1]).scatter(0, which[:, None].expand_as(ordered), ordered)
