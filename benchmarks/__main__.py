@@ -16,18 +16,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts that the command line names; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
     parser.add_argument(
-        "--only", nargs="+", metavar="PART", default=part_names(benchmarks), help="parts to measure; all by default"
+        "--only",
+        nargs="+",
+        metavar="PART",
+        help="parts to measure; by default all but those that take hours or want a GPU (gpu, time_to_result)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("bench_runs"),
+        help="folder in which time_to_result goes on; default bench_runs",
+    )
+    parser.add_argument(
+        "--seeds", nargs="+", type=int, metavar="SEED", help="seeds that time_to_result trains now; by default its own"
     )
     parser.add_argument(
         "--out", type=Path, default=Path("bench.jsonl"), help="file for the measurements; default bench.jsonl"
     )
     options = parser.parse_args(arguments)
     try:
-        parts = load_parts(benchmarks, options.only)
+        parts = load_parts(benchmarks, options.only or part_names(benchmarks))
     except ValueError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
-    print(f"measuring {', '.join(options.only)}: one thread, medians, {' and '.join(_clocks(parts))}", flush=True)
+    if not options.only:
+        parts = [part for part in parts if not getattr(part, "ONLY_WHEN_NAMED", False)]
+    for part in parts:
+        getattr(part, "choose", lambda **options: None)(runs=options.runs, seeds=options.seeds)
+    names = [part.__name__.rpartition(".")[2] for part in parts]
+    print(f"measuring {', '.join(names)}: one thread, medians, {' and '.join(_clocks(parts))}", flush=True)
     measurements = ratios_first(measurement for part in parts for measurement in part.measure())
     print(table(measurements))
     write_lines(measurements, options.out)

@@ -14,6 +14,7 @@ episodes as long as a trained team's; and beside it a txt2pi of two layers of 16
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.device import built_on, chosen_device
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
@@ -76,6 +78,7 @@ LOOPS: dict[str, Callable[[], Rtfm]] = {
     "loop_full_untrained": lambda: Rtfm(LOOP_WORLDS, **FULL),
 }
 
+ADAM, RMSPROP = OptimiserSettings(), OptimiserSettings(optimiser="rmsprop")
 MATCHING_WORLDS, MATCHING_LENGTH = 256, 16
 MATCHING_GAMES: dict[str, tuple[Task, int]] = {
     "matching_letters": (LettersTask(), 32),
@@ -103,17 +106,30 @@ def measure() -> Iterator[Measurement]:
 
 def time_ppo(task: Task, word_features: int, turns: int, worlds: int = MATCHING_WORLDS) -> LoopTimes:
     """Time PPO with an untrained reader, in episodes as long as a trained team's in RTFM."""
+    return _time(*ppo_loop(task, word_features, worlds), turns)
+
+
+def ppo_loop(
+    task: Task, word_features: int, worlds: int = MATCHING_WORLDS, settings: OptimiserSettings = ADAM
+) -> tuple[Collector, Learner]:
+    """PPO with an untrained reader where networks run, in episodes as long as a trained team's in RTFM."""
     world: Any = make_world(task, worlds)
     if isinstance(task, RtfmTask):
         length = 15 if task.group else 20
         world = StandingStill(worlds, **(vars(task) | {"dyna": False, "max_episode_steps": length}))
-    policy, objective = _reader(task, word_features), Ppo(num_epochs=3, num_minibatches=8, value_coef=0.5)
+    policy = built_on(chosen_device(), functools.partial(_reader, task, word_features))
+    objective, policy.precision = Ppo(num_epochs=3, num_minibatches=8, value_coef=0.5), settings.precision
     collector = Collector(world, policy, MATCHING_LENGTH)
     collector.reset(0)
     if isinstance(world, StandingStill):
         spread_episodes(world)
-    learner = Learner(policy, objective, OptimiserSettings())
-    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns)
+    return collector, Learner(policy, objective, settings)
+
+
+def _time(collector: Collector, learner: Learner, turns: int) -> LoopTimes:
+    return time_loop(
+        collector.collect, lambda fragment: learner.update([fragment]), learner.policy, learner.objective, turns
+    )
 
 
 def _reader(task: Task, word_features: int) -> TeamPolicy:
@@ -127,15 +143,20 @@ def _reader(task: Task, word_features: int) -> TeamPolicy:
 
 def time_training(world: Rtfm, turns: int) -> LoopTimes:
     """Time IMPALA with the released network from its initial weights."""
+    return _time(*impala_loop(world), turns)
+
+
+def impala_loop(world: Rtfm, settings: OptimiserSettings = RMSPROP) -> tuple[Collector, Learner]:
+    """IMPALA with the released network where networks run, from its initial weights."""
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)
-    policy, objective = reading_team(ReadingTeamConfig(), sizes, NUM_MOVES), Impala(loss_reduction="sum_steps")
+    policy = built_on(chosen_device(), functools.partial(reading_team, ReadingTeamConfig(), sizes, NUM_MOVES))
+    objective, policy.precision = Impala(loss_reduction="sum_steps"), settings.precision
     collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
     collector.reset(0)
     if isinstance(world, StandingStill):
         spread_episodes(world)
-    learner = Learner(policy, objective, OptimiserSettings(optimiser="rmsprop"))
-    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns)
+    return collector, Learner(policy, objective, settings)
 
 
 def _worlds() -> Iterator[Measurement]:

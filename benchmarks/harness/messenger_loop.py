@@ -7,6 +7,7 @@ with random encodings, timed): 24, 35 and 21 agent steps per CPU-second in stage
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -17,6 +18,7 @@ from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.device import built_on, chosen_device
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import RELEASED, EmmaSizes
 from rl_models.schedule import Schedule
@@ -29,6 +31,7 @@ PER_SECOND = "agent steps per CPU-second"
 WORLDS, LENGTH, TURNS = 64, 16, 5
 """Worlds and env steps of a fragment, and number of fragments."""
 EPOCHS, MINIBATCHES = 4, 4
+ADAM = OptimiserSettings()
 SENTENCES_PER_CELL, TOKEN_FEATURES, MARKS = 16, 768, 2
 
 
@@ -42,16 +45,27 @@ def measure_loops() -> Iterator[Measurement]:
 
 def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
     """Time PPO from the initial weights."""
-    world = Messenger(WORLDS, stage=stage, max_sentences_per_cell=SENTENCES_PER_CELL)
+    collector, learner = training_loop(stage, grounding)
+    return time_loop(
+        collector.collect, lambda fragment: learner.update([fragment]), learner.policy, learner.objective, TURNS
+    )
+
+
+def training_loop(
+    stage: int, grounding: float = 0.0, worlds: int = WORLDS, settings: OptimiserSettings = ADAM
+) -> tuple[Collector, Learner]:
+    """PPO where networks run, from the initial weights."""
+    world = Messenger(worlds, stage=stage, max_sentences_per_cell=SENTENCES_PER_CELL)
     sizes = EmmaSizes(world.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
     encoder = random_encodings(world)
-    policy = emma_team(EmmaTeamConfig(RELEASED), sizes, len(ACTIONS), lambda: encoder)
+    build = functools.partial(emma_team, EmmaTeamConfig(RELEASED), sizes, len(ACTIONS), lambda: encoder)
+    policy = built_on(chosen_device(), build)
+    policy.precision = settings.precision
     extra = (GroundingLoss(Schedule.constant(grounding)),) if grounding else ()
     objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, extra_losses=extra)
     collector = Collector(world, policy, LENGTH, objective.needs_values)
     collector.reset(0)
-    learner = Learner(policy, objective, OptimiserSettings())
-    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, TURNS)
+    return collector, Learner(policy, objective, settings)
 
 
 def random_encodings(world: Messenger) -> FrozenEncoder:

@@ -1,0 +1,217 @@
+"""A GPU where one is at hand: acting, learning and the whole loop of the papers' sizes, without Ray.
+
+Each team plays and learns in this process as in a trial: `acting` collects fragments, `learning` makes an update of one
+of them, `loop` does both in turns; agent steps a second of wall time, the median of several turns. `_bfloat16` is the
+same with matrix products in bfloat16. Beside them stand the largest |ratio - 1| of an update's first minibatch and the
+share of samples that it clips: how far acting and learning disagree.
+
+`verco` is learning with a model of a billion parameters in bfloat16: FLOPs are 4 x parameters x tokens, since the base
+is frozen (2 for the forward pass, 2 for the gradients of its activations). Embeddings and padding are not counted. The
+peak is the data sheet's for dense bfloat16, or, for a device without an entry here, that of one large matrix product.
+
+Where there is no GPU the same runs on the CPU, with smaller batches and a small model, and says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import furnmove, rtfm
+from benchmarks.harness import messenger_loop
+from benchmarks.harness.clock import median
+from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.world_steps import spread_episodes
+from rl_envs.furnmove.world import FurnMove
+from rl_models.algorithms.objective import RATIO_ERROR
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.device import built_on, chosen_device
+from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.llm_config import LoraSettings
+from rl_models.llm.shared_base import SharedBase
+from rl_models.llm.small_model import train_tokenizer
+from rl_models.policy import Precision
+from rl_models.training.collector import Collector
+from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
+from tune_experiments.rtfm.config import RtfmTask
+
+ONLY_WHEN_NAMED = True
+"""`make bench` leaves this part out."""
+CLOCK = f"wall time on {chosen_device().type}"
+PER_SECOND, FLOPS = "agent steps/s", "FLOP/s"
+TURNS = 5
+PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "RTX 4090": 165e12}
+"""Name of a GPU -> dense bfloat16 FLOP a second by its data sheet."""
+TARGETS = {"furnmove_paper": 50_000, "rtfm_simplest": 40_000}
+"""Loop -> agent steps a second that it is to reach on a GPU."""
+BILLION = {
+    "vocab_size": 128_256,
+    "hidden_size": 2048,
+    "intermediate_size": 8192,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+}
+SMALL = BILLION | {"vocab_size": 512, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4}
+PROMPTS, PROMPT_TOKENS, ACTIONS, ACTION_TOKENS = 64, 200, 8, 4
+_FRAMES = 100_000_000
+
+
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
+    torch.set_num_threads(1)
+    torch.set_float32_matmul_precision("highest")
+    on_gpu = chosen_device().type == "cuda"
+    print(_where(on_gpu), flush=True)
+    precisions: tuple[Precision, ...] = ("float32", "bfloat16")
+    for name, make_loop in loops(on_gpu).items():
+        for precision in precisions:
+            settings = OptimiserSettings(precision=precision)
+            yield from _loop(name if precision == "float32" else f"{name}_bfloat16", make_loop(settings))
+    yield from _verco(on_gpu)
+    yield from _worlds()
+
+
+def _where(on_gpu: bool) -> str:
+    if on_gpu:
+        return f"on {torch.cuda.get_device_name(0)}"
+    return "there is no GPU: everything is measured on the CPU, in smaller batches"
+
+
+def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], tuple[Collector, Learner]]]:
+    """Name -> what builds collector and learner where networks run."""
+    scale = 8 if on_gpu else 1
+    simplest = functools.partial(rtfm.StandingStill, 24 * scale, max_episode_steps=20)
+    return {
+        "furnmove_paper": functools.partial(_furnmove, 32 * scale),
+        "rtfm_simplest": lambda settings: rtfm.impala_loop(simplest(), settings),
+        "emma_stage1": lambda settings: messenger_loop.training_loop(1, 1.0, 32 * scale, settings),
+        "matching_simplest": lambda settings: rtfm.ppo_loop(RtfmTask(), 64, 64 * scale, settings),
+    }
+
+
+def _furnmove(worlds: int, settings: OptimiserSettings) -> tuple[Collector, Learner]:
+    world, objective = FurnMove(worlds), furnmove.cordial_impala()
+    policy = built_on(chosen_device(), furnmove.team)
+    policy.precision = settings.precision
+    collector = Collector(world, policy, furnmove.LOOP_LENGTH, objective.needs_values)
+    collector.reset(0)
+    spread_episodes(world)
+    return collector, Learner(policy, objective, settings)
+
+
+def _loop(name: str, loop: tuple[Collector, Learner]) -> Iterator[Measurement]:
+    collector, learner = loop
+    acting, learning, statistics = [], [], {}
+    for turn in range(TURNS + 1):
+        fragment, played = _timed(collector.collect)
+        statistics, learned = _timed(learner.update, [fragment])
+        if turn:  # the first one warms up
+            acting.append(fragment.agent_steps() / played)
+            learning.append(fragment.agent_steps() / learned)
+    whole = [1 / (1 / one + 1 / other) for one, other in zip(acting, learning, strict=True)]
+    for part, rates in (("acting", acting), ("learning", learning), ("loop", whole)):
+        yield Measurement(f"gpu.{name}.{part}", median(rates), PER_SECOND)
+    if target := TARGETS.get(name.removesuffix("_bfloat16")):
+        yield Measurement(f"gpu.{name}.loop_of_target", median(whole) / target, RATIO)
+    if name.startswith("rtfm_simplest"):
+        hours = _FRAMES / collector.policy.num_agents / median(whole) / 3600
+        yield Measurement(f"gpu.{name}.hours_for_100_million_frames_extrapolated", hours, "h")
+    largest = float(statistics.get(FIRST_RATIO_ERROR, statistics[RATIO_ERROR]))
+    yield Measurement(f"gpu.{name}.first_ratio_error", largest, RATIO)
+    if "policy/clipped_share" in statistics:
+        yield Measurement(f"gpu.{name}.clipped_share", float(statistics["policy/clipped_share"]), RATIO)
+
+
+def _verco(on_gpu: bool) -> Iterator[Measurement]:
+    """Scores of actions behind prompts and their gradients, as in an update of a team on a language model."""
+    language = _language(BILLION if on_gpu else SMALL)
+    base, random = language.base, np.random.default_rng(0)
+    rows = PROMPTS if on_gpu else 4
+    prompts = [_ids(random, PROMPT_TOKENS) for _ in range(rows)]
+    candidates = [tuple(_ids(random, ACTION_TOKENS) for _ in range(ACTIONS)) for _ in range(rows)]
+    tokens = rows * (PROMPT_TOKENS + ACTIONS * ACTION_TOKENS)
+
+    def learn() -> None:
+        language.zero_grad(set_to_none=True)
+        language.score("action", prompts, candidates).log_probs.sum().backward()
+
+    seconds = [_timed(learn)[1] for _ in range(TURNS + 1)][1:]
+    embeddings = {id(base.get_input_embeddings().weight), id(base.get_output_embeddings().weight)}
+    parameters = sum(weight.numel() for weight in base.parameters() if id(weight) not in embeddings)
+    rate, peak = 4 * parameters * tokens / median(seconds), _peak()
+    yield Measurement("gpu.verco.parameters_without_embeddings", parameters, "parameters")
+    yield Measurement("gpu.verco.learning_tokens", tokens / median(seconds), "tokens/s")
+    yield Measurement("gpu.verco.learning", rate, FLOPS)
+    yield Measurement("gpu.verco.bfloat16_peak", peak, FLOPS)
+    yield Measurement("gpu.verco.learning_of_peak", rate / peak, RATIO)
+
+
+def _language(shape: dict[str, int]) -> AdaptedModel:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    device = chosen_device()
+    with torch.device(device):
+        base = LlamaForCausalLM(LlamaConfig(**shape, tie_word_embeddings=True)).to(torch.bfloat16)
+    shared = SharedBase(base.eval().requires_grad_(False), train_tokenizer(["a b"], 300))
+    return AdaptedModel(shared, LoraSettings()).to(device)
+
+
+def _ids(random: np.random.Generator, number: int) -> tuple[int, ...]:
+    return tuple(random.integers(3, 300, number).tolist())
+
+
+def _peak() -> float:
+    """Dense bfloat16 FLOP a second of the device."""
+    device = chosen_device()
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(0)
+        for part, peak in PEAKS.items():
+            if part in name:
+                return peak
+    side = 8192 if device.type == "cuda" else 512
+    one = torch.randn(side, side, device=device, dtype=torch.bfloat16)
+    seconds = [_timed(torch.matmul, one, one)[1] for _ in range(TURNS + 1)][1:]
+    return 2 * side**3 / min(seconds)
+
+
+def _worlds() -> Iterator[Measurement]:
+    """FurnMove stepped with random actions on all cores, one process each: what could feed the network."""
+    cores = os.cpu_count() or 1
+    with multiprocessing.get_context("spawn").Pool(cores) as pool:
+        rates = pool.map(_world_rate, range(cores))
+    yield Measurement("gpu.worlds_on_all_cores", sum(rates), PER_SECOND)
+    yield Measurement("gpu.worlds_on_all_cores.cores", cores, "cores")
+
+
+def _world_rate(number: int) -> float:
+    """Agent steps a second of one process."""
+    world = FurnMove(256, 256 * number)
+    choose, seen = furnmove.chooser(world), world.reset(0)
+    start, steps = perf_counter(), 0
+    while perf_counter() - start < 2.0:
+        seen = world.step(choose(seen))[0]
+        steps += 1
+    return steps * world.num_worlds * world.num_agents / (perf_counter() - start)
+
+
+def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Result and wall seconds, the device's work included."""
+    _wait()
+    start = perf_counter()
+    result = work(*arguments)
+    _wait()
+    return result, perf_counter() - start
+
+
+def _wait() -> None:
+    if chosen_device().type == "cuda":
+        torch.cuda.synchronize()

@@ -1,0 +1,196 @@
+"""CPU-seconds of training until a team can do what its experiment is about: what a user of a laptop waits for.
+
+Each seed trains by the laptop preset with the changes of `SETTINGS`, in this process without Ray. It has arrived at the
+first of two consecutive validations that reach the threshold, each of 500 episodes or more. Validations are not
+counted. A seed that never arrives in its preset's budget takes infinitely long. Changes of settings are chosen with
+seeds 10 to 12; what is quoted is the median of seeds 0 to 4.
+
+Training takes hours, so each seed that has ended is written to a file in the folder `--runs` and is not trained again
+with the same settings; `--seeds 0` trains this seed alone, and the table is of all that there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness.clock import median, timed
+from benchmarks.harness.measurements import Measurement
+from rl_models.policy import TeamPolicy
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.cordial_sync import evaluation as furnmove
+from tune_experiments.experiment.config_path import with_overrides
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.messenger import evaluation as messenger
+from tune_experiments.overcooked import evaluation as overcooked
+from tune_experiments.rtfm import evaluation as rtfm
+
+ONLY_WHEN_NAMED = True
+"""`make bench` leaves this part out."""
+SECONDS, STEPS, SEEDS = "CPU-seconds", "env steps", "seeds"
+QUOTED = (0, 1, 2, 3, 4)
+EPISODES = 500
+FILE = "time_to_result.jsonl"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be reached.
+
+    Attributes:
+        script, method: whose laptop preset trains.
+        metric, threshold: of a validation, and what its mean is to reach.
+        every_env_steps: between validations.
+        play: `(config, policy)`, 500 episodes or more.
+        changes: of the preset, dotted path -> value.
+    """
+
+    script: str
+    method: str
+    metric: str
+    threshold: float
+    every_env_steps: int
+    play: Callable[[Any, TeamPolicy], Episodes]
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def config(self) -> Any:
+        """The laptop preset with the changes."""
+        return with_overrides(find_experiment(self.script).presets["laptop"], dict(self.changes))
+
+    def plan(self, seed: int) -> TrialPlan:
+        """How a seed trains."""
+        plan: TrialPlan = find_experiment(self.script).plan(self.config, self.method, seed).stages[0].plan
+        return plan
+
+
+def _unseen(config: Any, policy: TeamPolicy) -> Episodes:
+    """MESSENGER's test games in stage 1, with the moves that validation plays."""
+    world = messenger.make_world(config, 1, EPISODES, **messenger.COLUMNS["test"])
+    return messenger.WithRandomMoves(world, policy).run(messenger.EVALUATION_SEED)
+
+
+TASKS = {
+    "furnmove_sync": Task(
+        "furnmove_methods",
+        "sync_13_cordial",
+        "success",
+        0.65,
+        50_000,
+        furnmove.validate,
+        {"valid_starts_per_room": 100},
+    ),
+    "emma_stage_1": Task("messenger_emma", "emma_grounding", "win_rate", 0.80, 20_000, _unseen),
+    "cramped_room": Task(
+        "overcooked_selfplay",
+        "selfplay",
+        "soups",
+        11.0,
+        20_000,
+        overcooked.validate,
+        {"task": "cramped_room", "valid_episodes": EPISODES},
+    ),
+    "letters": Task(
+        "rtfm_rock_paper_scissors",
+        "matching",
+        "unseen_win_rate",
+        0.65,
+        100_000,
+        rtfm.validate,
+        {"valid_episodes": EPISODES},
+    ),
+}
+_CHOSEN: dict[str, Any] = {"runs": Path("bench_runs"), "seeds": QUOTED}
+
+
+def choose(runs: Path, seeds: Sequence[int] | None) -> None:
+    """Take where results are kept and which seeds are trained from the command line."""
+    _CHOSEN.update(runs=runs, seeds=QUOTED if seeds is None else tuple(seeds))
+
+
+def measure() -> Iterator[Measurement]:
+    """All measurements of this part."""
+    torch.set_num_threads(1)
+    _CHOSEN["runs"].mkdir(parents=True, exist_ok=True)
+    path = _CHOSEN["runs"] / FILE
+    for name, task in TASKS.items():
+        for seed in _CHOSEN["seeds"]:
+            if seed not in known(path, name, task):
+                found = {"task": name, "seed": seed, "settings": _settings(task), **time_to(task, seed)}
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(found) + "\n")
+                print(f"{name}, seed {seed}: {found['cpu_seconds']} CPU-seconds", flush=True)
+        yield from _summary(name, known(path, name, task))
+
+
+def known(path: Path, name: str, task: Task) -> dict[int, dict[str, Any]]:
+    """Seed -> what it took with these settings, of all seeds that have ended."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {row["seed"]: row for row in rows if (row["task"], row["settings"]) == (name, _settings(task))}
+
+
+def time_to(task: Task, seed: int) -> dict[str, Any]:
+    """Train a seed: CPU-seconds and env steps to the first of two validations in a row that reach the threshold.
+
+    Both are None if it never arrived.
+    """
+    plan, play = task.plan(seed), functools.partial(task.play, task.config)
+    collector = Collector(
+        plan.make_world(num_worlds=plan.workers.worlds, first_world=0),
+        plan.new_policy(),
+        plan.workers.fragment_length,
+        plan.objective.needs_values,
+    )
+    learner = Learner(collector.policy, plan.objective, plan.optimiser, seed=plan.seed)
+    collector.reset(plan.seed)
+
+    def turn() -> None:
+        learner.update([collector.collect()])
+        collector.version = learner.progress.updates
+
+    seconds, validated_at, first = 0.0, 0, None
+    while learner.progress.env_steps < plan.budget_env_steps:
+        seconds += timed(turn)[1]
+        collector.pop_episodes()
+        env_steps = learner.progress.env_steps
+        if env_steps - validated_at < task.every_env_steps:
+            continue
+        validated_at, values = env_steps, play(collector.policy)[task.metric]
+        if len(values) < EPISODES:
+            raise ValueError(f"a validation of {len(values)} episodes is too small: play {EPISODES} or more")
+        if values.mean() < task.threshold:
+            first = None
+        elif first is not None:
+            return first
+        else:
+            first = {"cpu_seconds": round(seconds, 1), "env_steps": env_steps}
+    return {"cpu_seconds": None, "env_steps": None}
+
+
+def _summary(name: str, rows: Mapping[int, Mapping[str, Any]]) -> Iterator[Measurement]:
+    """Median over the quoted seeds that have ended, then each seed of its own."""
+    seconds = {seed: math.inf if row["cpu_seconds"] is None else row["cpu_seconds"] for seed, row in rows.items()}
+    quoted = [seconds[seed] for seed in QUOTED if seed in seconds]
+    if quoted:
+        yield Measurement(f"time_to_result.{name}.median", median(quoted), SECONDS)
+        yield Measurement(f"time_to_result.{name}.quoted", len(quoted), SEEDS)
+        yield Measurement(f"time_to_result.{name}.arrived", sum(map(math.isfinite, quoted)), SEEDS)
+    for seed, spent in sorted(seconds.items()):
+        yield Measurement(f"time_to_result.{name}.seed_{seed}", spent, SECONDS)
+        if math.isfinite(spent):
+            yield Measurement(f"time_to_result.{name}.seed_{seed}.env_steps", rows[seed]["env_steps"], STEPS)
+
+
+def _settings(task: Task) -> str:
+    return ", ".join(f"{path}={value}" for path, value in sorted(task.changes.items())) or "laptop"

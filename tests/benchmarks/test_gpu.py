@@ -1,0 +1,55 @@
+"""The benchmark of a GPU runs where there is none, in smaller batches, and is left out of `make bench`."""
+
+import numpy as np
+
+import benchmarks
+from benchmarks import __main__ as command
+from benchmarks import gpu
+from benchmarks.harness.measurements import Measurement, load_parts
+
+
+def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatch):
+    monkeypatch.setattr(gpu, "TURNS", 1)
+    monkeypatch.setattr(gpu, "_worlds", lambda: iter([]))
+    monkeypatch.setattr(gpu, "_verco", lambda on_gpu: iter([]))
+    small = {"emma_stage1": lambda settings: gpu.messenger_loop.training_loop(1, 1.0, 2, settings)}
+    monkeypatch.setattr(gpu, "loops", lambda on_gpu: small)
+    found = {one.name: one.value for one in gpu.measure()}
+    assert "there is no GPU" in capsys.readouterr().out
+    for name in ("emma_stage1", "emma_stage1_bfloat16"):
+        acting, learning, loop = (found[f"gpu.{name}.{part}"] for part in ("acting", "learning", "loop"))
+        np.testing.assert_allclose(1 / loop, 1 / acting + 1 / learning)
+    assert found["gpu.emma_stage1.first_ratio_error"] < 1e-5
+    assert found["gpu.emma_stage1_bfloat16.first_ratio_error"] > 1e-5
+
+
+def test_flops_of_learning_are_four_for_each_parameter_and_token(monkeypatch):
+    monkeypatch.setattr(gpu, "TURNS", 1)
+    monkeypatch.setattr(gpu, "SMALL", gpu.SMALL | {"hidden_size": 64, "num_attention_heads": 8})
+    monkeypatch.setattr(gpu, "_peak", lambda: 1e9)
+    found = {one.name: one.value for one in gpu._verco(on_gpu=False)}
+    per_token = found["gpu.verco.learning"] / found["gpu.verco.learning_tokens"]
+    np.testing.assert_allclose(per_token, 4 * found["gpu.verco.parameters_without_embeddings"])
+    np.testing.assert_allclose(found["gpu.verco.learning_of_peak"], found["gpu.verco.learning"] / 1e9)
+    layer = 64 * 64 + 2 * 64 * 64 + 64 * 64 + 3 * 64 * 512 + 2 * 64  # q, k and v, o, feed-forward, norms
+    assert found["gpu.verco.parameters_without_embeddings"] == 4 * layer + 64
+
+
+def test_parts_that_take_hours_or_want_a_gpu_run_only_when_they_are_named(monkeypatch, tmp_path, capsys):
+    class Part:
+        def __init__(self, name, **attributes):
+            self.__name__ = f"benchmarks.{name}"
+            vars(self).update(attributes)
+
+        def measure(self):
+            yield Measurement(f"{self.__name__}.us", 1.0, "us")
+
+    parts = [Part("one"), Part("two", ONLY_WHEN_NAMED=True)]
+    monkeypatch.setattr(command, "load_parts", lambda package, names: parts if len(names) > 1 else parts[1:])
+    assert command.main(["--out", str(tmp_path / "all.jsonl")]) == 0
+    assert "two" not in (tmp_path / "all.jsonl").read_text()
+    assert command.main(["--only", "two", "--out", str(tmp_path / "two.jsonl")]) == 0
+    assert "two" in (tmp_path / "two.jsonl").read_text()
+    named = {part.__name__.partition(".")[2] for part in load_parts(benchmarks, ["gpu", "time_to_result"])}
+    assert named == {"gpu", "time_to_result"}
+    assert all(part.ONLY_WHEN_NAMED for part in load_parts(benchmarks, sorted(named)))
