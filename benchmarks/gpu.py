@@ -30,13 +30,13 @@ from benchmarks.harness.clock import median
 from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.device import built_on, chosen_device
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LoraSettings
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
+from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import Precision
 from rl_models.training.collector import Collector
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
@@ -51,7 +51,7 @@ PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "RTX 40
 """Name of a GPU -> dense bfloat16 FLOP a second by its data sheet."""
 TARGETS = {"furnmove_paper": 50_000, "rtfm_simplest": 40_000}
 """Loop -> agent steps a second that it is to reach on a GPU."""
-BILLION = {
+BILLION: dict[str, Any] = {
     "vocab_size": 128_256,
     "hidden_size": 2048,
     "intermediate_size": 8192,
@@ -109,7 +109,8 @@ def _furnmove(worlds: int, settings: OptimiserSettings) -> tuple[Collector, Lear
 
 def _loop(name: str, loop: tuple[Collector, Learner]) -> Iterator[Measurement]:
     collector, learner = loop
-    acting, learning, statistics = [], [], {}
+    acting, learning = [], []
+    statistics: Statistics = {}
     for turn in range(TURNS + 1):
         fragment, played = _timed(collector.collect)
         statistics, learned = _timed(learner.update, [fragment])
@@ -124,7 +125,7 @@ def _loop(name: str, loop: tuple[Collector, Learner]) -> Iterator[Measurement]:
     if name.startswith("rtfm_simplest"):
         hours = _FRAMES / collector.policy.num_agents / median(whole) / 3600
         yield Measurement(f"gpu.{name}.hours_for_100_million_frames_extrapolated", hours, "h")
-    largest = float(statistics.get(FIRST_RATIO_ERROR, statistics[RATIO_ERROR]))
+    largest = float(statistics[FIRST_RATIO_ERROR])
     yield Measurement(f"gpu.{name}.first_ratio_error", largest, RATIO)
     if "policy/clipped_share" in statistics:
         yield Measurement(f"gpu.{name}.clipped_share", float(statistics["policy/clipped_share"]), RATIO)
@@ -154,14 +155,14 @@ def _verco(on_gpu: bool) -> Iterator[Measurement]:
     yield Measurement("gpu.verco.learning_of_peak", rate / peak, RATIO)
 
 
-def _language(shape: dict[str, int]) -> AdaptedModel:
+def _language(shape: dict[str, Any]) -> AdaptedModel:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
     device = chosen_device()
     with torch.device(device):
-        base = LlamaForCausalLM(LlamaConfig(**shape, tie_word_embeddings=True)).to(torch.bfloat16)
-    shared = SharedBase(base.eval().requires_grad_(False), train_tokenizer(["a b"], 300))
+        base: Any = LlamaForCausalLM(LlamaConfig(**shape, tie_word_embeddings=True))
+    shared = SharedBase(base.to(torch.bfloat16).eval().requires_grad_(False), train_tokenizer(["a b"], 300))
     return AdaptedModel(shared, LoraSettings()).to(device)
 
 

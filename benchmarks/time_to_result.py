@@ -86,7 +86,7 @@ TASKS = {
         "sync_13_cordial",
         "success",
         0.65,
-        50_000,
+        10_000,
         furnmove.validate,
         {"valid_starts_per_room": 100},
     ),
