@@ -19,13 +19,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
+from tune_experiments.cordial_sync.sights import draw_sights, record_sights
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials, draw_curves
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -85,6 +91,16 @@ class Furnlift(Experiment):
             "the authors' rooms and sight are AI2-THOR's: frames, and who sees the television, are our own renderer's",
             *differences(config, PAPER, {path: path for path in _COMPARED}).values(),
         ]
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each method with what its agents see and say."""
+        curves = {key: heading for heading, key in self.columns.items()}
+        shown = draw_curves(run_folder, trials, curves, bins=40)
+        return [*shown, *draw_sights(run_folder, trials, (self.module,))]
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The map, and what each agent sees."""
+        return record_sights(loaded, seed).pictures
 
     def test_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the test's rooms."""

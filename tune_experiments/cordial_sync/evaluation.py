@@ -35,12 +35,14 @@ _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 
 
 def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The table's numbers."""
+    """The table's numbers, under a name that says what was seen and of more agents than two."""
     starts = test_starts(config)
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
     if has_inferred_masks(starts):
         world = LABEL if not config.test_starts else f"{world}-{LABEL}"
-    return {f"furnmove-{world}": play_from(config, starts, policy)}
+    frames = f"-{config.frame_pixels}_pixel_frames" * (config.observation == "frame")
+    agents = f"-{config.num_agents}_agents" * (config.num_agents != 2)
+    return {f"furnmove-{world}{frames}{agents}": play_from(config, starts, policy)}
 
 
 def has_inferred_masks(starts: Starts) -> bool:
@@ -136,8 +138,17 @@ def rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
 
 def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
     """Worlds that begin at these starts, the first at the first."""
-    steps, agents = config.max_episode_steps, config.num_agents
-    return make("furnmove-v0", num_worlds, starts=starts, num_agents=agents, max_episode_steps=steps)
+    return make("furnmove-v0", num_worlds, starts=starts, **arguments_of(config))
+
+
+def arguments_of(config: Config) -> dict[str, Any]:
+    """Arguments of a world that do not depend on its rooms."""
+    return {
+        "num_agents": config.num_agents,
+        "max_episode_steps": config.max_episode_steps,
+        "observations": (config.observation,),
+        "frame_pixels": config.frame_pixels,
+    }
 
 
 def _starts(config: Config, words: tuple[str, ...], per_room: int) -> Starts:
@@ -154,8 +165,8 @@ def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_ro
 
 def sizes(world: World) -> dict[str, Any]:
     """What a network must know of a FurnMove world."""
-    view = world.observation_spec["view"].shape
-    return {"num_agents": world.num_agents, "view": view, "num_actions": world.action_spec}
+    seen = {key: world.observation_spec[key].shape for key in ("view", "frame") if key in world.observation_spec}
+    return {"num_agents": world.num_agents, "num_actions": world.action_spec} | seen
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:

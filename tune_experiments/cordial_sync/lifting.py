@@ -25,6 +25,7 @@ from tune_experiments.cordial_sync.config import FamilySettings
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
 from tune_experiments.cordial_sync.guided import GuidedFurnLift
 from tune_experiments.cordial_sync.lifting_config import LiftConfig, LiftMethod
+from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
 
@@ -77,10 +78,7 @@ def guided_world(config: LiftConfig, num_worlds: int = 1, first_world: int = 0) 
 
 def build_policy(config: LiftConfig, method: LiftMethod, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    network, width = config.network, settings_of(config, method).last_convolution
-    if width:
-        network = dataclasses.replace(network, channels=(*network.channels[:-1], width))
-    network = dataclasses.replace(network, communicates=method != "no_communication")
+    network = adapted(config.network, settings_of(config, method).last_convolution, method != "no_communication")
     world = world_of(config, config.valid_rooms)
     build = visual_central_team if method == "central" else visual_team
     team = VisualTeamConfig(network, config.components if method == "sync" else 1)

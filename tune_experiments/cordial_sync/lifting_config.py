@@ -12,7 +12,7 @@ from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.config import FamilySettings
+from tune_experiments.cordial_sync.config import FamilySettings, check_frames
 from tune_experiments.experiment.checks import check_ranges, check_some
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
@@ -101,6 +101,7 @@ class LiftConfig:
         """Refuse numbers that no run can have."""
         check_some(self, "methods")
         check_ranges(self)
+        check_frames(self.network, self.frame_pixels, "--network.channels")
 
 
 LAPTOP = LiftConfig()
