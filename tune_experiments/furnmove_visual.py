@@ -95,7 +95,7 @@ class FurnmoveVisual(GridworldExperiment):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
-        return record_sights(loaded, seed).pictures
+        return record_sights(loaded, seed, loaded.config.frame_pixels).pictures
 
 
 def _seen(config: Config) -> Config:

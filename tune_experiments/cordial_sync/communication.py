@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,17 @@ from tune_experiments.experiment.plan import Episodes
 
 DATA = ("_episode", "_step", "_talk", "_reply", "_actions", "_sees")
 """Names of the data among the results of an evaluation: [R] int, [R] int, and four of [R, N]."""
+
+DEVIATIONS = tuple(f"{name}_deviation" for name in ROUNDS)
+"""Metrics: standard deviation of a round's weights over all steps, mean of the agents."""
+
+ODDS = "_odds"
+"""Metrics that end so are odds."""
+
+_TENTH = 0.1
+
+Estimate: TypeAlias = tuple[str, float, float, float]
+"""Metric, value, and both ends of its interval; equal ones mean that there is none."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +152,15 @@ def outcome_of(model: Model, data: Episodes) -> np.ndarray:
     return np.asarray(action == PASS if model is PASSES else MODALITY[action] == MOVE_WITH_OBJECT)
 
 
-def slopes(data: Episodes, draws: int) -> Iterator[tuple[str, float, float, float]]:
-    """Metric, value, and both ends of its interval, for each model that has finite slopes.
+def deviations(data: Episodes) -> Iterator[Estimate]:
+    """How much messages change at all."""
+    for metric, name in zip(DEVIATIONS, ROUNDS, strict=True):
+        value = float(data[f"_{name}"].std(axis=0).mean())
+        yield metric, value, value, value
+
+
+def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
+    """What the models say, of those that have finite slopes.
 
     `NAME_COLUMN` is a slope. `NAME_COLUMN_odds` is by what the odds change when a weight rises by 0.1, given where it
     ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.
@@ -157,11 +175,8 @@ def slopes(data: Episodes, draws: int) -> Iterator[tuple[str, float, float, floa
             yield f"{model.name}_{name}", value, low, high
             if _ranges(data, name) >= _TENTH:
                 odds = (float(np.exp(_TENTH * number)) for number in (value, low, high))
-                yield (f"{model.name}_{name}_odds", *odds)  # type: ignore[misc]
+                yield (f"{model.name}_{name}{ODDS}", *odds)  # type: ignore[misc]
         yield f"{model.name}_mcfadden", found.mcfadden, found.mcfadden, found.mcfadden
-
-
-_TENTH = 0.1
 
 
 def _ranges(data: Episodes, column: str) -> float:

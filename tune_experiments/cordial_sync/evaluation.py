@@ -35,14 +35,18 @@ _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 
 
 def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The table's numbers, under a name that says what was seen and of more agents than two."""
-    starts = test_starts(config)
+    """The table's numbers."""
+    return {world_name(config): play_from(config, test_starts(config), policy)}
+
+
+def world_name(config: Config) -> str:
+    """What tables call the test: its rooms, frames where agents see these, and their number where it is not two."""
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
-    if has_inferred_masks(starts):
+    if has_inferred_masks(test_starts(config)):
         world = LABEL if not config.test_starts else f"{world}-{LABEL}"
     frames = f"-{config.frame_pixels}_pixel_frames" * (config.observation == "frame")
     agents = f"-{config.num_agents}_agents" * (config.num_agents != 2)
-    return {f"furnmove-{world}{frames}{agents}": play_from(config, starts, policy)}
+    return f"furnmove-{world}{frames}{agents}"
 
 
 def has_inferred_masks(starts: Starts) -> bool:
@@ -139,6 +143,11 @@ def rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
 def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
     """Worlds that begin at these starts, the first at the first."""
     return make("furnmove-v0", num_worlds, starts=starts, **arguments_of(config))
+
+
+def shown_world(config: Config, num_worlds: int) -> World:
+    """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
+    return make("furnmove-v0", num_worlds, rooms=test_starts(config).rooms, **arguments_of(config))
 
 
 def arguments_of(config: Config) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[
     for method, policy in trained_teams(trials, allow):
         yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
         if policy.config.observation == "frame":
-            yield from write_sights(record_sights(policy), out / "videos", method)
+            yield from write_sights(record_sights(policy, pixels=policy.config.frame_pixels), out / "videos", method)
         else:
             yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
 

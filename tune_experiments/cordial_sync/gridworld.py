@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_envs import World, make
+from rl_envs import World
 from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
@@ -19,7 +19,6 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
 from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings
 from tune_experiments.cordial_sync.evaluation import (
-    arguments_of,
     check_rooms_apart,
     has_inferred_masks,
     test_starts,
@@ -144,7 +143,7 @@ class GridworldExperiment(Experiment):
 
     def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
-        return make("furnmove-v0", num_worlds, rooms=test_starts(config).rooms, **arguments_of(config))
+        return evaluation.shown_world(config, num_worlds)
 
     def valid_world(self, config: Config, num_worlds: int) -> World:
         """Worlds at the starts of validation, whose rooms serve nothing else."""

@@ -6,7 +6,7 @@ has a tone of each: higher for a larger weight, the first agent on the left and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.play.avi import write_avi
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
-from tune_experiments.play.trial_figures import Trials, trained_teams
 from tune_experiments.play.video import write_gif
 
 FRAME_SECONDS = 0.25
@@ -44,11 +43,18 @@ class Sights:
     weights: Sequence[Weights]
 
 
-def record_sights(policy: LoadedPolicy, seed: int = SEED) -> Sights:
-    """A solved episode (of 16, the one of middle length; else the first)."""
+def record_sights(policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agents_visible: bool = True) -> Sights:
+    """A solved episode (of 16, the one of middle length; else the first).
+
+    Args:
+        policy: who plays.
+        seed: which episodes to choose from.
+        pixels: side of the frames that are shown: 42 or 84; what the team itself sees is its world's.
+        agents_visible: whether agents see each other in them.
+    """
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
-    eyes = Eyes(world, index, _pixels(policy), getattr(policy.config, "agents_visible", True))
+    eyes = Eyes(world, index, pixels, agents_visible)
     with listening(policy.policy) as heard:
         steps = steps_of_episode(policy, world, seed, index)
         pictures, weights = [beside(world.render(index), eyes.frames(), {})], []
@@ -57,18 +63,6 @@ def record_sights(policy: LoadedPolicy, seed: int = SEED) -> Sights:
             pictures.append(beside(world.render(index), eyes.frames(), said))
             weights.append(said)
     return Sights(pictures, weights if any(weights) else [])
-
-
-def _pixels(policy: LoadedPolicy) -> int:
-    """What a team that sees frames sees; others are shown the paper's."""
-    sees = getattr(policy.config, "observation", "frame") == "frame"
-    return int(policy.config.frame_pixels) if sees else 84
-
-
-def draw_sights(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Iterator[Path]:
-    """An episode of each method's first seed, into `videos`; arguments as for `trained_teams`."""
-    for method, policy in trained_teams(trials, allow):
-        yield from write_sights(record_sights(policy), out / "videos", method)
 
 
 def write_sights(sights: Sights, folder: Path, name: str) -> Sequence[Path]:
