@@ -59,7 +59,7 @@ TRAINED, UNTRAINED = "trained", "untrained"
 _ESTIMATES, _NAMES = "_estimates", "_estimate_names"
 NOT_IDENTIFIED = "no finite slope"
 _CAPTION = (
-    "Slopes are for a weight that rises from 0 to 1. Odds say by what the odds are multiplied where it rises by 0.1, and "
+    "Slopes are for a weight that rises by 1. Odds say by what the odds are multiplied where it rises by 0.1; they "
     "are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap over episodes; over "
     "several seeds Student's t. McFadden's R2 has none. Swapped symbols change the signs of all slopes."
 )

@@ -40,7 +40,7 @@ def draw_messages(data: Episodes, path: Path, title: str) -> Path:
         _draw_round(panel, name, {key: data[key][rows] for key in (f"_{name}", "_actions", "_sees")})
     panels[-1].set_xlabel("env step", color=INK)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=data["_sees"].shape[1], fontsize=8, frameon=False)
     figure.suptitle(f"{title}, episode of test start {episode}", fontsize=10, color=INK)
     return save(figure, path)
 
