@@ -20,6 +20,7 @@ from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
+from rl_envs.thor.exporter import PREFIX as EXPORTED
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, CordialForm
 from rl_models.policy import TeamPolicy
@@ -50,8 +51,8 @@ def world_name(config: Config) -> str:
 
 
 def has_inferred_masks(starts: Starts) -> bool:
-    """Whether some rooms are floors of iTHOR, whose cells for the television are inferred; tables must say so."""
-    return any(is_ithor(room) for room in starts.rooms)
+    """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
+    return any(is_ithor(room) or room.name.startswith(EXPORTED) for room in starts.rooms)
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
