@@ -25,7 +25,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import PositiveInt
@@ -41,7 +41,7 @@ from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import method_of
 from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
-from tune_experiments.experiment.checks import check_ranges
+from tune_experiments.experiment.checks import check_ranges, check_some
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.files import read_arrays
@@ -55,7 +55,9 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
 from tune_experiments.run.main import main
 
-TRAINED, UNTRAINED = "trained", "untrained"
+Row: TypeAlias = Literal["trained", "untrained"]
+TRAINED: Row = "trained"
+UNTRAINED: Row = "untrained"
 _ESTIMATES, _NAMES = "_estimates", "_estimate_names"
 NOT_IDENTIFIED = "no finite slope"
 _CAPTION = (
@@ -72,7 +74,7 @@ class CommunicationConfig:
 
     team: str = ""
     """Folder of a trained FurnMove team: a run, a trial or a checkpoint; empty: a team is trained first."""
-    methods: tuple[Literal["trained", "untrained"], ...] = (TRAINED, UNTRAINED)
+    methods: tuple[Row, ...] = (TRAINED, UNTRAINED)
     """Rows of the tables: trained, the team; untrained, the same network with its initial weights."""
     training: Config = dataclasses.field(
         default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))
@@ -84,6 +86,7 @@ class CommunicationConfig:
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have, and methods whose agents say nothing."""
         check_ranges(self)
+        check_some(self, "methods")
         if len(self.training.methods) != 1 or method_of(self.training.methods[0]).family not in ("marginal", "sync"):
             raise UserError(
                 "--training.methods must be one method whose agents talk, such as marginal or sync_13_cordial"
