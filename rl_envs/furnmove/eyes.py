@@ -9,14 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from rl_envs.furnmove.frame_renderer import STAND_LOOKS, TELEVISION_LOOKS, FrameRenderer
-from rl_envs.furnmove.render import AGENT_COLOURS
 from rl_envs.furnmove.splits import bounds
-
-BORDER_PIXELS = 4
-"""Width of the edge in the agent's colour."""
 
 
 class Eyes:
@@ -42,20 +37,3 @@ class Eyes:
         self._renderer.load(0, self._world.rooms[int(state["room"][0])], goal[0], looks)
         poses = state["agent_cells"], state["agent_headings"]
         return self._renderer.frames(np.zeros(1, np.int64), *poses, state["tv"] if is_lifted else None)[0]
-
-
-def framed(frame: NDArray[np.uint8], agent: int, side_pixels: int) -> NDArray[np.uint8]:
-    """An agent's frame, enlarged without smoothing, with an edge in the agent's colour on the map.
-
-    Args:
-        frame: [P, P, 3] uint8.
-        agent: number of the agent.
-        side_pixels: side of the result, edge included.
-
-    Returns:
-        [side_pixels, side_pixels, 3] uint8.
-    """
-    inner = side_pixels - 2 * BORDER_PIXELS
-    picture = Image.new("RGB", (side_pixels, side_pixels), AGENT_COLOURS[agent % len(AGENT_COLOURS)])
-    picture.paste(Image.fromarray(frame).resize((inner, inner), Image.Resampling.NEAREST), (BORDER_PIXELS,) * 2)
-    return np.asarray(picture)

@@ -8,7 +8,8 @@ import torch
 
 from rl_envs.furnlift.sight import sees_lifted
 from rl_envs.furnmove.actions import PASS
-from rl_envs.furnmove.eyes import Eyes, framed
+from rl_envs.furnmove.eyes import Eyes
+from rl_envs.furnmove.render import framed
 from rl_models.networks.visual import VisualConfig
 from tune_experiments.cordial_sync import communication, sights
 from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, columns_of, fitted, play_and_listen
