@@ -43,16 +43,16 @@ def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
 def world_name(config: Config) -> str:
     """What tables call the test: its rooms, frames where agents see these, and their number where it is not two."""
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
-    if has_inferred_masks(test_starts(config)):
+    if has_inferred_masks(test_starts(config).rooms):
         world = LABEL if not config.test_starts else f"{world}-{LABEL}"
     frames = f"-{config.frame_pixels}_pixel_frames" * (config.observation == "frame")
     agents = f"-{config.num_agents}_agents" * (config.num_agents != 2)
     return f"furnmove-{world}{frames}{agents}"
 
 
-def has_inferred_masks(starts: Starts) -> bool:
+def has_inferred_masks(rooms: Sequence[Room]) -> bool:
     """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
-    return any(is_ithor(room) or room.name.startswith(EXPORTED) for room in starts.rooms)
+    return any(is_ithor(room) or room.name.startswith(EXPORTED) for room in rooms)
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:

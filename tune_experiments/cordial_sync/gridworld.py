@@ -231,7 +231,7 @@ def paper_preset(laptop: Config) -> Config:
 
 def _rooms_of(config: Config) -> str:
     """What the rooms of the test are."""
-    if has_inferred_masks(test_starts(config)):
+    if has_inferred_masks(test_starts(config).rooms):
         return "rooms have iTHOR's floors and inferred television masks: the paper's numbers are context, not a target"
     return "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"
 
