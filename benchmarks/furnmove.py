@@ -52,7 +52,7 @@ def measure() -> Iterator[Measurement]:
         yield from _world(agents)
     yield from _world_parts()
     ours = _loop()
-    yield from _loop_measurements("furnmove.loop", ours)
+    yield from loop_measurements("furnmove.loop", ours)
     yield from _rllib(ours)
 
 
@@ -87,7 +87,8 @@ def _loop() -> LoopTimes:
     return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, LOOP_TURNS)
 
 
-def _loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+    """Overhead, throughput and parts of a training loop."""
     yield Measurement(f"{name}.overhead", times.overhead, RATIO)
     yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
     yield Measurement(f"{name}.bare_agent_steps_per_cpu_second", times.per_second(times.bare), PER_SECOND)
@@ -110,7 +111,7 @@ def _rllib(ours: LoopTimes) -> Iterator[Measurement]:
         workers=Workers(worlds_per_runner=LOOP_WORLDS, fragment_length=LOOP_LENGTH),
         seed=0,
     )
-    yield from _loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
+    yield from loop_measurements("furnmove.rllib_loop", rllib_loops.time_rllib_loop(config, LOOP_TURNS))
     env = {"world": "furnmove-v0", "arguments": {"num_agents": 2}}
     samplers = {
         "furnmove.stock_multi_agent_env": rllib_loops.stock_multi_agent_sampler(

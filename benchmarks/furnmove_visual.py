@@ -1,7 +1,9 @@
-"""First-person frames of FurnMove: CPU time of a frame, and of its parts.
+"""First-person frames of FurnMove: CPU time of a frame, of the world that draws it, and of the training loop.
 
 Full-size rooms, two agents, 64 worlds, 84 x 84 pixels with television, stand and agents, in colour. Reference figures
-on the same kind of machine: MiniWorld 1,716 us (software OpenGL), ViZDoom 328 us.
+on the same kind of machine: MiniWorld 1,716 us (software OpenGL), ViZDoom 328 us. The part `loop` is IMPALA with the
+paper's visual network, SYNC with 13 components and CORDIAL; the authors' own loop takes 37 agent steps per CPU-second.
+The part `laptop_loop` is the laptop preset of `furnmove_visual.py` (42 x 42 pixels, small rooms and widths, PPO).
 """
 
 from __future__ import annotations
@@ -9,26 +11,64 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 
+from benchmarks.furnmove import MICROSECONDS, cordial_impala, loop_measurements
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.world_steps import spread_episodes
+from rl_envs.core.world import World
+from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.frame_renderer import FrameRenderer
 from rl_envs.furnmove.world import FurnMove
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.teams.visual_team import VisualTeamConfig, visual_team
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments import furnmove_visual
+from tune_experiments.cordial_sync.methods import MethodName
 
-MICROSECONDS = "us"
 WORLDS, AGENTS, REPEATS, STEPS = 64, 2, 31, 20
-BARE_AGENT_STEP_MICROSECONDS = 6_500
-"""Acting and learning of the paper's visual network for an agent-step, channels-last: the sheet's measurement."""
+LOOP_LENGTH, LOOP_TURNS = 6, 5
+"""Env steps of a fragment of the paper's loop, and number of fragments of both loops."""
+METHOD: MethodName = "sync_13_cordial"
 
 
 def measure() -> Iterator[Measurement]:
     """All measurements of this part."""
+    torch.set_num_threads(1)
     yield Measurement("furnmove_visual.frame.us", _frame("full", 84), MICROSECONDS)
     yield Measurement("furnmove_visual.frame.us_42_pixels", _frame("full", 42), MICROSECONDS)
     yield Measurement("furnmove_visual.frame.us_laptop_room_42_pixels", _frame("laptop", 42), MICROSECONDS)
-    world = _world_with_frames()
+    world, loop = _world_with_frames(), _paper_loop()
     yield Measurement("furnmove_visual.world.us_per_agent_step", world, MICROSECONDS)
-    yield Measurement("furnmove_visual.world.share_of_network", world / BARE_AGENT_STEP_MICROSECONDS, RATIO)
+    yield Measurement("furnmove_visual.world.share_of_network", world * loop.per_second(loop.bare) / 1e6, RATIO)
+    yield from loop_measurements("furnmove_visual.loop", loop)
+    yield from loop_measurements("furnmove_visual.laptop_loop", _laptop_loop())
+
+
+def _paper_loop() -> LoopTimes:
+    team = visual_team(VisualTeamConfig(), AGENTS, (84, 84, 3), NUM_ACTIONS)
+    return _timed_loop(_ready("full", 84), team, cordial_impala(), OptimiserSettings(), LOOP_LENGTH)
+
+
+def _laptop_loop() -> LoopTimes:
+    plan = furnmove_visual.EXPERIMENT.plan(furnmove_visual.EXPERIMENT.presets["laptop"], METHOD, seed=0)
+    world, length = plan.make_world(num_worlds=plan.workers.worlds_per_runner), plan.workers.fragment_length
+    return _timed_loop(world, plan.build_policy(), plan.objective, plan.optimiser, length)
+
+
+def _timed_loop(
+    world: World, policy: TeamPolicy, objective: Objective, settings: OptimiserSettings, length: int
+) -> LoopTimes:
+    collector = Collector(world, policy, length, objective.needs_values)
+    collector.reset(0)
+    spread_episodes(world)
+    learner = Learner(policy, objective, settings)
+    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, LOOP_TURNS)
 
 
 def _ready(room_size: str, pixels: int) -> FurnMove:

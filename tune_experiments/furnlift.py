@@ -19,13 +19,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
+from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -86,6 +92,18 @@ class Furnlift(Experiment):
             *differences(config, PAPER, {path: path for path in _COMPARED}).values(),
         ]
 
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each method with what its agents see and say."""
+        curves = {key: heading for heading, key in self.columns.items()}
+        drawn = list(draw_curves(run_folder, trials, curves, bins=40))
+        for method, policy in trained_teams(trials, (self.module,)):
+            drawn += write_sights(_sights(policy), run_folder / "videos", method)
+        return drawn
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The map, and what each agent sees."""
+        return _sights(loaded, seed).pictures
+
     def test_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the test's rooms."""
         return lifting.world_of(config, config.test_rooms, num_worlds)
@@ -93,6 +111,10 @@ class Furnlift(Experiment):
     def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the rooms of validation."""
         return lifting.world_of(config, config.valid_rooms, num_worlds)
+
+
+def _sights(policy: LoadedPolicy, seed: int = SEED) -> Sights:
+    return record_sights(policy, seed, policy.config.frame_pixels, policy.config.agents_visible)
 
 
 EXPERIMENT = Furnlift()

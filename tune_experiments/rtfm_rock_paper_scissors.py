@@ -62,6 +62,7 @@ from tune_experiments.run.main import main
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
+    methods=("matching", "txt2pi_supervised_attention"),
     task=LettersTask(size=5, max_episode_steps=10),
     network=NetworkSettings(
         word_features=6, document_hidden_size=4, goal_hidden_size=4, inventory_hidden_size=3, features=8

@@ -67,6 +67,7 @@ LAPTOP = VercoConfig()
 _TINY = SmallModelSettings(layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, batch_tokens=320)
 SMOKE = dataclasses.replace(
     LAPTOP,
+    methods=("verco", "symbolic_imitation_ppo", "lookup"),
     team=LanguageTeamSettings(
         language=LanguageModelSettings(small=_TINY),
         normalisation="token",  # else a model that has learned next to nothing waits: the shortest phrase

@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 
 from rl_envs.core.spec import Array
+from rl_envs.furnmove.frame_shapes import TV_LOW_METRES
 from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, RING_CELLS, fine_heights
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
 from rl_envs.furnmove.room import Mask, Room
@@ -72,6 +73,37 @@ def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
     return states
 
 
+def sees_lifted(cells: Array, headings: Array, tv: Array) -> Array:
+    """Whether agents see a television that is carried at 1.3 m, by the rule of this file but for what hides it.
+
+    Args:
+        cells: [..., N, 2] int, row and column of each agent.
+        headings: [..., N] int, quarter turns from north.
+        tv: [..., 3] int, row, column and rotation of the television's centre.
+
+    Returns:
+        [..., N] bool.
+    """
+    table = _lifted_table()
+    reach = table.shape[1] // 2
+    away = cells - tv[..., None, :2]
+    near = (abs(away) <= reach).all(-1)
+    away = np.clip(away, -reach, reach) + reach
+    return np.asarray(near & table[tv[..., None, 2] % 2, away[..., 0], away[..., 1], headings])
+
+
+@cache
+def _lifted_table() -> Mask:
+    """[2, S, S, 4] bool, by rotation, row and column away from the television, and heading."""
+    offsets = [_view_table(rotation, TV_LOW_METRES)[0] for rotation in range(2)]
+    reach = max(int(abs(some).max()) for some in offsets)
+    table = np.zeros((2, 2 * reach + 1, 2 * reach + 1, ROTATIONS), np.bool_)
+    for rotation, some in enumerate(offsets):
+        in_view = _view_table(rotation, TV_LOW_METRES)[1]
+        table[rotation, some[:, 0] + reach, some[:, 1] + reach] = in_view.any(-1)
+    return table
+
+
 def _offsets(shape: tuple[int, int], tv: Array) -> Array:
     """[H, W, 2] float64, metres to the south and to the east of the television's centre."""
     return (np.moveaxis(np.indices(shape), 0, -1) - tv[:2]) * CELL_METRES
@@ -89,8 +121,8 @@ def _distance_to_box(offsets: Array, rotation: int) -> Array:
 
 
 @cache
-def _view_table(rotation: int) -> tuple[Array, Array, Array]:
-    """What follows from geometry alone.
+def _view_table(rotation: int, base_metres: float = 0.0) -> tuple[Array, Array, Array]:
+    """What follows from geometry alone, for a television whose base is so high above the floor.
 
     Returns:
         [K, 2] int64, cells within the range of sight, relative to the television's;
@@ -102,7 +134,7 @@ def _view_table(rotation: int) -> tuple[Array, Array, Array]:
     offsets = offsets[_distance_to_box(offsets * CELL_METRES, rotation) <= VISIBILITY_METRES + 1e-9]
     half = _half_box(rotation)
     share = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
-    points = np.concatenate([share[:, :2] * half, (share[:, 2:] + 1) / 2 * BOX_METRES[2]], axis=1)
+    points = np.concatenate([share[:, :2] * half, base_metres + (share[:, 2:] + 1) / 2 * BOX_METRES[2]], axis=1)
     away = points[None, :, :2] - offsets[:, None] * CELL_METRES
     ahead = np.einsum("kpd,hd->khp", away, STEPS)
     right = np.einsum("kpd,hd->khp", away, np.roll(STEPS, -1, axis=0))

@@ -24,6 +24,7 @@ authors' configuration. Which cells the television closes and who sees it are ou
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ from rl_envs.furnmove.observation import MARGIN, VIEW
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
+from rl_envs.furnmove.start import Tries, draw_until_legal
 from rl_envs.furnmove.world import check_observations
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ EASY_CELLS, MEDIUM_CELLS = 10, 17
 
 COUNTERS = ("failed_pickups", "failed_pickups_distance", "failed_pickups_visibility", "missed_pickups")
 NO_ADVICE = -1
-_TRIES_PER_ROOM, _ROOMS_TO_TRY = 10, 64
+_TRIES = Tries(per_room=10, rooms=64)
 
 
 class FurnLift(World):
@@ -240,21 +242,16 @@ class FurnLift(World):
 
     def _draw_start(self, world: int) -> None:
         """Draw rooms and starts until there is a pair of places for a pickup."""
-        count, row = draws_needed(), np.array([world])
-        for attempt in range(_TRIES_PER_ROOM * _ROOMS_TO_TRY):
-            uniforms = self.chance.uniforms(count + 1, row, attempt * (count + 1))[0]
-            if attempt % _TRIES_PER_ROOM == 0:
-                index = int(uniforms[0] * len(self.rooms))
-            start = draw_start(self._scenes, index, uniforms[1:])
-            if start is not None:
-                self.state["room"][world] = index
-                for name, value in start._asdict().items():
-                    self.state[name][world] = value
-                return
-        raise RoomError(
-            f"no legal start in {_ROOMS_TO_TRY} rooms; the last was {self.rooms[index].name!r}: give rooms with a free "
-            f"row of 5 cells and floor on both sides of it, {self._separation} cells apart"
-        )
+        draw = functools.partial(draw_start, self._scenes)
+        index, start = draw_until_legal(self.chance, world, len(self.rooms), draws_needed(), _TRIES, draw)
+        if start is None:
+            raise RoomError(
+                f"no legal start in {_TRIES.rooms} rooms; the last was {self.rooms[index].name!r}: give rooms with a "
+                f"free row of 5 cells and floor on both sides of it, {self._separation} cells apart"
+            )
+        self.state["room"][world] = index
+        for name, value in start._asdict().items():
+            self.state[name][world] = value
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         state = self.state

@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rl_envs.furnmove.geometry import ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
+from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
 from rl_envs.furnmove.room import FREE, LOW, Mask, Room, characters, drawing_of_masks
 
 PREFIX = "ithor_"
@@ -43,10 +44,25 @@ def is_ithor(room: Room) -> bool:
     return room.name.startswith(PREFIX) and any(room == known for known, _ in _all_rooms())
 
 
+def first_cell(room: str) -> tuple[float, float]:
+    """Where the centre of cell (0, 0) of a room such as `ithor_FloorPlan201` lies in its scene: x and z in metres.
+
+    x grows to the east and z to the north, so rows go towards smaller z.
+    """
+    floor = _floors()[room.removeprefix(PREFIX)]
+    margin = _MARGIN * CELL_METRES
+    return floor["x_of_first_column"] - margin, floor["z_of_first_row"] + margin
+
+
+@cache
+def _floors() -> dict[str, Any]:
+    floors: dict[str, Any] = json.loads(_FLOORS.read_text(encoding="utf-8"))
+    return floors
+
+
 @cache
 def _all_rooms() -> tuple[tuple[Room, str], ...]:
-    floors = json.loads(_FLOORS.read_text(encoding="utf-8"))
-    return tuple((room_of_floor(PREFIX + name, floor["floor"]), floor["split"]) for name, floor in floors.items())
+    return tuple((room_of_floor(PREFIX + name, floor["floor"]), floor["split"]) for name, floor in _floors().items())
 
 
 def room_of_floor(name: str, floor: list[str]) -> Room:
@@ -72,12 +88,15 @@ def between(cells: Mask) -> Mask:
     return cells | _spans(cells) | _spans(cells.T).T
 
 
-def inferred_tv_cells(inside: Mask) -> Mask:
+def inferred_tv_cells(inside: Mask, tall: Mask | None = None) -> Mask:
     """Cells for the centre of the lifted television, [4, H, W] bool.
 
-    Its bar of 5 x 1 cells lies within two steps of the inside [H, W] of the room, and its centre within one.
+    Its bar of 5 x 1 cells lies within two steps of the inside [H, W] of the room, and its centre within one. Where tall
+    furniture is known, [H, W] bool, the bar does not meet it.
     """
     air = _grown(np.pad(inside, _AIR_CELLS), _AIR_CELLS)
+    if tall is not None:
+        air &= ~np.pad(tall, _AIR_CELLS)
     bar = rectangle(range(1), range(-2, 3))
     fits = [cells_where_fits(air, clockwise(bar, rotation)) for rotation in range(ROTATIONS)]
     inner = slice(_AIR_CELLS, -_AIR_CELLS)

@@ -40,6 +40,8 @@ PATH: Colour = (226, 112, 0)
 _OLD_PATH: Colour = (252, 200, 100)
 _OVERSAMPLING = 2
 _TEXT_PIXELS = 12
+BORDER_PIXELS = 4
+"""Width of the edge of an agent's frame, in the agent's colour."""
 
 
 def draw(
@@ -251,6 +253,23 @@ def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -
         pen.rounded_rectangle((x, y + 2, x + square, y + 2 + square), radius=2, fill=colour, outline=FOREGROUND)
         pen.text((x + square + 5, y), text, fill=FOREGROUND, font=font)
     return np.asarray(strip)
+
+
+def framed(frame: NDArray[np.uint8], agent: int, side_pixels: int) -> NDArray[np.uint8]:
+    """An agent's frame, enlarged without smoothing, with an edge in the agent's colour on the map.
+
+    Args:
+        frame: [P, P, 3] uint8.
+        agent: number of the agent.
+        side_pixels: side of the result, edge included.
+
+    Returns:
+        [side_pixels, side_pixels, 3] uint8.
+    """
+    inner = side_pixels - 2 * BORDER_PIXELS
+    picture = Image.new("RGB", (side_pixels, side_pixels), AGENT_COLOURS[agent % len(AGENT_COLOURS)])
+    picture.paste(Image.fromarray(frame).resize((inner, inner), Image.Resampling.NEAREST), (BORDER_PIXELS,) * 2)
+    return np.asarray(picture)
 
 
 def _between(start: Colour, end: Colour, share: float) -> Colour:

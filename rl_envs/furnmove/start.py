@@ -8,16 +8,33 @@ between which the TV can never be carried are not drawn.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from rl_envs.core.chance import Chance
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.compiled_room import CompiledRoom
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND
 from rl_envs.furnmove.observation import FLOOR, MARGIN
 
 _HOLD_OFFSETS = [np.argwhere(mask) - HOLD_REACH for mask in HOLD_MASKS]
+
+
+Drawn = TypeVar("Drawn")
+
+
+class Tries(NamedTuple):
+    """How often a start is drawn.
+
+    Attributes:
+        per_room: number of starts to try in a room.
+        rooms: number of rooms to try.
+    """
+
+    per_room: int
+    rooms: int
 
 
 class Start(NamedTuple):
@@ -64,6 +81,33 @@ def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: 
     if stand is None or abs(tv[:2] - stand[:2]).sum() <= 1:
         return None
     return Start(agents, _face(tv[:2] - agents, coins), tv, stand)
+
+
+def draw_until_legal(
+    chance: Chance, world: int, num_rooms: int, draws: int, tries: Tries, draw: Callable[[int, Array], Drawn | None]
+) -> tuple[int, Drawn | None]:
+    """Draw a room and try starts in it, then the next room, until one is legal; the order of draws is fixed.
+
+    Args:
+        chance: of the worlds.
+        world: index of the world.
+        num_rooms: from how many rooms to draw.
+        draws: number of uniforms of one try.
+        tries: when to give a room up, and when to give up at all.
+        draw: from the number of a room and the uniforms to a start, or None.
+
+    Returns:
+        number of the last room; the start, or None if there was none.
+    """
+    row, index = np.array([world]), 0
+    for attempt in range(tries.per_room * tries.rooms):
+        uniforms = chance.uniforms(draws + 1, row, attempt * (draws + 1))[0]
+        if attempt % tries.per_room == 0:
+            index = int(uniforms[0] * num_rooms)
+        start = draw(index, uniforms[1:])
+        if start is not None:
+            return index, start
+    return index, None
 
 
 def _pick(count: int, uniform: float) -> int:

@@ -53,7 +53,7 @@ from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
-from rl_envs.furnmove.start import draw_start, draws_needed
+from rl_envs.furnmove.start import Start, Tries, draw_start, draw_until_legal, draws_needed
 from rl_envs.furnmove.start_file import resolve_starts
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 MAX_AGENTS = 6
 STEP_PENALTY = -0.01
 FAILURE_PENALTY = -0.02
-_TRIES_PER_ROOM, _ROOMS_TO_TRY = 64, 16
+_TRIES = Tries(per_room=64, rooms=16)
 
 
 class FurnMove(World):
@@ -287,26 +287,22 @@ class FurnMove(World):
 
     def _draw_start(self, world: int) -> None:
         """Draw rooms and starts until a start is legal."""
-        count = draws_needed(self.num_agents)
-        row = np.array([world])
-        for attempt in range(_TRIES_PER_ROOM * _ROOMS_TO_TRY):
-            first_draw = attempt * (count + 1)
-            uniforms = self.chance.uniforms(count + 1, row, first_draw)[0]
-            if attempt % _TRIES_PER_ROOM == 0:
-                index = int(uniforms[0] * len(self.rooms))
-                room = self._compiled[index]
-            if not (len(room.tv_starts) and len(room.stand_places)):
-                continue
-            start = draw_start(room, self._maps.padded_width, self.num_agents, self._spacing, uniforms[1:])
-            if start is not None:
-                self.state["room"][world] = index
-                for name, value in start._asdict().items():
-                    self.state[name][world] = value
-                return
-        raise RoomError(
-            f"no legal start for {self.num_agents} agents in {_ROOMS_TO_TRY} rooms; the last was "
-            f"{self.rooms[index].name!r}: give rooms with more free floor around the television"
-        )
+        draws = draws_needed(self.num_agents)
+        index, start = draw_until_legal(self.chance, world, len(self.rooms), draws, _TRIES, self._start_in)
+        if start is None:
+            raise RoomError(
+                f"no legal start for {self.num_agents} agents in {_TRIES.rooms} rooms; the last was "
+                f"{self.rooms[index].name!r}: give rooms with more free floor around the television"
+            )
+        self.state["room"][world] = index
+        for name, value in start._asdict().items():
+            self.state[name][world] = value
+
+    def _start_in(self, index: int, uniforms: Array) -> Start | None:
+        room = self._compiled[index]
+        if not (len(room.tv_starts) and len(room.stand_places)):
+            return None
+        return draw_start(room, self._maps.padded_width, self.num_agents, self._spacing, uniforms)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         state = self.state

@@ -27,7 +27,7 @@ class VisualConfig:
     """Widths of the visual networks; the defaults are the authors' for SYNC and moving furniture."""
 
     channels: tuple[PositiveInt, ...] = (16, 16, 32, 64, 128)
-    """Number of channels of the convolutions, at most five; frames of 42 pixels allow four."""
+    """Number of channels of the convolutions, at most five."""
     agent_features: PositiveInt = 8
     """Width of the vector that tells the agents apart."""
     hidden_size: PositiveInt = 512

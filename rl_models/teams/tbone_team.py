@@ -11,7 +11,7 @@ from torch import nn
 
 from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
-from rl_models.networks.central import Central
+from rl_models.networks.central import Central, OneMemory
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import TalkingAgents, Tbone, TboneConfig
 from rl_models.policy import TeamPolicy
@@ -84,11 +84,22 @@ def central_team(
         num_actions: A.
         seed: seed of the initial weights.
     """
+    return team_of_one(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
+
+
+def team_of_one(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
+    """Build a central policy, whatever the agents see. PyTorch's global generator is left as it is.
+
+    Args:
+        make_network: builds the network; its initial weights are drawn here.
+        num_actions: A.
+        seed: seed of the initial weights.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = Central(config.network, num_agents, view)
-        head = CentralHead(network.features, num_actions, num_agents)
-        return TeamPolicy(network, head, SharedValueHead(network.features, num_agents))
+        network = make_network()
+        head = CentralHead(network.features, num_actions, network.num_agents)
+        return TeamPolicy(network, head, SharedValueHead(network.features, network.num_agents))
 
 
 def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
-import torch
-
-from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
 from rl_models.policy import TeamPolicy
-from rl_models.teams.tbone_team import talking_team
+from rl_models.teams.tbone_team import talking_team, team_of_one
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,4 @@ def visual_central_team(
     config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team with one central policy; arguments and errors as for `visual_team`."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = VisualCentral(config.network, num_agents, frame)
-        head = CentralHead(network.features, num_actions, num_agents)
-        return TeamPolicy(network, head, SharedValueHead(network.features, num_agents))
+    return team_of_one(functools.partial(VisualCentral, config.network, num_agents, frame), num_actions, seed)

@@ -13,8 +13,10 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 
 from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.layers.frame_convolutions import pixels_left
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.experiment.checks import (
@@ -25,6 +27,9 @@ from tune_experiments.experiment.errors import UserError
 
 _MOST_AGENTS = 4
 """The tables need every joint action's probability, of which five agents have 371,293."""
+
+SMALL_VISUAL = VisualConfig(channels=(16, 16, 32, 32), hidden_size=128, team_features=128)
+"""Widths for frames of 42 x 42 pixels on a laptop."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,14 @@ class Config:
     """Number of env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
     """Whether what follows the limit is valued; the authors do not."""
+    observation: Literal["view", "frame"] = field(default="view", metadata={"came_later": True})
+    """What an agent sees: view, a crop of the map; frame, the picture of its camera. The rules are the same."""
+    frame_pixels: Literal[42, 84] = field(default=42, metadata={"came_later": True})
+    """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
     network: TboneConfig = field(default_factory=lambda: TboneConfig(channels=(16, 32, 64, 128), hidden_size=128))
     """Widths of TBONE, and of the central team's network."""
+    visual_network: VisualConfig = field(default=SMALL_VISUAL, metadata={"came_later": True})
+    """Widths of the networks of teams that see frames."""
     no_communication: FamilySettings = FamilySettings(1e-3)
     """Learning of the family of marginal policies without messages."""
     marginal: FamilySettings = FamilySettings(1e-3)
@@ -110,8 +121,11 @@ class Config:
         """Refuse numbers that no run can have."""
         check_some(self, "methods", "valid_rooms", "test_rooms")
         check_ranges(self)
-        if not self.network.communicates:
-            raise UserError("--network.no-communicates has no meaning here: choose the method no_communication")
+        for flag, network in (("--network", self.network), ("--visual-network", self.visual_network)):
+            if not network.communicates:
+                raise UserError(f"{flag}.no-communicates has no meaning here: choose the method no_communication")
+        if self.observation == "frame":
+            check_frames(self.visual_network, self.frame_pixels, "--visual-network.channels")
         self._keep_files()
 
     def _keep_files(self) -> None:
@@ -120,6 +134,18 @@ class Config:
             object.__setattr__(self, name, _absolute(getattr(self, name)))
         for name in ("valid_rooms", "test_rooms"):
             object.__setattr__(self, name, tuple(_absolute(word) for word in getattr(self, name)))
+
+
+def check_frames(network: VisualConfig, frame_pixels: int, flag: str) -> None:
+    """Refuse frames that the convolutions cannot take.
+
+    Raises:
+        UserError: there are more than five convolutions, or they leave nothing of a frame.
+    """
+    try:
+        pixels_left(len(network.channels), frame_pixels)
+    except ValueError as error:
+        raise UserError(f"{flag} and --frame-pixels do not fit: {error}") from error
 
 
 def _absolute(word: str) -> str:

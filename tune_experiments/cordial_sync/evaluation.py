@@ -20,6 +20,7 @@ from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
+from rl_envs.thor.exporter import PREFIX as EXPORTED
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, CordialForm
 from rl_models.policy import TeamPolicy
@@ -36,16 +37,22 @@ _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 
 def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers."""
-    starts = test_starts(config)
+    return {world_name(config): play_from(config, test_starts(config), policy)}
+
+
+def world_name(config: Config) -> str:
+    """What tables call the test: its rooms, frames where agents see these, and their number where it is not two."""
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
-    if has_inferred_masks(starts):
+    if has_inferred_masks(test_starts(config).rooms):
         world = LABEL if not config.test_starts else f"{world}-{LABEL}"
-    return {f"furnmove-{world}": play_from(config, starts, policy)}
+    frames = f"-{config.frame_pixels}_pixel_frames" * (config.observation == "frame")
+    agents = f"-{config.num_agents}_agents" * (config.num_agents != 2)
+    return f"furnmove-{world}{frames}{agents}"
 
 
-def has_inferred_masks(starts: Starts) -> bool:
-    """Whether some rooms are floors of iTHOR, whose cells for the television are inferred; tables must say so."""
-    return any(is_ithor(room) for room in starts.rooms)
+def has_inferred_masks(rooms: Sequence[Room]) -> bool:
+    """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
+    return any(is_ithor(room) or room.name.startswith(EXPORTED) for room in rooms)
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
@@ -136,8 +143,22 @@ def rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
 
 def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
     """Worlds that begin at these starts, the first at the first."""
-    steps, agents = config.max_episode_steps, config.num_agents
-    return make("furnmove-v0", num_worlds, starts=starts, num_agents=agents, max_episode_steps=steps)
+    return make("furnmove-v0", num_worlds, starts=starts, **arguments_of(config))
+
+
+def shown_world(config: Config, num_worlds: int) -> World:
+    """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
+    return make("furnmove-v0", num_worlds, rooms=test_starts(config).rooms, **arguments_of(config))
+
+
+def arguments_of(config: Config) -> dict[str, Any]:
+    """Arguments of a world that do not depend on its rooms."""
+    return {
+        "num_agents": config.num_agents,
+        "max_episode_steps": config.max_episode_steps,
+        "observations": (config.observation,),
+        "frame_pixels": config.frame_pixels,
+    }
 
 
 def _starts(config: Config, words: tuple[str, ...], per_room: int) -> Starts:
@@ -154,8 +175,8 @@ def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_ro
 
 def sizes(world: World) -> dict[str, Any]:
     """What a network must know of a FurnMove world."""
-    view = world.observation_spec["view"].shape
-    return {"num_agents": world.num_agents, "view": view, "num_actions": world.action_spec}
+    seen = {key: world.observation_spec[key].shape for key in ("view", "frame") if key in world.observation_spec}
+    return {"num_agents": world.num_agents, "num_actions": world.action_spec} | seen
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.furnmove.actions import ACTION_NAMES
+from tune_experiments.cordial_sync.sights import record_sights, write_sights
 from tune_experiments.cordial_sync.trajectory import draw_trajectory
 from tune_experiments.experiment.files import read_arrays
 from tune_experiments.play.recording import record_episode
@@ -79,7 +80,10 @@ def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[
     """Of each method's first seed."""
     for method, policy in trained_teams(trials, allow):
         yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
-        yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
+        if policy.config.observation == "frame":
+            yield from write_sights(record_sights(policy, pixels=policy.config.frame_pixels), out / "videos", method)
+        else:
+            yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
 
 
 def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:

@@ -7,11 +7,11 @@ optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_envs import World, make
+from rl_envs import World
 from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
@@ -54,7 +54,7 @@ _BALANCED = 288
 
 _PAPER_TEST = 1_000
 _OF_PPO = ("learner.gae_lambda", "learner.num_epochs")
-_COMPARED = {
+COMPARED = {
     "room_size": "",
     "train_rooms": " (20 rooms)",
     "max_episode_steps": "",
@@ -83,12 +83,14 @@ class GridworldExperiment(Experiment):
         smoke_rows: methods in the preset `smoke`; all of them if none is named.
         num_agents: N.
         paper: method -> metric -> what the paper's text prints.
+        compared: settings of which a run says where they differ from the paper's, and what there is to add.
     """
 
     rows: tuple[MethodName, ...]
     smoke_rows: tuple[MethodName, ...] = ()
     num_agents: int = 2
     paper: PaperNumbers | None = None
+    compared: Mapping[str, str] = COMPARED
     columns = {
         "return": "episode/return",
         "success": "episode/success",
@@ -98,7 +100,7 @@ class GridworldExperiment(Experiment):
     def __init__(self) -> None:
         laptop = Config(self.rows, self.num_agents)
         smoke = dataclasses.replace(_smoke(laptop), methods=self.smoke_rows or self.rows)
-        self.presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": _paper(laptop)}
+        self.presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": paper_preset(laptop)}
 
     def methods(self, config: Config) -> Sequence[str]:
         """As configured."""
@@ -118,18 +120,22 @@ class GridworldExperiment(Experiment):
 
     def deviations(self, config: Config) -> list[str]:
         """What a configuration shrinks or changes."""
-        paper = _paper(Config(config.methods, config.num_agents))
+        paper = self.papers(config)
         notes = [
             _rooms_of(config),
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
         ]
-        found = differences(config, paper, {path: path for path in _COMPARED})
-        notes += [f"{sentence}{_COMPARED[path]}" for path, sentence in found.items()]
+        found = differences(config, paper, {path: path for path in self.compared})
+        notes += [f"{sentence}{self.compared[path]}" for path, sentence in found.items()]
         if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
             notes.append(
                 f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5"
             )
         return [*notes, _updates(config)]
+
+    def papers(self, config: Config) -> Config:
+        """The paper's settings for the methods and the number of agents of a configuration."""
+        return paper_preset(Config(config.methods, config.num_agents))
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, joint policies and an episode of each method."""
@@ -137,8 +143,7 @@ class GridworldExperiment(Experiment):
 
     def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
-        steps, rooms = config.max_episode_steps, test_starts(config).rooms
-        return make("furnmove-v0", num_worlds, num_agents=config.num_agents, rooms=rooms, max_episode_steps=steps)
+        return evaluation.shown_world(config, num_worlds)
 
     def valid_world(self, config: Config, num_worlds: int) -> World:
         """Worlds at the starts of validation, whose rooms serve nothing else."""
@@ -203,7 +208,7 @@ def _authors(laptop: Config) -> Config:
     )
 
 
-def _paper(laptop: Config) -> Config:
+def paper_preset(laptop: Config) -> Config:
     """The paper's sizes too, and as many worlds as it has workers. Parameters are balanced for two agents alone."""
     authors = _authors(laptop)
     widen = _BALANCED if laptop.num_agents == 2 else 0
@@ -226,7 +231,7 @@ def _paper(laptop: Config) -> Config:
 
 def _rooms_of(config: Config) -> str:
     """What the rooms of the test are."""
-    if has_inferred_masks(test_starts(config)):
+    if has_inferred_masks(test_starts(config).rooms):
         return "rooms have iTHOR's floors and inferred television masks: the paper's numbers are context, not a target"
     return "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"
 

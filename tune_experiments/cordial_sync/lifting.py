@@ -9,7 +9,7 @@ from typing import Any
 from rl_envs import World, make
 from rl_envs.furnlift.world import DIFFICULTIES
 from rl_envs.furnmove.ithor import LABEL
-from rl_envs.furnmove.splits import ITHOR_ROOMS
+from rl_envs.furnmove.splits import resolve_rooms
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
@@ -22,9 +22,10 @@ from rl_models.schedule import Schedule
 from rl_models.teams.visual_team import VisualTeamConfig, visual_central_team, visual_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import FamilySettings
-from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
+from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set, has_inferred_masks
 from tune_experiments.cordial_sync.guided import GuidedFurnLift
 from tune_experiments.cordial_sync.lifting_config import LiftConfig, LiftMethod
+from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
 
@@ -77,10 +78,7 @@ def guided_world(config: LiftConfig, num_worlds: int = 1, first_world: int = 0) 
 
 def build_policy(config: LiftConfig, method: LiftMethod, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    network, width = config.network, settings_of(config, method).last_convolution
-    if width:
-        network = dataclasses.replace(network, channels=(*network.channels[:-1], width))
-    network = dataclasses.replace(network, communicates=method != "no_communication")
+    network = adapted(config.network, settings_of(config, method).last_convolution, method != "no_communication")
     world = world_of(config, config.valid_rooms)
     build = visual_central_team if method == "central" else visual_team
     team = VisualTeamConfig(network, config.components if method == "sync" else 1)
@@ -176,7 +174,8 @@ def evaluate_stage(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes
 
 def world_name(config: LiftConfig) -> str:
     """What tables call the test; inferred rooms are named so."""
-    return f"furnlift-{LABEL if config.test_rooms in ITHOR_ROOMS else config.room_size}"
+    rooms = () if config.test_rooms.endswith("_stream") else resolve_rooms(config.test_rooms, config.room_size)
+    return f"furnlift-{LABEL if has_inferred_masks(rooms) else config.room_size}"
 
 
 def play(world: World, policy: TeamPolicy) -> Episodes:

@@ -12,8 +12,9 @@ from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.config import FamilySettings
+from tune_experiments.cordial_sync.config import FamilySettings, check_frames
 from tune_experiments.experiment.checks import check_ranges, check_some
+from tune_experiments.experiment.errors import UserError
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
 LIFT_METHODS: tuple[LiftMethod, ...] = get_args(LiftMethod)
@@ -101,6 +102,11 @@ class LiftConfig:
         """Refuse numbers that no run can have."""
         check_some(self, "methods")
         check_ranges(self)
+        named = {"--train-rooms": self.train_rooms, "--valid-rooms": self.valid_rooms, "--test-rooms": self.test_rooms}
+        for flag, rooms in named.items():
+            if [*named.values()].count(rooms) > 1:
+                raise UserError(f"{flag} {rooms} serves twice: let rooms serve training, validation or the test alone")
+        check_frames(self.network, self.frame_pixels, "--network.channels")
 
 
 LAPTOP = LiftConfig()

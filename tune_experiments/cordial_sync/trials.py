@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, TypeVar
 
 from rl_envs import World, make
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.cordial import CoordinationLoss
+from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.visual import VisualConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from rl_models.teams.visual_team import VisualTeamConfig, visual_central_team, visual_team
 from tune_experiments.cordial_sync.config import Config, FamilySettings
-from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate
+from tune_experiments.cordial_sync.evaluation import arguments_of, coordination_set, sizes, validate
 from tune_experiments.cordial_sync.methods import Method, method_of
 from tune_experiments.experiment.plan import TrialPlan
+
+Network = TypeVar("Network", TboneConfig, VisualConfig)
 
 
 def plan(config: Config, name: str, seed: int) -> TrialPlan:
@@ -43,24 +48,36 @@ def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) ->
         "furnmove-v0",
         num_worlds,
         first_world=first_world,
-        num_agents=config.num_agents,
         rooms=config.train_rooms,
         room_size=config.room_size,
-        max_episode_steps=config.max_episode_steps,
         bootstrap_at_limit=config.bootstrap_at_limit,
+        **arguments_of(config),
     )
 
 
 def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    network, width = config.network, _settings(config, method).last_convolution
-    if width:
-        network = dataclasses.replace(network, channels=(*network.channels[:3], width))
-    network = dataclasses.replace(network, communicates=method.family != "no_communication")
-    needs = sizes(_any_world(config))
+    needs = sizes(_any_world(config)) | {"seed": seed}
+    last, communicates = _settings(config, method).last_convolution, method.family != "no_communication"
+    if config.observation == "frame":
+        team = VisualTeamConfig(adapted(config.visual_network, last, communicates), method.components)
+        return (visual_central_team if method.family == "central" else visual_team)(team, **needs)
+    network = adapted(config.network, last, communicates)
     if method.family == "central":
-        return central_team(CentralTeamConfig(network), **needs, seed=seed)
-    return tbone_team(TboneTeamConfig(network, method.components), **needs, seed=seed)
+        return central_team(CentralTeamConfig(network), **needs)
+    return tbone_team(TboneTeamConfig(network, method.components), **needs)
+
+
+def adapted(network: Network, last_convolution: int, communicates: bool) -> Network:
+    """A network as a method has it.
+
+    Args:
+        network: widths that all methods share.
+        last_convolution: width of the last convolution; 0 leaves it as it is.
+        communicates: whether agents hear each other.
+    """
+    channels = (*network.channels[:-1], last_convolution) if last_convolution else network.channels
+    return dataclasses.replace(network, channels=channels, communicates=communicates)  # type: ignore[arg-type]
 
 
 def _settings(config: Config, method: Method) -> FamilySettings:
@@ -85,7 +102,7 @@ def _coordination(config: Config) -> Any:
 
 def _any_world(config: Config) -> World:
     """A world of the same agents; a trained team is loaded where the rooms that it was trained in are not."""
-    return make("furnmove-v0", num_agents=config.num_agents, rooms="valid", room_size="laptop")
+    return make("furnmove-v0", rooms="valid", room_size="laptop", **arguments_of(config))
 
 
 def _beta(config: Config, method: Method) -> Schedule:

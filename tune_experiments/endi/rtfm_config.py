@@ -98,7 +98,9 @@ class EndiRtfmConfig(RunConfig):
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""
     first_stage_env_steps: PositiveInt = 250_000
-    """Number of env steps of training in the first of the stages; `budget_env_steps` in each later one."""
+    """Number of env steps of training in the first of the stages."""
+    budget_env_steps: PositiveInt = 2_000_000
+    """Number of env steps of training in each stage after the first."""
     validate_every_env_steps: PositiveInt = 50_000
     """Number of env steps between validations, greedy play on training and on unseen assignments."""
     annealing_env_steps: NonNegativeInt = 0

@@ -19,6 +19,7 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -108,6 +109,14 @@ class BaseExperiment(ABC):
     ) -> dict[str, Episodes]:
         """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
         return self.evaluate(config, method, policy)
+
+    def estimates(self, episodes: Episodes) -> Mapping[str, Interval]:
+        """Numbers of a test that are no means over its episodes, with intervals of their own: metric -> number.
+
+        Args:
+            episodes: of one world, as `evaluate` gives them, arrays for pictures included.
+        """
+        return {}
 
     def split_of(self, world: str) -> str:
         """Split in results.jsonl of what was evaluated under a world's name; by default the experiment's."""

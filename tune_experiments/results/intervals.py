@@ -6,6 +6,7 @@
 | seeds, of a difference of two methods | Welch's t |
 | episodes of one seed, each 0 or 1 | Wilson's for a share |
 | episodes of one seed, any numbers | 1.96 sd / sqrt(n), as in "A Cordial Sync" |
+| episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |
 
 A percentile bootstrap of three seeds is exactly from the lowest to the highest and covers the mean 74 times of 100, so
 there is none here. Episodes of several seeds are never put together: they are not independent. This file must not know
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 __all__ = [
+    "BOOTSTRAP",
     "NONE",
     "NORMAL",
     "STUDENT",
@@ -34,6 +36,7 @@ __all__ = [
 
 STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
+BOOTSTRAP = "bootstrap over episodes"
 NORMAL_QUANTILE = 1.96
 SHARES = ("success", "win_rate")
 """Metrics that are 0 or 1 in each episode. Those of a part of the episodes are called as `success_of_PART`."""

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.files import write_atomically
-from tune_experiments.results.intervals import NORMAL, WILSON, Interval, interval_over_seeds
+from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 
 __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
@@ -26,7 +26,11 @@ __all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
 _PAPER = ", paper"
-_RULES = {WILSON: "shares by Wilson", NORMAL: "means by 1.96 sd / sqrt n"}
+_RULES = {
+    WILSON: "shares by Wilson",
+    NORMAL: "means by 1.96 sd / sqrt n",
+    BOOTSTRAP: "what is no mean by a bootstrap over episodes",
+}
 _LISTED = (
     " A cell `mean: seed, seed, ...` has no interval over seeds, because they are equal or it would leave the range of "
     "the metric: it lists each seed, with the interval over its episodes (none where all episodes are equal)."

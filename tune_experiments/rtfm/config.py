@@ -271,9 +271,11 @@ class CurriculumConfig(RunConfig):
     methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
     """Rows of the table, each a way to the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
-    """The full game; `budget_env_steps` is that of each stage but the first."""
+    """The full game."""
     first_stage_env_steps: PositiveInt = 2_000_000
     """Number of env steps of a row's first stage, which begins with random weights."""
+    budget_env_steps: PositiveInt = 2_000_000
+    """Number of env steps of training in each stage after the first."""
     last_learning_rate: PositiveFloat = 2e-3
     """Learning rate at the start of the full game, above 0, where there are stages before it."""
     promote_at: UnitInterval = 0.0

@@ -32,6 +32,9 @@ __all__ = [
 
 TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
+_METRICS = {"length": "episode_length"}
+"""What worlds call a metric -> what results call it."""
+
 Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
@@ -64,30 +67,28 @@ def results_of(
     experiment: BaseExperiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
-    rows = []
-    for name, values in episodes.items():
-        if name[0] == "_":
-            continue
-        metric = {"length": "episode_length"}.get(name, name)
-        interval = interval_over_episodes(values, is_share(metric))
-        rows.append(
-            Result(
-                experiment=experiment.name,
-                table=experiment.caption,
-                method=method,
-                world=world,
-                split=experiment.split_of(world),
-                seed=seed,
-                metric=metric,
-                value=interval.value,
-                ci_low=interval.low,
-                ci_high=interval.high,
-                n_episodes=None if experiment.split == "exact" else len(values),
-                env_steps=env_steps,
-                interval=interval.kind,
-            )
+    means = {name: values for name, values in episodes.items() if name[0] != "_"}
+    numbers = {_METRICS.get(name, name): values for name, values in means.items()}
+    found = {metric: interval_over_episodes(values, is_share(metric)) for metric, values in numbers.items()}
+    count = max(map(len, means.values()), default=0)
+    return [
+        Result(
+            experiment=experiment.name,
+            table=experiment.caption,
+            method=method,
+            world=world,
+            split=experiment.split_of(world),
+            seed=seed,
+            metric=metric,
+            value=interval.value,
+            ci_low=interval.low,
+            ci_high=interval.high,
+            n_episodes=None if experiment.split == "exact" else len(numbers.get(metric, range(count))),
+            env_steps=env_steps,
+            interval=interval.kind,
         )
-    return rows
+        for metric, interval in (found | dict(experiment.estimates(episodes))).items()
+    ]
 
 
 def results_of_training(

@@ -49,6 +49,7 @@ def test_the_first_update_is_that_of_a_learner_without_aggregator(impala):
         assert torch.equal(value, expected[name]), name
 
 
+@pytest.mark.slow
 def test_runners_aggregators_and_learners_train_together(impala):
     one = impala(runners=2, worlds=3, learners=1, aggregators=1)  # four CPUs, as many as the session has
     before = one.policy().state_dict()

@@ -108,6 +108,7 @@ def test_two_learners_keep_a_replay_each_and_the_same_weights(algorithm):
     assert not torch.equal(*places)
 
 
+@pytest.mark.slow
 def test_two_learners_killed_and_continued_equal_two_that_went_on(algorithm):
     """The checkpoint once kept the first learner's replay for both."""
     unbroken = algorithm(worlds=8, learners=2)

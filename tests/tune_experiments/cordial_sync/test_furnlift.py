@@ -14,6 +14,7 @@ from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.guided import GuidedFurnLift
 from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
+from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 
 EXPERIMENT = find_experiment("furnlift")
@@ -115,8 +116,17 @@ def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
     classes = [episodes for name, episodes in found.items() if name != "furnlift-laptop"]
     assert sum(len(episodes["success"]) for episodes in classes) == len(whole["success"]) == SMOKE.test_episodes
     assert {"md_spl", "final_distance", "invalid_probability", "tvd", "failed_pickups", "missed_pickups"} <= set(whole)
-    inferred = dataclasses.replace(SMOKE, test_rooms="ithor_test")
-    assert "inferred_television_masks" in lifting.world_name(inferred)
+
+
+@pytest.mark.parametrize("rooms", ["ithor_test", "ithor_FloorPlan226"])
+def test_inferred_masks_are_named_in_the_table(rooms):
+    assert "inferred_television_masks" in lifting.world_name(dataclasses.replace(SMOKE, test_rooms=rooms))
+    assert lifting.world_name(SMOKE) == "furnlift-laptop"
+
+
+def test_rooms_that_serve_twice_are_refused():
+    with pytest.raises(UserError, match="--valid-rooms test serves twice"):
+        dataclasses.replace(SMOKE, valid_rooms="test")
 
 
 def test_deviations_say_what_the_laptop_shrinks():

@@ -451,7 +451,11 @@ def stage_ends(folder):
     return state["curriculum"]["ended"][0]["env_steps"], state["progress"]["env_steps"]
 
 
-@pytest.mark.parametrize(("objective", "runners"), [(Ppo(num_epochs=1), 0), (Impala(), 1)], ids=["ppo", "impala"])
+@pytest.mark.parametrize(
+    ("objective", "runners"),
+    [(Ppo(num_epochs=1), 0), pytest.param(Impala(), 1, marks=pytest.mark.slow)],
+    ids=["ppo", "impala"],
+)
 def test_rllibs_learners_take_weights_over_and_leave_frozen_ones_alone(ray_session, tmp_path, objective, runners):
     run(tmp_path, rllib_stages(objective, runners), game="windy")
     first, second = stage_ends(tmp_path)

@@ -22,8 +22,11 @@ NAMES = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\
 VARIANTS = {
     "endi_rtfm_generalisation": "endi_rtfm",
     "endi_three_agents": "endi_rtfm",
-    "furnmove_cordial": "furnmove_methods",
-    "furnmove_mixture_size": "furnmove_methods",
+    "furnmove_cordial": "furnmove_sync",
+    "furnmove_methods": "furnmove_sync",
+    "furnmove_mixture_size": "furnmove_sync",
+    "furnmove_three_agents": "furnmove_sync",
+    "rtfm_generalisation": "rtfm_curriculum",
     "verco_messages": "verco_salad",
 }
 """Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""

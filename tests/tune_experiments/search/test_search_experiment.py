@@ -179,6 +179,7 @@ def test_a_broken_search_goes_on_where_it_was(ray_session, tmp_path):
     assert sorted(row["setting"] for row in ranking) == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monkeypatch):
     monkeypatch.setattr(search_run, "check_this_machine", lambda cpus: None)  # four of the session's CPUs are logical
     out, flags = tmp_path / "out", ["--methods", "marginal", "--budget-env-steps", "320", "--preset", "smoke"]

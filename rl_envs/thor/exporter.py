@@ -1,0 +1,176 @@
+"""Rooms of FurnMove from scenes of AI2-THOR: floor, furniture with kinds and heights, cells for the television.
+
+    python -m rl_envs.thor.exporter --scenes FloorPlan201 FloorPlan229 --out rooms
+
+The floor is what `GetReachablePositions` says. Furniture is every object on the floor of a known kind, by its box
+grown by an agent's radius. Where the lifted television may be is not asked for by a stock action: it is inferred by the
+rule of `furnmove/ithor.py`, without cells where its bar would meet something higher than 1.3 m.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
+from rl_envs.furnmove.ithor import between, first_cell, inferred_tv_cells
+from rl_envs.furnmove.kinds import CARRY_METRES
+from rl_envs.furnmove.room import LOW, TALL, Furniture, Mask, Room, characters, drawing_of_masks
+from rl_envs.furnmove.room_checks import MAX_HEIGHT_METRES, RoomError, validate_room
+from rl_envs.furnmove.room_file import save_room
+from rl_envs.furnmove.splits import room_by_name
+from rl_envs.thor.simulator import Lattice, Metadata, Simulator, ThorError
+
+PREFIX = "thor_"
+AGENT_RADIUS_METRES = 0.2
+_MARGIN = 1
+"""Cells around the outermost reachable ones."""
+
+KINDS = {
+    "Sofa": "sofa",
+    "ArmChair": "arm_chair",
+    "Chair": "arm_chair",
+    "CoffeeTable": "coffee_table",
+    "SideTable": "side_table",
+    "TVStand": "tv_stand",
+    "Dresser": "tv_stand",
+    "Desk": "desk",
+    "DiningTable": "dining_table",
+    "GarbageCan": "bin",
+    "HousePlant": "plant",
+    "Box": "box",
+    "Ottoman": "ottoman",
+    "ShelvingUnit": "shelf",
+    "Shelf": "shelf",
+    "FloorLamp": "floor_lamp",
+}
+"""Type of an object -> kind of furniture."""
+
+_ON_FLOOR_METRES = 0.3
+"""An object whose box begins higher than this above the floor stands or hangs on something else."""
+
+
+def export_room(simulator: Simulator, scene: str) -> Room:
+    """The room of a scene, `thor_SCENE`.
+
+    Args:
+        simulator: a running engine.
+        scene: a scene of iTHOR, such as FloorPlan201.
+
+    Raises:
+        ThorError: the scene is unknown, or no place in it can be reached. RoomError: its floor is not playable.
+    """
+    simulator.open(scene)
+    places = simulator.reachable()
+    if not len(places):
+        raise ThorError(f"no place in scene {scene} can be reached: choose another scene")
+    lattice = lattice_of(places)
+    cells = lattice.cells(places[:, 0], places[:, 2])
+    floor = np.zeros(cells.max(0) + 1 + _MARGIN, bool)
+    floor[cells[:, 0], cells[:, 1]] = True
+    things = _on_floor(simulator.objects(), lattice, floor.shape)
+    inside = between(floor)
+    tall = np.zeros_like(floor)
+    for _, height, covered in things:
+        if height >= CARRY_METRES:
+            tall |= covered
+    tall &= ~floor
+    tv_cells = inferred_tv_cells(inside, tall)
+    drawing = characters(drawing_of_masks(floor, tv_cells))
+    drawing[inside & ~floor] = LOW
+    drawing[tall & (drawing == LOW)] = TALL
+    rows = tuple("".join(row) for row in drawing.tolist())
+    room = Room(PREFIX + scene, floor, tv_cells, rows, _pieces(things, drawing))
+    validate_room(room)
+    return room
+
+
+def lattice_of(places: Array) -> Lattice:
+    """The lattice of an exported room: one cell of margin around what can be reached, [K, 3] metres."""
+    return Lattice(float(places[:, 0].min()) - _MARGIN * CELL_METRES, float(places[:, 2].max()) + _MARGIN * CELL_METRES)
+
+
+Thing = tuple[str, float, Mask]
+"""Kind, height in metres, and the cells in which an agent's centre would touch it."""
+
+
+def _on_floor(objects: Sequence[Metadata], lattice: Lattice, shape: tuple[int, ...]) -> list[Thing]:
+    """Furniture of known kinds, the highest first."""
+    rows, columns = np.indices(shape)
+    x, z = lattice.west + CELL_METRES * columns, lattice.north - CELL_METRES * rows
+    found = []
+    for thing in objects:
+        kind, box = KINDS.get(thing["objectType"]), thing["axisAlignedBoundingBox"]
+        centre, size = box["center"], box["size"]
+        if kind is None or centre["y"] - size["y"] / 2 > _ON_FLOOR_METRES:
+            continue
+        near = abs(x - centre["x"]) < size["x"] / 2 + AGENT_RADIUS_METRES
+        near &= abs(z - centre["z"]) < size["z"] / 2 + AGENT_RADIUS_METRES
+        found.append((kind, round(float(centre["y"] + size["y"] / 2), 3), near))
+    return sorted(found, key=lambda one: -one[1])
+
+
+def _pieces(things: Sequence[Thing], drawing: np.ndarray) -> tuple[Furniture, ...]:
+    """Those that cover a rectangle of their character which no higher one has; the others stay unlisted."""
+    used, pieces = np.zeros(drawing.shape, bool), []
+    for kind, height, covered in things:
+        wanted = LOW if height < CARRY_METRES else TALL
+        own = np.argwhere(covered & (drawing == wanted) & ~used)
+        if not len(own) or not 0 < height <= MAX_HEIGHT_METRES:
+            continue
+        (top, left), (bottom, right) = own.min(0).tolist(), own.max(0).tolist()
+        piece = Furniture(kind, top, left, bottom - top + 1, right - left + 1, height)
+        if (drawing[piece.cells] == wanted).all() and not used[piece.cells].any():
+            used[piece.cells] = True
+            pieces.append(piece)
+    return tuple(pieces)
+
+
+def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
+    """Share of ALFRED's floor cells of the same scene that the room has, in [0, 1]; None where ALFRED lacks the scene.
+
+    Args:
+        room: an exported room.
+        lattice: of its scene.
+    """
+    name = ITHOR_PREFIX + room.name.removeprefix(PREFIX)
+    try:
+        known = np.argwhere(room_by_name(name).agent_cells)
+    except RoomError:
+        return None
+    west, north = first_cell(name)
+    ours = lattice.cells(west + CELL_METRES * known[:, 1], north - CELL_METRES * known[:, 0])
+    inside = ((ours >= 0) & (ours < room.agent_cells.shape)).all(1)
+    ours = ours[inside]
+    return float(room.agent_cells[ours[:, 0], ours[:, 1]].sum() / len(known))
+
+
+def _main(arguments: Sequence[str] | None = None) -> int:
+    """Export scenes into room files."""
+    parser = argparse.ArgumentParser(prog="python -m rl_envs.thor.exporter", description="Export rooms from AI2-THOR.")
+    parser.add_argument("--scenes", nargs="+", required=True, help="scenes of iTHOR, such as FloorPlan201")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the room files")
+    given = parser.parse_args(arguments)
+    try:
+        simulator = Simulator(1, 84)
+        for scene in given.scenes:
+            path = given.out / f"{PREFIX}{scene}.json"
+            given.out.mkdir(parents=True, exist_ok=True)
+            room = export_room(simulator, scene)
+            save_room(room, path)
+            share = share_of_known_floor(room, lattice_of(simulator.reachable()))
+            print(f"wrote {path}" + (f", with {share:.0%} of ALFRED's floor cells" if share is not None else ""))
+    except (ThorError, RoomError) as error:
+        print(f"exporter: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

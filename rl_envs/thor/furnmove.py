@@ -1,0 +1,158 @@
+"""FurnMove by our rules, drawn by AI2-THOR (A Cordial Sync, Jain et al., ECCV 2020, section 6).
+
+Every step is decided by `furnmove-v0`. Then all agents are teleported, the television and the stand are put where they
+are in our state, and Unity's frames become the observation `frame`: N + 1 calls of the engine a joint step. An engine
+shows one scene, so there is one world (B = 1). Use it as `rl_envs.make("rl_envs.thor.furnmove:ThorFurnMove")`.
+
+| | |
+|---|---|
+| rooms | `ithor_train` (the default), `ithor_valid`, `ithor_test`, one of their rooms, or room files of `exporter.py` |
+| stand | the scene's own dresser, television stand, side table or coffee table; the paper's yellow top is not in the stock build |
+| differs from our frames | nothing but pictures: states, rewards and ends are equal for equal actions |
+"""  # noqa: E501 (a table row is one line)
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs.core.spec import Array
+from rl_envs.furnmove.frame_shapes import TV_LOW_METRES
+from rl_envs.furnmove.geometry import ROTATIONS
+from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
+from rl_envs.furnmove.ithor import first_cell
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.world import FurnMove
+from rl_envs.thor.exporter import PREFIX as EXPORTED_PREFIX
+from rl_envs.thor.exporter import lattice_of
+from rl_envs.thor.simulator import HORIZON_DEGREES, QUARTER_DEGREES, Controller, Lattice, Simulator, ThorError
+
+GOALS = ("Dresser", "TVStand", "SideTable", "CoffeeTable")
+"""Types of objects that stand for the goal, the first that a scene has."""
+
+
+Thing: TypeAlias = tuple[str, float]
+"""Id of an object, and how far its pivot lies above its lowest point, metres."""
+
+
+class ThorFurnMove(FurnMove):
+    """One room of FurnMove whose frames are Unity's."""
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, controller: Controller | None = None, **arguments: Any
+    ) -> None:
+        """Start the engine.
+
+        Args:
+            num_worlds: B, which must be 1.
+            first_world: number of the world in the run.
+            controller: a running `ai2thor` controller; by default one is started.
+            arguments: as for FurnMove; `rooms` is `ithor_train` by default and `observations` is `("frame",)`.
+
+        Raises:
+            ValueError: more worlds than one, or as for FurnMove. ThorError: the engine cannot be started.
+        """
+        if num_worlds != 1:
+            raise ValueError(
+                f"an engine shows one scene, so num_worlds must be 1, not {num_worlds}: start more processes"
+            )
+        self._controller = controller
+        if "starts" not in arguments:
+            arguments.setdefault("rooms", "ithor_train")
+        super().__init__(num_worlds, first_world, **({"observations": ("frame",)} | arguments))
+
+    def _make_renderer(self) -> UnityRenderer:  # type: ignore[override]
+        return UnityRenderer(Simulator(self.num_agents, self._frame_pixels, self._controller))
+
+    def close(self) -> None:
+        """End the engine's process."""
+        if self._renderer is not None:
+            self._renderer.simulator.stop()  # type: ignore[attr-defined]
+
+
+class UnityRenderer:
+    """Shows states of FurnMove in AI2-THOR; the two methods are those of our own renderer."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        """Take a running engine."""
+        self.simulator = simulator
+        self._lattice, self._floor_metres = Lattice(0.0, 0.0), 0.0
+        self._television = ("", 0.0)
+
+    def load(self, _world: int, room: Room, goal: Array) -> None:
+        """Open the room's scene and put the goal in its place.
+
+        Args:
+            room: a room of `ithor_...`, or one that was exported.
+            goal: [3] int, row, column and rotation of the stand.
+
+        Raises:
+            ThorError: the room belongs to no scene, or the scene has no television or goal.
+        """
+        self.simulator.open(scene_of(room))
+        places = self.simulator.reachable()
+        self._floor_metres = float(places[0, 1]) if len(places) else 0.0
+        self._lattice = _first_of_ithor(room) or lattice_of(places)
+        self._television = self._object("Television")
+        self._put(self._object(*GOALS), goal, 0.0)
+
+    def frames(self, _rows: Array, cells: Array, headings: Array, tv: Array) -> NDArray[np.uint8]:
+        """Show a state: cells [1, N, 2], headings [1, N] and television [1, 3] int -> frames [1, N, P, P, 3] uint8."""
+        self._put(self._television, tv[0], TV_LOW_METRES)
+        for agent, (cell, heading) in enumerate(zip(cells[0], headings[0], strict=True)):
+            x, z = self._lattice.metres(cell)
+            self.simulator.call(
+                "TeleportFull",
+                agentId=agent,
+                position={"x": x, "y": self._floor_metres, "z": z},
+                rotation={"x": 0.0, "y": QUARTER_DEGREES * int(heading), "z": 0.0},
+                horizon=HORIZON_DEGREES,
+                standing=True,
+                forceAction=True,
+            )
+        return self.simulator.frames()[None]
+
+    def _put(self, thing: Thing, pose: Array, base_metres: float) -> None:
+        """Put an object on a cell, with its lowest point at a height above the floor."""
+        x, z = self._lattice.metres(pose[:2])
+        name, pivot = thing
+        turned = QUARTER_DEGREES * (int(pose[2]) % ROTATIONS)
+        self.simulator.call(
+            "TeleportObject",
+            objectId=name,
+            position={"x": x, "y": base_metres + pivot, "z": z},
+            rotation={"x": 0.0, "y": turned, "z": 0.0},
+            forceAction=True,
+        )
+
+    def _object(self, *kinds: str) -> Thing:
+        """The first object of the first of these types that the scene has."""
+        objects = self.simulator.objects()
+        for kind in kinds:
+            for thing in objects:
+                if thing["objectType"] == kind:
+                    box = thing["axisAlignedBoundingBox"]
+                    return thing["objectId"], thing["position"]["y"] - (box["center"]["y"] - box["size"]["y"] / 2)
+        raise ThorError(f"scene {self.simulator.scene} has no {' or '.join(kinds)}: choose another room")
+
+
+def scene_of(room: Room) -> str:
+    """`ithor_FloorPlan201` -> `FloorPlan201`.
+
+    Raises:
+        ThorError: a room that is no scene of AI2-THOR.
+    """
+    for prefix in (ITHOR_PREFIX, EXPORTED_PREFIX):
+        if room.name.startswith(f"{prefix}FloorPlan"):
+            return room.name.removeprefix(prefix)
+    raise ThorError(
+        f"room {room.name!r} is no scene of AI2-THOR: use ithor_train, ithor_valid, ithor_test, or rooms that were "
+        "exported with `python -m rl_envs.thor.exporter`"
+    )
+
+
+def _first_of_ithor(room: Room) -> Lattice | None:
+    """Where the lattice of a room of `ithor_...` begins; None for an exported room."""
+    return Lattice(*first_cell(room.name)) if room.name.startswith(ITHOR_PREFIX) else None

@@ -1,0 +1,187 @@
+"""AI2-THOR's adapter on a scripted controller: our rules with its pictures, exported rooms, one sentence a fault."""
+
+import builtins
+import copy
+
+import numpy as np
+import pytest
+
+from rl_envs import make
+from rl_envs.furnmove.room_file import load_room, save_room
+from rl_envs.furnmove.splits import room_by_name
+from rl_envs.thor.exporter import export_room, lattice_of, share_of_known_floor
+from rl_envs.thor.furnmove import ThorFurnMove, scene_of
+from rl_envs.thor.simulator import Lattice, Simulator, ThorError
+from tests.rl_envs.thor.fake_controller import FLOOR_Y, FLOORS, FakeController, thing
+
+SCENE = "FloorPlan229"
+FURNITURE = (thing("Television", 0.0, 0.0, (1.1, 0.8, 0.4), base=0.7), thing("Dresser", 0.0, 0.0, (1.2, 1.0, 0.5)))
+
+
+def drawn_world(controller=None, **arguments):
+    controller = controller or FakeController(copy.deepcopy(list(FURNITURE)))
+    return ThorFurnMove(controller=controller, rooms=f"ithor_{SCENE}", frame_pixels=42, **arguments), controller
+
+
+def test_unity_draws_and_our_rules_decide():
+    world, _ = drawn_world()
+    plain = make("furnmove-v0", rooms=f"ithor_{SCENE}")
+    seen, random = world.reset(3), np.random.default_rng(0)
+    plain.reset(3)
+    assert seen["frame"].shape == (1, 2, 42, 42, 3) and seen["frame"].dtype == np.uint8
+    assert seen["frame"][0, 1].max() == 10
+    for _ in range(40):
+        actions = random.integers(13, size=(1, 2))
+        ours, theirs = world.step(actions), plain.step(actions)
+        for mine, other in zip(ours[1:4], theirs[1:4], strict=True):
+            np.testing.assert_array_equal(mine, other)
+    for name, values in plain.state.items():
+        np.testing.assert_array_equal(world.state[name], values)
+
+
+def test_a_joint_step_teleports_the_television_and_every_agent_to_its_cell():
+    world, controller = drawn_world()
+    world.reset(3)
+    controller.calls.clear()
+    world.step(np.array([[2, 3]]))
+    assert [name for name, _ in controller.calls] == ["TeleportObject", "TeleportFull", "TeleportFull"]
+    moved, *agents = (arguments for _, arguments in controller.calls)
+    west, north = FLOORS[SCENE]["x_of_first_column"] - 0.25, FLOORS[SCENE]["z_of_first_row"] + 0.25
+    for number, arguments in enumerate(agents):
+        row, column = world.state["agent_cells"][0, number]
+        assert arguments["agentId"] == number and arguments["horizon"] == 30
+        assert arguments["position"] == {"x": west + 0.25 * column, "y": FLOOR_Y, "z": north - 0.25 * row}
+        assert arguments["rotation"]["y"] == 90 * world.state["agent_headings"][0, number]
+    assert moved["objectId"].startswith("Television") and moved["forceAction"]
+    assert moved["position"]["y"] == pytest.approx(1.3)
+    assert moved["rotation"]["y"] == 90 * world.state["tv"][0, 2]
+
+
+def test_the_pivot_of_an_object_may_lie_above_its_base():
+    high = dict(FURNITURE[0], position={"x": 0.0, "y": 1.1, "z": 0.0})
+    world, controller = drawn_world(FakeController([high, copy.deepcopy(FURNITURE[1])]))
+    world.reset(0)
+    television = [arguments for name, arguments in controller.calls if name == "TeleportObject"][-1]
+    assert television["position"]["y"] == pytest.approx(1.3 + 0.4)
+
+
+def test_a_scene_is_opened_once_and_the_engine_is_stopped_at_the_end():
+    world, controller = drawn_world(max_episode_steps=2)
+    world.reset(0)
+    for _ in range(5):
+        world.step(np.array([[3, 3]]))
+    assert [name for name, _ in controller.calls].count("MakeObjectsStaticKinematicMassThreshold") == 1
+    assert controller.settings["agentCount"] == 2
+    world.close()
+    assert controller.stopped
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ({"agents": 1}, "made 1 agent in scene FloorPlan229 and 2 were wanted.*agentCount"),
+        ({"unknown": ["TeleportFull"]}, "does not know action TeleportFull"),
+        ({"refused": {"TeleportObject": "Television is stuck"}}, "refused TeleportObject.*Television is stuck"),
+        ({"silent": ["TeleportFull"]}, "did not answer .action TeleportFull"),
+        ({"pixels": 84}, r"frame of shape \[84, 84, 3\] and \[42, 42, 3\] was wanted"),
+        ({"objects": FURNITURE[:1]}, "has no Dresser or TVStand or SideTable or CoffeeTable"),
+        ({"objects": FURNITURE[1:]}, "has no Television"),
+    ],
+    ids=["one agent", "unknown", "refused", "silent", "size", "no goal", "no television"],
+)
+def test_a_fault_is_one_sentence(faults, said):
+    world, _ = drawn_world(FakeController(**({"objects": copy.deepcopy(list(FURNITURE))} | faults)))
+    with pytest.raises(ThorError, match=said) as fault:
+        world.reset(0)
+    assert "\n" not in str(fault.value)
+
+
+def test_rooms_that_are_no_scenes_and_several_worlds_are_refused():
+    with pytest.raises(ThorError, match=r"test_room_01.*is no scene"):
+        scene_of(room_by_name("test_room_01"))
+    with pytest.raises(ValueError, match="num_worlds must be 1"):
+        ThorFurnMove(2)
+
+
+def test_without_the_extra_and_without_a_build_one_sentence_says_so(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *rest, **more):
+        if name.startswith("ai2thor"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ThorError, match="not installed: pip install"):
+        Simulator(2, 84)
+
+    def no_build(**_):
+        raise Exception("No build exists for arch=Linux platforms=Linux64 and commits: abc")
+
+    def without_build(name, *rest, **more):
+        if name == "ai2thor.controller":
+            return type("Module", (), {"Controller": staticmethod(no_build)})
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without_build)
+    with pytest.raises(ThorError, match=r"cannot be started .No build exists.*display or Vulkan"):
+        Simulator(2, 84)
+
+
+# ------------------------------------------------------------------------------------------------- exported rooms
+
+
+def centre_of_a_gap(scene):
+    """A cell with unreachable cells all around it but inside the room, in metres."""
+    floor = np.array([[letter == "." for letter in line] for line in FLOORS[scene]["floor"]])
+    for row in range(2, floor.shape[0] - 2):
+        for column in range(2, floor.shape[1] - 2):
+            if not floor[row - 1 : row + 2, column - 1 : column + 2].any() and floor[row].any():
+                return Lattice(FLOORS[scene]["x_of_first_column"], FLOORS[scene]["z_of_first_row"]).metres(
+                    (row, column)
+                )
+    raise AssertionError("no gap")
+
+
+def exported(*objects, scene=SCENE):
+    simulator = Simulator(1, 42, FakeController(objects, agents=1))
+    return export_room(simulator, scene), simulator
+
+
+def test_an_exported_room_has_alfreds_floor_and_loads_again(tmp_path):
+    room, simulator = exported()
+    np.testing.assert_array_equal(room.agent_cells.sum(), FLOORS[SCENE]["cells"])
+    assert share_of_known_floor(room, lattice_of(simulator.reachable())) == 1.0
+    save_room(room, tmp_path / "room.json")
+    assert load_room(tmp_path / "room.json") == room
+    assert room.name == f"thor_{SCENE}"
+
+
+@pytest.mark.parametrize(("kind", "height", "letter"), [("Sofa", 0.9, "o"), ("FloorLamp", 1.8, "X")])
+def test_furniture_has_kind_and_height_and_tall_furniture_stops_the_television(kind, height, letter):
+    x, z = centre_of_a_gap(SCENE)
+    room, simulator = exported(thing(kind, x, z, (0.3, height, 0.3)))
+    row, column = lattice_of(simulator.reachable()).cells(np.array([x]), np.array([z]))[0]
+    assert room.drawing[row][column] == letter
+    (piece,) = room.furniture
+    assert piece.height == height and piece.row <= row < piece.row + piece.rows
+    assert room.tv_cells[:, row, column].any() == (letter == "o")
+
+
+def test_what_hangs_on_a_wall_or_has_no_known_kind_is_no_furniture():
+    x, z = centre_of_a_gap(SCENE)
+    room, _ = exported(thing("Painting", x, z, (0.3, 0.6, 0.1)), thing("Shelf", x, z, (0.3, 0.4, 0.3), base=1.4))
+    assert room.furniture == ()
+
+
+def test_a_team_can_be_shown_in_an_exported_room(tmp_path):
+    room, _ = exported()
+    save_room(room, tmp_path / "room.json")
+    controller = FakeController(copy.deepcopy(list(FURNITURE)))
+    world = ThorFurnMove(controller=controller, rooms=str(tmp_path / "room.json"), frame_pixels=42)
+    assert world.reset(0)["frame"].shape == (1, 2, 42, 42, 3)
+
+
+def test_an_unknown_scene_is_one_sentence():
+    with pytest.raises(ThorError, match="does not know scene FloorPlan999"):
+        exported(scene="FloorPlan999")

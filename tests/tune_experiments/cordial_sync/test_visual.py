@@ -1,0 +1,130 @@
+"""FurnMove from camera frames: the gridworld's rows and rules, the authors' sizes, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_models.networks.visual import VisualConfig
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.cordial_sync import evaluation
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.lifting_config import LiftConfig
+from tune_experiments.cordial_sync.methods import FAMILIES
+from tune_experiments.cordial_sync.trials import plan, training_world
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.furnmove_visual import EXPERIMENT
+
+SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+TINY = dataclasses.replace(SMOKE, workers=dataclasses.replace(SMOKE.workers, worlds_per_runner=4, fragment_length=4))
+THREE = EXPERIMENT.papers(dataclasses.replace(PAPER, num_agents=3))
+
+
+def parameters(config, method):
+    return sum(weights.numel() for weights in plan(config, method, 0).build_policy().parameters())
+
+
+@pytest.mark.parametrize(
+    ("config", "method", "count"),
+    [
+        (PAPER, "sync_13_cordial", 3_422_619),
+        (PAPER, "sync_4_cordial", 3_362_013),
+        (PAPER, "sync_2_cordial", 3_348_545),
+        (PAPER, "marginal", 3_440_702),
+        (PAPER, "no_communication", 3_440_702),
+        (PAPER, "central_cordial", 3_360_116),
+        (THREE, "sync_13_cordial", 3_474_371),
+        (THREE, "marginal", 3_482_661),
+        (THREE, "central_cordial", 4_669_293),
+    ],
+)
+def test_the_papers_preset_has_the_authors_number_of_parameters(config, method, count):
+    assert parameters(config, method) == count
+
+
+def one_fragment(config, method):
+    trial = plan(config, method, 0)
+    world, policy = trial.make_world(num_worlds=4, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, 4, trial.objective.needs_values)
+    collector.reset(0)
+    return trial, policy, collector.collect()
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_learns_from_frames(family, agents):
+    method = {"sync": "sync_2_cordial"}.get(family, family)
+    trial, policy, fragment = one_fragment(dataclasses.replace(TINY, num_agents=agents), method)
+    before = [weights.clone() for weights in policy.parameters()]
+    statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(statistics["loss/total"]))
+    assert any((old != new).any() for old, new in zip(before, policy.parameters(), strict=True))
+
+
+def test_fragments_keep_frames_as_bytes():
+    _, _, fragment = one_fragment(TINY, "marginal")
+    frames = fragment.obs["frame"]
+    assert frames.dtype == np.uint8 and frames.shape == (4, 5, 2, 42, 42, 3)
+    assert "view" not in fragment.obs
+
+
+def test_from_frames_and_from_the_map_it_is_the_same_game():
+    grid = dataclasses.replace(TINY, observation="view")
+    seeing, reading = training_world(TINY, 6), training_world(grid, 6)
+    random = np.random.default_rng(1)
+    for world in (seeing, reading):
+        world.reset(4)
+    assert "frame" not in reading.observation_spec and "view" not in seeing.observation_spec
+    for _ in range(60):
+        actions = random.integers(13, size=(6, 2))
+        ours, theirs = seeing.step(actions), reading.step(actions)
+        for one, other in zip(ours[1:4], theirs[1:4], strict=True):
+            np.testing.assert_array_equal(one, other)
+        for name, values in reading.state.items():
+            np.testing.assert_array_equal(seeing.state[name], values)
+
+
+def test_the_laptop_differs_from_the_gridworld_by_what_agents_see():
+    grid = Config(LAPTOP.methods)
+    same = dataclasses.replace(LAPTOP, observation="view", validate_every_env_steps=grid.validate_every_env_steps)
+    assert same == grid
+
+
+def test_a_gridworld_run_from_before_frames_is_read_and_continued():
+    from tune_experiments.experiment.config_json import config_from_json, config_to_json
+
+    old = config_to_json(Config(("marginal",)))
+    assert not {"observation", "frame_pixels", "visual_network"} & old.keys()
+    assert config_from_json(Config, old) == Config(("marginal",))
+
+
+@pytest.mark.parametrize("make", [lambda **more: dataclasses.replace(LAPTOP, **more), LiftConfig], ids=["move", "lift"])
+def test_frames_that_the_network_cannot_take_are_refused_in_one_sentence(make):
+    name = "network" if make is LiftConfig else "visual_network"
+    with pytest.raises(UserError, match=r"channels and --frame-pixels do not fit: .* 1 to 5 convolutions"):
+        make(**{name: VisualConfig(channels=(4, 4, 4, 4, 4, 4))})
+    assert make(**{name: VisualConfig(channels=(4, 4, 4, 4, 4))}).frame_pixels == 42
+
+
+def test_tables_say_what_was_seen_and_by_how_many():
+    assert evaluation.world_name(SMOKE) == "furnmove-laptop-42_pixel_frames"
+    assert evaluation.world_name(dataclasses.replace(SMOKE, num_agents=3)) == "furnmove-laptop-42_pixel_frames-3_agents"
+    ithor = dataclasses.replace(SMOKE, test_rooms=("ithor_test",))
+    assert evaluation.world_name(ithor) == "furnmove-ithor_floors_inferred_television_masks-42_pixel_frames"
+
+
+def test_deviations_name_frames_and_networks():
+    notes = " ".join(EXPERIMENT.deviations(LAPTOP))
+    assert "frame_pixels: 42, the paper has 84" in notes and "visual_network.channels" in notes
+    assert "network.hidden_size: 128, the paper has 512" in notes and "85,000,000" in notes
+
+
+def test_rooms_without_furniture_are_seen_all_the_same(tmp_path):
+    from rl_envs.furnmove.room import room_from_drawing
+    from rl_envs.furnmove.room_file import save_room
+
+    save_room(room_from_drawing("bare", ["." * 10] * 10), tmp_path / "bare.json")
+    config = dataclasses.replace(TINY, train_rooms=str(tmp_path / "bare.json"))
+    frames = training_world(config, 2).reset(0)["frame"]
+    assert frames.std() > 0

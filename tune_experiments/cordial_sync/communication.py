@@ -1,0 +1,188 @@
+"""What talk and reply weights mean: data of test episodes and the three models of A Cordial Sync (appendix A.5).
+
+One row is a joint step: each agent's talk and reply weight, whether it sees the television before it acts, and what it
+then does. The models are of the first agent, and equal up to the names of the symbols: equation 8, whether it sees the
+television, from its own talk, reply and their product; equations 9 and 10, whether it will pass, or move with the
+television, from all agents' talk and reply. In FurnMove seeing means: within 1.25 m, and in the camera's view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rl_envs import World
+from rl_envs.furnlift.sight import sees_lifted
+from rl_envs.furnmove.actions import MODALITY, MOVE_WITH_OBJECT, PASS
+from rl_models.policy import TeamPolicy
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.evaluation import (
+    EVALUATION_SEED,
+    FurnMoveProbe,
+    coordination_set,
+    test_starts,
+    world_from,
+)
+from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
+from tune_experiments.cordial_sync.regression import Fit, NotIdentified, fit
+from tune_experiments.experiment.plan import Episodes
+
+DATA = ("_episode", "_step", "_talk", "_reply", "_actions", "_sees")
+"""Names of the data among the results of an evaluation: [R] int, [R] int, and four of [R, N]."""
+
+DEVIATIONS = tuple(f"{name}_deviation" for name in ROUNDS)
+"""Metrics: standard deviation of a round's weights over all steps, mean of the agents."""
+
+ODDS = "_odds"
+"""Metrics that end so are odds."""
+
+_TENTH = 0.1
+
+Estimate: TypeAlias = tuple[str, float, float, float]
+"""Metric, value, and both ends of its interval; equal ones mean that there is none."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One regression.
+
+    Attributes:
+        name: what its metrics begin with.
+        equation: of the paper.
+        explained: what it says of the first agent.
+    """
+
+    name: str
+    equation: int
+    explained: str
+
+
+SEES = Model("sees", 8, "agent 1 sees the television")
+PASSES = Model("passes", 9, "agent 1 will pass")
+MOVES = Model("moves", 10, "agent 1 will move with the television")
+MODELS = (SEES, PASSES, MOVES)
+
+
+class Listener(Evaluation):
+    """An evaluation of FurnMove that keeps what agents say, see and do in the first episode of each world."""
+
+    def __init__(self, world: World, policy: TeamPolicy, heard: Weights) -> None:
+        """Prepare to play.
+
+        Args:
+            world: B worlds.
+            policy: a team that talks.
+            heard: where the weights of its latest messages are.
+        """
+        super().__init__(world, policy, FurnMoveProbe(coordination_set(world)))
+        self._heard, self._rows = heard, []  # type: ignore[var-annotated]
+        self._running = np.ones(world.num_worlds, bool)
+
+    def _step(self, steps: dict[str, np.ndarray], step: int) -> dict[str, Any]:
+        state, running = self.world.state, self._running.copy()
+        sees = sees_lifted(state["agent_cells"], state["agent_headings"], state["tv"])
+        time = state["episode_length"].copy()
+        record = super()._step(steps, step)
+        which = np.flatnonzero(running)
+        actions = record["actions"][:, 0].numpy()
+        said = (self._heard[name][which] for name in ROUNDS)
+        self._rows.append((which, time[which], *said, actions[which].astype(np.int8), sees[which]))
+        self._running &= ~self._is_first
+        return record
+
+    def data(self) -> dict[str, np.ndarray]:
+        """All rows, by the names of `DATA`; those of an episode in order."""
+        columns = [np.concatenate(column) for column in zip(*self._rows, strict=True)]
+        order = np.lexsort((columns[1], columns[0]))
+        return {name: column[order] for name, column in zip(DATA, columns, strict=True)}
+
+
+def play_and_listen(config: Config, policy: TeamPolicy) -> Episodes:
+    """Play one episode from each start of the test: the paper's metrics, and the data under the names of `DATA`."""
+    starts = test_starts(config)
+    with listening(policy) as heard:
+        listener = Listener(world_from(config, starts, len(starts)), policy, heard)
+        played = listener.run(EVALUATION_SEED)
+    played["return"] = played["return"].sum(-1)
+    metrics = {name: values for name, values in played.items() if name[0] != "_"}
+    return metrics | listener.data()
+
+
+# --------------------------------------------------------------------------------------------------------------- models
+
+
+def columns_of(model: Model, num_agents: int) -> tuple[str, ...]:
+    """Names of what explains, in order."""
+    if model is SEES:
+        return ("talk_1", "reply_1", "talk_1_x_reply_1")
+    return tuple(f"{name}_{agent + 1}" for name in ROUNDS for agent in range(num_agents))
+
+
+def fitted(model: Model, data: Episodes, draws: int) -> Fit:
+    """A model of the data.
+
+    Args:
+        model: which.
+        data: as `play_and_listen` gives it.
+        draws: number of bootstrap draws.
+
+    Raises:
+        NotIdentified: no finite slopes.
+    """
+    talk, reply = data["_talk"].astype(float), data["_reply"].astype(float)
+    if model is SEES:
+        columns = np.stack([talk[:, 0], reply[:, 0], talk[:, 0] * reply[:, 0]], axis=1)
+    else:
+        columns = np.concatenate([talk, reply], axis=1)
+    try:
+        return fit(columns, outcome_of(model, data), data["_episode"], draws)
+    except NotIdentified as error:
+        raise NotIdentified(f"{model.explained}: {error}") from error
+
+
+def outcome_of(model: Model, data: Episodes) -> np.ndarray:
+    """What a model explains, [R] bool."""
+    if model is SEES:
+        return np.asarray(data["_sees"][:, 0])
+    action = data["_actions"][:, 0]
+    return np.asarray(action == PASS if model is PASSES else MODALITY[action] == MOVE_WITH_OBJECT)
+
+
+def deviations(data: Episodes) -> Iterator[Estimate]:
+    """How much messages change at all."""
+    for metric, name in zip(DEVIATIONS, ROUNDS, strict=True):
+        value = float(data[f"_{name}"].std(axis=0).mean())
+        yield metric, value, value, value
+
+
+def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
+    """What the models say, of those that have finite slopes.
+
+    `NAME_COLUMN` is a slope. `NAME_COLUMN_odds` is by what the odds change when a weight rises by 0.1, given where it
+    ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.
+    """
+    for model in MODELS:
+        try:
+            found = fitted(model, data, draws)
+        except NotIdentified:
+            continue
+        names = columns_of(model, data["_talk"].shape[1])
+        for name, value, low, high in zip(names, found.slopes, found.low, found.high, strict=True):
+            yield f"{model.name}_{name}", value, low, high
+            if _ranges(data, name) >= _TENTH:
+                odds = (float(np.exp(_TENTH * number)) for number in (value, low, high))
+                yield (f"{model.name}_{name}{ODDS}", *odds)  # type: ignore[misc]
+        yield f"{model.name}_mcfadden", found.mcfadden, found.mcfadden, found.mcfadden
+
+
+def _ranges(data: Episodes, column: str) -> float:
+    """Between which weights most rows lie: from the 1st to the 99th percentile; 0 for a product."""
+    name, _, rest = column.partition("_")
+    if not rest.isdigit():
+        return 0.0
+    low, high = np.quantile(data[f"_{name}"][:, int(rest) - 1], (0.01, 0.99))
+    return float(high - low)

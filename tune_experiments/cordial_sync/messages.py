@@ -1,0 +1,43 @@
+"""What agents tell each other: the weights of talk and reply while a team acts (A Cordial Sync, section 4.1, A.5).
+
+A message is a mixture of two learned symbols; its weight is the share of the first. It has no sign of its own: which
+symbol means what differs from one training run to the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+from torch import Tensor, nn
+
+from rl_models.layers.communication import CommunicationRound
+from rl_models.policy import TeamPolicy
+
+ROUNDS = ("talk", "reply")
+Weights = dict[str, np.ndarray]
+"""Round -> [B, N] float32, the weight of the first symbol in each agent's message."""
+
+
+def talks(policy: TeamPolicy) -> bool:
+    """Whether agents tell each other anything: not in a central policy, nor where agents hear only themselves."""
+    rounds = [getattr(policy.network, name, None) for name in ROUNDS]
+    return all(isinstance(one, CommunicationRound) and one.communicates for one in rounds)
+
+
+@contextlib.contextmanager
+def listening(policy: TeamPolicy) -> Iterator[Weights]:
+    """Within it, the dictionary holds the weights of the team's latest messages; it stays empty if there are none."""
+    heard: Weights = {}
+
+    def keep(name: str) -> contextlib.AbstractContextManager[object]:
+        def hook(_module: nn.Module, _inputs: object, logits: Tensor) -> None:
+            heard[name] = logits.detach().softmax(-1)[..., 0].cpu().numpy()
+
+        return getattr(policy.network, name).classifier.register_forward_hook(hook)  # type: ignore[no-any-return]
+
+    with contextlib.ExitStack() as hooks:
+        for name in ROUNDS if talks(policy) else ():
+            hooks.enter_context(keep(name))
+        yield heard

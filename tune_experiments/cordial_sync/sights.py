@@ -1,0 +1,151 @@
+"""An episode for the eye and the ear: the map, what each agent sees, and what it says (A Cordial Sync, appendix A.5).
+
+Beside the map stands the frame of each agent's camera with a bar for the weight of its talk and its reply. The sound
+has a tone of each: higher for a larger weight, the first agent on the left and the second on the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED
+from rl_envs.furnmove.eyes import Eyes
+from rl_envs.furnmove.render import AGENT_COLOURS, framed
+from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
+from tune_experiments.play.avi import write_avi
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.video import write_gif
+
+FRAME_SECONDS = 0.25
+SAMPLE_RATE = 22_050
+LOWEST_HERTZ, OCTAVES = 220.0, 2.0
+"""Pitch of weight 0, and how many octaves above it weight 1 is."""
+_SIDE, _BAR, _GAP, _TEXT = 188, 18, 8, 12
+_LOUDNESS, _FADE_SECONDS = 0.25, 0.01
+
+
+@dataclass(frozen=True)
+class Sights:
+    """An episode.
+
+    Attributes:
+        pictures: [T + 1][H, W, 3] uint8, at the start and after each env step.
+        weights: [T] of round -> [N] float, what agents said in each step; empty where they say nothing.
+    """
+
+    pictures: Sequence[np.ndarray]
+    weights: Sequence[Weights]
+
+
+def record_sights(policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agents_visible: bool = True) -> Sights:
+    """A solved episode (of 16, the one of middle length; else the first).
+
+    Args:
+        policy: who plays.
+        seed: which episodes to choose from.
+        pixels: side of the frames that are shown: 42 or 84; what the team itself sees is its world's.
+        agents_visible: whether agents see each other in them.
+    """
+    index = chosen_episode(policy, seed)
+    world = candidate_worlds(policy)
+    eyes = Eyes(world, index, pixels, agents_visible)
+    with listening(policy.policy) as heard:
+        steps = steps_of_episode(policy, world, seed, index)
+        pictures, weights = [beside(world.render(index), eyes.frames(), {})], []
+        for _ in steps:
+            said = {name: values[index] for name, values in heard.items()}
+            pictures.append(beside(world.render(index), eyes.frames(), said))
+            weights.append(said)
+    return Sights(pictures, weights if any(weights) else [])
+
+
+def write_sights(sights: Sights, folder: Path, name: str) -> Sequence[Path]:
+    """`NAME.gif`, and `NAME.avi` with sound where the agents talk; what was written."""
+    written = [write_gif(sights.pictures, folder / f"{name}.gif", FRAME_SECONDS)]
+    if sights.weights:
+        sound = np.concatenate([silence(), *(tones(said) for said in sights.weights)])
+        written.append(write_avi(sights.pictures, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
+    return written
+
+
+# ------------------------------------------------------------------------------------------------------------ pictures
+
+
+def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray:
+    """The map with a column of frames to its right.
+
+    Args:
+        room: [H, W, 3] uint8, the map.
+        frames: [N, P, P, 3] uint8, of each agent.
+        weights: round -> [N], of the messages that led here; empty for no bars.
+
+    Returns:
+        [height, width, 3] uint8; the same size for any weights.
+    """
+    panels = [_panel(frame, agent, weights) for agent, frame in enumerate(frames)]
+    column = np.concatenate(panels)
+    height = max(len(room), len(column))
+    return np.concatenate([_tall(room, height), _tall(column, height)], axis=1)
+
+
+def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
+    """One agent's frame with its two bars below."""
+    strip = Image.new("RGB", (_SIDE + 2 * _GAP, _SIDE + _GAP + len(ROUNDS) * _BAR + _GAP), BACKGROUND)
+    strip.paste(Image.fromarray(framed(frame, agent, _SIDE)), (_GAP, _GAP))
+    pen, font = ImageDraw.Draw(strip), ImageFont.load_default(_TEXT)
+    for line, name in enumerate(ROUNDS):
+        top = _SIDE + _GAP + line * _BAR + 3
+        pen.text((_GAP, top), name, fill=FOREGROUND, font=font)
+        left, right = _GAP + 40, _GAP + _SIDE - 34
+        pen.rectangle((left, top + 2, right, top + 11), outline=MUTED)
+        if weights:
+            weight = float(weights[name][agent])
+            colour = AGENT_COLOURS[agent % len(AGENT_COLOURS)]
+            pen.rectangle((left, top + 2, left + round(weight * (right - left)), top + 11), fill=colour)
+            pen.text((right + 6, top), f"{weight:.2f}", fill=FOREGROUND, font=font)
+    return np.asarray(strip)
+
+
+def _tall(picture: np.ndarray, height: int) -> np.ndarray:
+    """The picture with empty rows below."""
+    rows = np.full((height - len(picture), *picture.shape[1:]), BACKGROUND, np.uint8)
+    return np.concatenate([picture, rows])
+
+
+# --------------------------------------------------------------------------------------------------------------- sound
+
+
+def hertz(weight: np.ndarray) -> np.ndarray:
+    """Pitch of a weight in [0, 1], any shape."""
+    return LOWEST_HERTZ * 2 ** (OCTAVES * np.clip(weight, 0, 1))
+
+
+def tones(weights: Weights) -> np.ndarray:
+    """The sound of one env step, [S, 2] int16: talk, then reply; agents from left to right.
+
+    Args:
+        weights: round -> [N].
+    """
+    return np.concatenate([_chord(hertz(np.asarray(weights[name], float))) for name in ROUNDS])
+
+
+def _chord(pitches: np.ndarray) -> np.ndarray:
+    """[S, 2] int16, tones of these pitches [N] in hertz, spread from left to right."""
+    count = round(FRAME_SECONDS / len(ROUNDS) * SAMPLE_RATE)
+    time = np.arange(count) / SAMPLE_RATE
+    waves = np.sin(2 * np.pi * pitches * time[:, None])
+    place = np.linspace(0, 1, len(pitches)) if len(pitches) > 1 else np.array([0.5])
+    ends = np.clip(np.minimum(time, time[::-1]) / _FADE_SECONDS, 0, 1)
+    mixed = waves @ np.stack([1 - place, place], axis=1) * ends[:, None]
+    return np.asarray((_LOUDNESS * 32_767 * mixed / max(1.0, len(pitches) / 2)).astype(np.int16))
+
+
+def silence() -> np.ndarray:
+    """One frame without sound, [S, 2] int16: nobody has spoken when the first picture is shown."""
+    return np.zeros((len(ROUNDS) * round(FRAME_SECONDS / len(ROUNDS) * SAMPLE_RATE), 2), np.int16)

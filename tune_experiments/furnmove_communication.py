@@ -1,0 +1,240 @@
+"""What talk and reply weights mean (A Cordial Sync, appendix A.5, equations 8 to 10, figure 5d).
+
+    python tune_experiments/furnmove_communication.py                             # trains a small team, then listens
+    python tune_experiments/furnmove_communication.py --team runs/furnmove_sync_laptop   # listens to a trained team
+    python tune_experiments/furnmove_communication.py --preset smoke              # under 2 minutes, learns nothing
+
+In every env step agents exchange two messages, each a mixture of two symbols. This script plays the test episodes and
+asks by logistic regression what the weights of these mixtures say of the first agent: whether it sees the television
+(equation 8), whether it will pass (9), and whether it will move with the television (10). Intervals come from a
+bootstrap over episodes. Beside the trained team stands the same network with its initial weights: its messages cannot
+be meant, but as functions of what an agent sees they may still tell whether it sees the television.
+
+`--team` takes a run, a trial or a checkpoint of any FurnMove experiment whose agents talk, from the map or from frames.
+A weight has no sign of its own: where the symbols are swapped, all slopes change their signs. A model without finite
+slopes (a message that never changes, outcomes that a line separates) has no numbers in the tables.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from pydantic import PositiveInt
+
+from rl_envs import World
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from tune_experiments.cordial_sync import evaluation, trials
+from tune_experiments.cordial_sync.communication import DEVIATIONS, MODELS, ODDS, deviations, play_and_listen, slopes
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.message_figure import draw_messages
+from tune_experiments.cordial_sync.messages import talks
+from tune_experiments.cordial_sync.methods import method_of
+from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
+from tune_experiments.experiment.checks import check_ranges, check_some
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.experiment.files import read_arrays
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
+from tune_experiments.play.loading import LoadedPolicy, load_policy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.results.intervals import BOOTSTRAP, Interval
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
+from tune_experiments.run.main import main
+
+Row: TypeAlias = Literal["trained", "untrained"]
+TRAINED: Row = "trained"
+UNTRAINED: Row = "untrained"
+_ESTIMATES, _NAMES = "_estimates", "_estimate_names"
+NOT_IDENTIFIED = "no finite slope"
+_CAPTION = (
+    "Slopes are for a weight that rises by 1. Odds say by what the odds are multiplied where it rises by 0.1; they "
+    "are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap over episodes; over "
+    "several seeds Student's t. McFadden's R2 has none. Swapped symbols change the signs of all slopes."
+)
+_PLAYED = (*FURNITURE_METRICS, *DEVIATIONS)
+
+
+@dataclass(frozen=True)
+class CommunicationConfig:
+    """One run of this experiment."""
+
+    team: str = ""
+    """Folder of a trained FurnMove team: a run, a trial or a checkpoint; empty: a team is trained first."""
+    methods: tuple[Row, ...] = (TRAINED, UNTRAINED)
+    """Rows of the tables: trained, the team; untrained, the same network with its initial weights."""
+    training: Config = dataclasses.field(
+        default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))
+    )
+    """How the team is trained, and how it is tested; of these a team that is given brings its own."""
+    bootstrap_draws: PositiveInt = 1_000
+    """Number of times that the bootstrap draws episodes again."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have, and methods whose agents say nothing."""
+        check_ranges(self)
+        check_some(self, "methods")
+        if len(self.training.methods) != 1 or method_of(self.training.methods[0]).family not in ("marginal", "sync"):
+            raise UserError(
+                "--training.methods must be one method whose agents talk, such as marginal or sync_13_cordial"
+            )
+        if self.team:
+            object.__setattr__(self, "team", os.path.abspath(self.team))
+
+    @property
+    def budget_env_steps(self) -> int:
+        """What every row trains at least: a team that is given, and an untrained one, learn nothing."""
+        return 1
+
+
+LAPTOP = CommunicationConfig()
+SMOKE = CommunicationConfig(
+    training=dataclasses.replace(VISUAL.presets["smoke"], methods=("sync_13_cordial",)), bootstrap_draws=100
+)
+PAPER = CommunicationConfig(training=dataclasses.replace(VISUAL.presets["paper"], methods=("sync_13_cordial",)))
+
+
+class FurnmoveCommunication(Experiment):
+    """A trained team and an untrained one."""
+
+    name = "furnmove_communication"
+    caption = "What talk and reply weights mean"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    columns = {"return": "episode/return", "success": "episode/success", "invalid": "policy/invalid_probability"}
+
+    def methods(self, config: CommunicationConfig) -> Sequence[str]:
+        """As configured."""
+        return config.methods
+
+    def check(self, config: CommunicationConfig) -> None:
+        """Refuse a team that is not FurnMove's, or says nothing."""
+        if config.team:
+            _given(config.team)
+
+    def plan(self, config: CommunicationConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """The team's training; none for one that is given or stays untrained."""
+        settings, name = _settings(config)
+        if method == TRAINED and not config.team:
+            return trials.plan(settings, name, seed)
+        fixed = trials.plan(dataclasses.replace(settings, budget_env_steps=1), name, seed)
+        build = functools.partial(_given_policy, config.team) if method == TRAINED else fixed.build_policy
+        unchanged = OptimiserSettings(learning_rate=Schedule.constant(0.0))
+        return dataclasses.replace(fixed, build_policy=build, optimiser=unchanged)
+
+    def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """The paper's metrics, the data, and what the models say of them."""
+        settings, _ = _settings(config)
+        played = play_and_listen(settings, policy)
+        found = [*deviations(played), *slopes(played, config.bootstrap_draws)]
+        numbers = np.array([row[1:] for row in found], float).reshape(-1, 3)
+        models: Episodes = {_ESTIMATES: numbers, _NAMES: np.array([row[0] for row in found], "U64")}
+        return {evaluation.world_name(settings): played | models}
+
+    def estimates(self, episodes: Episodes) -> Mapping[str, Interval]:
+        """Slopes, odds and fits of the three models."""
+        rows = zip(episodes[_NAMES].tolist(), episodes[_ESTIMATES].tolist(), strict=True)
+        return {
+            name: Interval(value) if low == value == high else Interval(value, low, high, BOOTSTRAP)
+            for name, (value, low, high) in rows
+        }
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """How well the teams play, then a table a model."""
+        played = [result for result in results if result.metric in _PLAYED]
+        return [make_table(played, self.caption, _PLAYED), *_model_tables(results, self.caption)]
+
+    def deviations(self, config: CommunicationConfig) -> list[str]:
+        """What the team changes, and what seeing means."""
+        sees = "an agent sees the television if it is within 1.25 m and in the camera's view; furniture hides nothing"
+        if config.team:
+            return [sees, f"the team is that of {config.team}, which says how it was trained"]
+        return [sees, *VISUAL.deviations(config.training)]
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, weights over an episode of each row's first seed, and videos with what agents see and say."""
+        curves = {key: heading for heading, key in self.columns.items()}
+        drawn = list(draw_curves(run_folder, trials, curves, bins=40))
+        for method, seeds in trials.items():
+            for data in sorted(next(iter(seeds.values())).glob("*_pictures.npz"))[:1]:
+                path = run_folder / f"plots/messages_{method}.png"
+                drawn += [draw_messages(read_arrays(data), path, method)]
+        for method, policy in trained_teams(trials, (self.module,)):
+            drawn += write_sights(_sights(policy), run_folder / "videos", method)
+        return drawn
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The map, and what each agent sees and says."""
+        return _sights(loaded, seed).pictures
+
+    def test_world(self, config: CommunicationConfig, num_worlds: int) -> World:
+        """Worlds that draw a start in the test's rooms."""
+        return evaluation.shown_world(_settings(config)[0], num_worlds)
+
+
+def _sights(policy: LoadedPolicy, seed: int = SEED) -> Sights:
+    """A team that sees the map is shown with the paper's frames, which it does not see."""
+    settings, _ = _settings(policy.config)
+    return record_sights(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
+
+
+def _settings(config: CommunicationConfig) -> tuple[Config, str]:
+    """Whose team it is: settings and name of the method."""
+    if not config.team:
+        return config.training, config.training.methods[0]
+    given = _given(config.team)
+    return given.config, given.method
+
+
+@functools.lru_cache(maxsize=2)
+def _given(path: str) -> LoadedPolicy:
+    """The team in a folder.
+
+    Raises:
+        UserError: there is none, it plays another game, or its agents say nothing.
+    """
+    team = load_policy(path)
+    if not isinstance(team.config, Config):
+        raise UserError(f"--team {path} was trained by {team.experiment.name}: name a run of a FurnMove experiment")
+    if not talks(team.policy):
+        raise UserError(f"--team {path} is {team.method}, whose agents send no messages: name a team that talks")
+    return team
+
+
+def _given_policy(path: str) -> TeamPolicy:
+    """A copy of the team's module."""
+    return copy.deepcopy(_given(path).policy)
+
+
+def _model_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """A table for each model: slopes, odds, and how well it fits."""
+    known = list(dict.fromkeys(result.metric for result in results))
+    tables = []
+    for model in MODELS:
+        prefix, last = f"{model.name}_", f"{model.name}_mcfadden"
+        own = [metric for metric in known if metric.startswith(prefix) and metric != last]
+        metrics = (*sorted(own, key=lambda metric: metric.endswith(ODDS)), last)
+        names = tuple(metric.removeprefix(prefix).replace(ODDS, " odds") for metric in metrics)
+        table = make_table(results, caption, metrics)
+        title = f"Equation {model.equation}: whether {model.explained}"
+        missing = {name: NOT_IDENTIFIED for name in names if not name.endswith("odds")}
+        tables.append(dataclasses.replace(table, title=title, metrics=names, caption=_CAPTION, missing=missing))
+    return tables
+
+
+EXPERIMENT = FurnmoveCommunication()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))

@@ -1,0 +1,109 @@
+"""FurnMove through the agents' eyes: SYNC with CORDIAL against marginal policies (A Cordial Sync, tables 1 to 4).
+
+    python tune_experiments/furnmove_visual.py                           # laptop: 42 x 42 frames, small rooms
+    python tune_experiments/furnmove_visual.py --preset smoke            # under 2 minutes, learns nothing
+    python tune_experiments/furnmove_visual.py --preset paper            # the paper's sizes: a GPU cluster, days
+    python tune_experiments/furnmove_visual.py --num-agents 3            # teams of three
+    python tune_experiments/furnmove_visual.py --observation view        # the gridworld, same rooms and budget
+
+Agents carry a television through living rooms that they have never seen, and each sees only the frame of its own
+camera. The game is that of `furnmove_sync.py`, to the last rule. `--methods` takes any of the fourteen rows: SYNC with
+1, 2, 4 or 13 components, marginal policies with and without messages, and central ones, each with and without CORDIAL.
+Rooms, horizon and the constants of learning are those of the gridworld's laptop preset; budget and networks are not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from rl_models.networks.visual import VisualConfig
+from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.gridworld import COMPARED, GridworldExperiment, paper_preset
+from tune_experiments.cordial_sync.sights import record_sights
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.main import main
+
+WIDENED = {2: 140, 3: 139}
+"""Number of agents -> last convolution that gives marginal policies as many parameters as SYNC, or a few more."""
+_TWO_AGENTS = {
+    "sync_13_cordial": {"success": 0.58, "invalid_probability": 0.31, "tvd": 0.474},
+    "sync_2_cordial": {"tvd": 0.206},
+    "marginal": {"invalid_probability": 0.647},
+    "no_communication": {"invalid_probability": 0.815},
+}
+_THREE_AGENTS = {
+    "sync_13_cordial": {"success": 0.232, "md_spl": 0.029, "invalid_probability": 0.336},
+    "marginal": {"success": 0.0, "md_spl": 0.0, "invalid_probability": 0.854},
+    "central_cordial": {"success": 0.124, "md_spl": 0.012, "invalid_probability": 0.132},
+}
+_GRID_ALONE = ("network.channels", "network.hidden_size", "budget_env_steps")
+_COMPARED = {path: remark for path, remark in COMPARED.items() if path not in _GRID_ALONE} | {
+    "frame_pixels": "",
+    "visual_network.channels": "",
+    "visual_network.hidden_size": "",
+    "budget_env_steps": ", about 500,000 episodes of two agents",
+}
+
+
+class FurnmoveVisual(GridworldExperiment):
+    """The methods of the gridworld, from camera frames."""
+
+    name = "furnmove_visual"
+    caption = "FurnMove from first-person frames"
+    main = MainComparison("sync_13_cordial", "marginal", "success")
+    rows = ("sync_13_cordial", "marginal")
+    compared = _COMPARED
+
+    def __init__(self) -> None:
+        super().__init__()
+        smoke, laptop = (_seen(self.presets[name]) for name in ("smoke", "laptop"))
+        tiny = VisualConfig(channels=(4, 4, 8, 8), hidden_size=24, message_features=4, team_features=24)
+        self.presets = {
+            "smoke": dataclasses.replace(smoke, visual_network=tiny, budget_env_steps=960, test_starts_per_room=4),
+            "laptop": dataclasses.replace(laptop, validate_every_env_steps=20_000),
+            "paper": self.papers(laptop),
+        }
+
+    def papers(self, config: Config) -> Config:
+        """As in the gridworld, with the authors' frames, widths, rooms and budget."""
+        base = paper_preset(Config(config.methods, config.num_agents))
+        marginal = dataclasses.replace(base.marginal, last_convolution=WIDENED.get(config.num_agents, 0))
+        return dataclasses.replace(
+            _seen(base),
+            frame_pixels=84,
+            visual_network=VisualConfig(),
+            no_communication=marginal,
+            marginal=marginal,
+            train_rooms="ithor_train",
+            valid_rooms=("ithor_valid",),
+            test_rooms=("ithor_test",),
+            budget_env_steps=85_000_000,
+        )
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """The paper's six metrics, and its numbers for as many agents."""
+        has_three = any(result.world.endswith("3_agents") for result in results)
+        return [make_table(results, self.caption, paper=_THREE_AGENTS if has_three else _TWO_AGENTS)]
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The map, and what each agent sees and says."""
+        return record_sights(loaded, seed, loaded.config.frame_pixels).pictures
+
+
+def _seen(config: Config) -> Config:
+    """The same run from camera frames."""
+    return dataclasses.replace(config, observation="frame")
+
+
+EXPERIMENT = FurnmoveVisual()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
