@@ -152,8 +152,8 @@ def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Arra
     """Distinct codes, and which of them each agent is in.
 
     Args:
-        obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] with the distinct parts under
-            `texts/KEY` [D, F'].
+        obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] or [B, T, N, K] with the
+            distinct parts under `texts/KEY` [D, F'], of which K are joined.
         keys: whose parts make up a code, one behind the other.
 
     Returns:
@@ -171,7 +171,7 @@ def _part(obs: dict[str, Tensor], key: str) -> Array:
     seen: Array = obs[key].cpu().numpy()
     if f"{TEXTS}{key}" in obs:
         table: Array = obs[f"{TEXTS}{key}"].cpu().numpy()
-        return table[seen]
+        return table[seen].reshape(*seen.shape[:3], -1)
     if seen.ndim < 4:
         raise MissingTextsError(f"observation {key!r} holds row numbers: pass their codes too, under {TEXTS + key!r}")
     return seen

@@ -147,6 +147,10 @@ class BaseExperiment(ABC):
         plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
         return plan.make_world(num_worlds=num_worlds, first_world=0)
 
+    def world_of(self, config: Any, method: str, num_worlds: int) -> Any:
+        """The same worlds for one method, where methods see them differently."""
+        return self.test_world(config, num_worlds)
+
     def valid_world(self, config: Any, num_worlds: int) -> Any:
         """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""
         return None
