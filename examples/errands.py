@@ -36,7 +36,7 @@ class Errands(ParallelEnv):
         phrases = spaces.Tuple([spaces.Text(PHRASE, min_length=0, charset=CHARACTERS)] * PLACES)
         seen = spaces.Dict({"note": spaces.Text(NOTE, charset=CHARACTERS), "action_texts": phrases})
         self.observation_spaces = dict.fromkeys(self.possible_agents, seen)
-        self.action_spaces = dict.fromkeys(self.possible_agents, spaces.Discrete(PLACES))
+        self.action_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, spaces.Discrete(PLACES))
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The note, and what the actions are called."""

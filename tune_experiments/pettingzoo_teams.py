@@ -84,7 +84,9 @@ class PettingzooTeams(Experiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table; a joint policy that is too large to be written down has no distance to its marginals."""
-        return [make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})]
+        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        games = dict.fromkeys(one.world for one in results if not one.world.startswith(RANDOM))
+        return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """SYNC against agents that draw apart."""
