@@ -71,6 +71,10 @@ class PettingzooTeams(Experiment):
         """As configured."""
         return config.methods
 
+    def imports(self, config: Config) -> Sequence[str]:
+        """The environment's module."""
+        return (config.env.partition(":")[0],)
+
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO, or QMIX."""
         return plan(config, method, seed, trial_folder)

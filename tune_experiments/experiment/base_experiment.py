@@ -104,6 +104,10 @@ class BaseExperiment(ABC):
     def video(self, loaded: Any, seed: int) -> Sequence[Any]:
         """Frames of an episode of a `LoadedPolicy`, [H, W, 3] uint8 each."""
 
+    def imports(self, config: Any) -> Sequence[str]:
+        """Modules from outside that are imported where its worlds are built; a stored run must be allowed each."""
+        return ()
+
     def evaluate_trial(
         self, config: Any, method: str, policy: TeamPolicy, trial_folder: Path | None
     ) -> dict[str, Episodes]:
