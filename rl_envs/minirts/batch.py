@@ -82,16 +82,16 @@ def packed(learned: Array) -> Arrays:
 
 
 def unpacked(state: Arrays) -> Arrays:
-    """The same tables with room to grow, and the numbers of their distances.
+    """The same tables with room to grow.
 
     Args:
         state: `learned_key` and `learned_value`, as `packed` gives them or as they stand in a game's state.
 
     Returns:
-        `learned_key`, `learned_value` [B, C], C a power of two, and `num_learned` [B].
+        `learned_key` and `learned_value` [B, C], C a power of two.
 
     Raises:
-        ValueError: arrays of different shapes, keys that there cannot be, or more distances than two sides can have.
+        ValueError: arrays of different shapes, or keys that there cannot be.
     """
     keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
     if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MOST_LEARNED)).all():
@@ -104,7 +104,7 @@ def unpacked(state: Arrays) -> Arrays:
     source["key"], source["value"] = keys, values
     for one, other in zip(source, target, strict=True):
         kernels.copy_learned(one, other)
-    return {"learned_key": target["key"], "learned_value": target["value"], "num_learned": count.astype(np.int32)}
+    return {"learned_key": target["key"], "learned_value": target["value"]}
 
 
 def set_map(games: Games, row: int, seed: int, *, fair: bool, extras: int) -> None:

@@ -219,8 +219,11 @@ class MiniRts(World):
         """Refuse an impossible state.
 
         Raises:
-            ValueError: too many objects, ids out of order, or an unknown type.
+            ValueError: too many objects, ids out of order, an unknown type, or a wrong number of learned distances.
         """
+        learned = (state[LEARNED_KEYS[0]] != 0).sum(1) if LEARNED_KEYS[0] in state else 0
+        if "num_learned" in state and (state["num_learned"] != learned).any():
+            raise ValueError("restore: num_learned must be the number of distances in learned_key that are not 0")
         count = state["num_units"]
         if not ((count >= 0) & (count <= MAX_OBJECTS)).all():
             raise ValueError(f"restore: num_units must lie in 0 .. {MAX_OBJECTS}, got {count.tolist()}")
@@ -243,6 +246,7 @@ class MiniRts(World):
             games["money"][...] = START_MONEY
         if "tick" not in given:
             games["tick"][...] = DECISION_TICKS - 1
+        games["num_learned"][...] = (games["learned_key"] != 0).sum(1)
         if "unit_seen_hp" not in given:
             games["unit_seen_hp"][...] = games["unit_hp"][..., None]
         if "next_id" not in given:
