@@ -155,13 +155,20 @@ class FurnmoveCommunication(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """How well the teams play, then a table a model."""
         played = [result for result in results if result.metric in _PLAYED]
-        return [make_table(played, self.caption, _PLAYED), *_model_tables(results, self.caption)]
+        table = make_table(played, self.caption, _PLAYED)
+        # A team that is given was trained elsewhere, so the env steps of this run say nothing.
+        table = dataclasses.replace(table, caption=table.caption.partition(" Trained for ")[0])
+        return [table, *_model_tables(results, self.caption)]
 
     def deviations(self, config: CommunicationConfig) -> list[str]:
         """What the team changes, and what seeing means."""
         sees = "an agent sees the television if it is within 1.25 m and in the camera's view; furniture hides nothing"
         if config.team:
-            return [sees, f"the team is that of {config.team}, which says how it was trained"]
+            given = _given(config.team)
+            return [
+                sees,
+                f"the team is {given.method} of {config.team}, trained for {given.env_steps:,} env steps there",
+            ]
         return [sees, *VISUAL.deviations(config.training)]
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
@@ -179,6 +186,10 @@ class FurnmoveCommunication(Experiment):
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
         return _sights(loaded, seed).pictures
+
+    def valid_world(self, config: CommunicationConfig, num_worlds: int) -> World:
+        """Worlds at the starts of validation, whose rooms serve nothing else."""
+        return VISUAL.valid_world(_settings(config)[0], num_worlds)
 
     def test_world(self, config: CommunicationConfig, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms."""

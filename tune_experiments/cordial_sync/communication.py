@@ -88,7 +88,7 @@ class Listener(Evaluation):
         time = state["episode_length"].copy()
         record = super()._step(steps, step)
         which = np.flatnonzero(running)
-        actions = record["actions"][:, 0].numpy()
+        actions = record["actions"][:, 0].cpu().numpy()
         said = (self._heard[name][which] for name in ROUNDS)
         self._rows.append((which, time[which], *said, actions[which].astype(np.int8), sees[which]))
         self._running &= ~self._is_first
