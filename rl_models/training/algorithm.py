@@ -10,6 +10,9 @@ from rl_models.schedule import Progress
 Tensors: TypeAlias = dict[str, dict[str, Any]]
 """Group -> name -> tensor or array, as checkpoints hold them; `weights` are the policy's."""
 
+RESTARTED = "restarted_games"
+"""Of what `train` logs: number of games that could not continue where `restore` found them; only if there are any."""
+
 
 class Algorithm(Protocol):
     """Trains one team, a piece at a time, and can be continued from what `checkpoint` gave."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
-from rl_models.training.algorithm import Algorithm, Tensors
+from rl_models.training.algorithm import RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.results.trial_log import SPEED, TrialLog
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
@@ -53,7 +53,7 @@ class StageTraining:
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live())
+            self._report(row | curriculum.live() | _said_of(row))
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
 
@@ -122,6 +122,15 @@ class StageTraining:
             or self._pauses
             or curriculum.progress.env_steps - last_env_steps >= every_env_steps
         )
+
+
+def _said_of(row: dict[str, float | None]) -> dict[str, str]:
+    """What the run says of games of others that could not continue where they stood; nothing otherwise."""
+    restarted = row.get(RESTARTED)
+    if not restarted:
+        return {}
+    why = "cannot be restored, because their environment has chance that its seed does not fix"
+    return {"said": f"{restarted:.0f} games {why}: their episodes began anew"}
 
 
 class _Clock:
