@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs import World
+from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.parts import PartsConfig
 from rl_models.networks.tbone import TboneConfig
@@ -31,9 +32,9 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.foreign.config import Config
-from tune_experiments.foreign.language import keep_model
-from tune_experiments.foreign.trials import TEST_SEED, plan, play, random_team
+from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
+from tune_experiments.foreign.language import keep_model, text_game
+from tune_experiments.foreign.trials import TEST_SEED, build_policy, plan, play, random_team
 from tune_experiments.foreign.worlds import make_world
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -107,13 +108,24 @@ class PettingzooTeams(Experiment):
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
         return notes
 
+    def check(self, config: Config) -> None:
+        """Refuse a game that a row cannot read."""
+        of_language = [method for method in config.methods if method in LANGUAGE_ROWS]
+        if of_language:
+            text_game(config, make_world(config, method=of_language[0]))
+        if len(of_language) < len(config.methods):
+            build_policy(config, next(method for method in config.methods if method not in LANGUAGE_ROWS), 0)
+
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside what is trained on it."""
         keep_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw pictures, where the environment can."""
-        return make_world(config, num_worlds, method=method, render_mode="rgb_array")
+        try:
+            return make_world(config, num_worlds, method=method, render_mode="rgb_array")
+        except ForeignEnvError:  # it may draw nothing, and know no render_mode
+            return make_world(config, num_worlds, method=method)
 
     def world_of(self, config: Config, method: str, num_worlds: int) -> World:
         """The same as the row reads them."""

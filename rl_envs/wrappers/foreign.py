@@ -104,7 +104,12 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
 
 
 def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
-    return _found(module, function)(**arguments)
+    try:
+        return _found(module, function)(**arguments)
+    except TypeError as error:
+        raise ForeignEnvError(
+            f"the environment {module!r} cannot be built with the arguments {arguments} ({error}): correct them"
+        ) from error
 
 
 def _found(module: str, function: str) -> Any:

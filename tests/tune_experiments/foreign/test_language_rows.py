@@ -129,6 +129,15 @@ def test_characters_come_back_as_they_were():
         numbers.tokens("lines", 4)
 
 
+@pytest.mark.parametrize("method", ["ippo", "lora"])
+def test_a_game_that_draws_nothing_is_shown_as_the_row_reads_it(method):
+    world = find_experiment("pettingzoo_teams").world_of(ERRANDS, method, 2)
+    world.reset(0)
+    assert (world.text_spec["note"].vocabulary == Characters.vocabulary) == (method == "lora")
+    with pytest.raises(NotImplementedError):
+        world.render()
+
+
 FAULTS = {
     "few": r"Doors.action_texts has 2 texts for the 3 actions of 'left': let it have one text for each action",
     "mask": r"mask of 'left' has no legal action",
@@ -144,6 +153,15 @@ def test_wrong_phrases_are_refused_in_one_sentence(fault):
 @pytest.mark.parametrize(
     ("env", "lacking"), [("mpe2.simple_spread_v3", "no action_texts"), ("examples.signposts:parallel_env", "no action")]
 )
-def test_a_game_that_says_nothing_is_refused_in_one_sentence(env, lacking):
+def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env, lacking):
     with pytest.raises(UserError, match=rf"the rows lora and lora_blind need a game that shows texts.*{lacking}"):
-        plan(dataclasses.replace(LAPTOP, env=env), "lora", 0).build_policy()
+        find_experiment("pettingzoo_teams").check(dataclasses.replace(LAPTOP, env=env, methods=("ippo", "lora")))
+
+
+def test_a_reader_of_sentences_is_refused_a_text_of_one_row_before_the_run_starts():
+    reader = dataclasses.replace(LAPTOP.network.reader, name="emma")
+    network = dataclasses.replace(LAPTOP.network, reader=reader)
+    with pytest.raises(ValueError, match="raise --max-sentences, or choose another"):
+        find_experiment("pettingzoo_teams").check(
+            dataclasses.replace(LAPTOP, env="examples.signposts:parallel_env", network=network)
+        )

@@ -156,7 +156,12 @@ def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys
         Config(env_arguments="max_cycles=3")
     with pytest.raises(UserError, match=r"sync_4_cordial needs coordination sets, and .* declares none"):
         plan(SMOKE, "sync_4_cordial", 0)
-    arguments = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", '{"continuous_actions": true}']
-    assert main(EXPERIMENT, arguments) != 0
-    assert "ask the environment for discrete actions" in " ".join(capsys.readouterr().err.split())
+    wrong = {
+        '{"continuous_actions": true}': "ask the environment for discrete actions",
+        '{"no_such": 1}': "cannot be built with the arguments {'no_such': 1}",
+    }
+    for arguments, said in wrong.items():
+        flags = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", arguments]
+        assert main(EXPERIMENT, flags) != 0
+        assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
