@@ -7,7 +7,7 @@
     python tune_experiments/pettingzoo_teams.py --preset smoke                                   # learns nothing
 
 `pip install 'concord-marl[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
-or of everybody's), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
+or of all observations), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
 policies together), `sync_M_cordial` where the game declares coordination sets, and `qmix`. Games of texts that say what
 their actions are called have `lora`, too (a language model with an adapter chooses among those phrases), and
 `lora_blind` (the same without the texts). Observations may be vectors, images, texts, dicts of those, and masks of

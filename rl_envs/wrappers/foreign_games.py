@@ -75,7 +75,7 @@ class Declaration:
         """Read the names and the spaces.
 
         Raises:
-            ForeignEnvError: a space is not understood, or nobody is declared.
+            ForeignEnvError: a space is not understood, or no agent is declared.
         """
         if not getattr(env, "possible_agents", None):
             raise ForeignEnvError(

@@ -1,6 +1,6 @@
 """Texts of foreign environments as numbers: of words, so that a reader can learn a vector for each, or of characters.
 
-Nobody declares the words of a foreign environment. So a word that is not listed gets a number by a hash of its letters,
+Foreign environments do not declare their words. So a word that is not listed gets a number by a hash of its letters,
 which is the same in every process. Two such words share a number by accident with probability 1 / `SPARE_WORDS`.
 """
 

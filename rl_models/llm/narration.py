@@ -37,7 +37,7 @@ class Narrator(Protocol):
     def action_prompt(self, code: Array, heard: Sequence[str]) -> str:
         """What it reads before it acts: its situation, and the messages of agents i + 1, i + 2, ... modulo N.
 
-        `heard` is empty where nobody writes. The text must lead to an action's phrase, which follows it.
+        `heard` is empty where agents do not write. The text must lead to an action's phrase, which follows it.
         """
 
     def actions(self, code: Array) -> Sequence[str]:
@@ -87,10 +87,10 @@ class Narration:
         """Begin without texts.
 
         Args:
-            narrator: who puts codes into words.
+            narrator: puts codes into words.
             writer: of messages.
             tokens: the model's tokenizer.
-            settings: where codes are and what reaches whom.
+            settings: where codes are, and which messages reach the other agents.
         """
         self._narrator, self._writer, self._tokens = narrator, writer, tokens
         self._keys, self._heard = settings.situation, settings.messages.heard

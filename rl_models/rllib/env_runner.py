@@ -174,6 +174,6 @@ def episode_means(results: dict[str, Any]) -> dict[str, float]:
 
 
 def sampling_speed(results: dict[str, Any]) -> float | None:
-    """Env steps a second of one runner while it plays, a mean over the runners; None if nobody played."""
+    """Env steps a second of one runner while it plays, a mean over the runners; None if no runner played."""
     played = {name: float(np.asarray(value)) for name, value in results.get(SAMPLING, {}).items()}
     return played["env_steps"] / played["seconds"] if played.get("seconds") else None

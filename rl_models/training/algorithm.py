@@ -1,4 +1,4 @@
-"""The protocol of whoever trains a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
+"""The protocol of what trains a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
 
 from __future__ import annotations
 

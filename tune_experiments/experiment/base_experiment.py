@@ -35,7 +35,7 @@ class BaseExperiment(ABC):
         name: short name, snake case, of folders and results; in this package that of the file.
         caption: what the table shows, for people.
         presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
-        seeds: trained when nobody names any.
+        seeds: trained when the user names none.
         split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
         is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
@@ -231,7 +231,7 @@ def _importable(module: str) -> str:
     """The name by which another process imports a module; a script's own is `__main__`.
 
     Raises:
-        UserError: an interactive session, which nobody can import.
+        UserError: an interactive session, which cannot be imported.
     """
     if module != "__main__":
         return module

@@ -114,7 +114,7 @@ class LoadedPolicy:
             [B, N] int64 actions, or one such array for each factor of a factored action.
 
         Raises:
-            ValueError: another number of worlds, or row numbers of texts that nobody knows.
+            ValueError: another number of worlds, or unknown row numbers of texts.
         """
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:

@@ -46,7 +46,7 @@ class StageTraining:
             statistics |= algorithm.train()
             before, curriculum.progress = curriculum.progress, algorithm.progress()
             if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
-                clock.check_for_life()
+                clock.check_progress()
                 continue
             curriculum.take(statistics)
             held = self._held(algorithm)
@@ -139,7 +139,7 @@ class _Clock:
     def __init__(self, env_steps: int) -> None:
         self._marks = [(time.monotonic(), env_steps)]
 
-    def check_for_life(self) -> None:
+    def check_progress(self) -> None:
         """Fail when nothing was learned for too long: a failed trial is started again, a waiting one never ends."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
             raise RuntimeError(
