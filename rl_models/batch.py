@@ -147,7 +147,7 @@ def alive_mask(batch: Batch) -> Tensor | None:
 def valued_mask(batch: Batch) -> Tensor | None:
     """Agents whose values are learned at a step: batch, name -> [B, T, ...], to [B, T, N] bool.
 
-    None if the objective did not say so (`ActorCritic.prepare`): then everybody's are, at every step.
+    None if the objective did not say so (`ActorCritic.prepare`): then all agents' are, at every step.
     """
     return _at_steps(batch, VALUED)
 

@@ -1,6 +1,6 @@
 """A lock on a file: one process has it at a time, and the system takes it back when its owner dies, however it dies.
 
-The file stays where it is, with what it holds. A file system without locks has none to give: there everybody goes on.
+The file stays where it is, with what it holds. A file system without locks has none to give: there all processes go on.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
 
     Args:
         path: of the file.
-        patience_seconds: how long to wait while somebody else holds it; `math.inf` waits for ever.
+        patience_seconds: how long to wait while another process holds it; `math.inf` waits for ever.
         on_wait: is called once before waiting begins.
 
     Raises:
-        TimeoutError: somebody else still holds it.
+        TimeoutError: another process still holds it.
         OSError: the file cannot be opened.
     """
     lock = FileLock(path, thread_local=False, fallback_to_soft=False)
@@ -49,7 +49,7 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
 
 @contextmanager
 def hold_open_file(file: IO[bytes]) -> Iterator[None]:
-    """Hold the lock of a file that is open, after waiting for whoever writes a line of it."""
+    """Hold the lock of a file that is open, after waiting for other processes that write a line of it."""
     with _where_there_are_locks():
         lock_descriptor(file.fileno(), poll_interval=0.01)
     try:

@@ -29,7 +29,7 @@ from tune_experiments.experiment.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.match import match_file, write_match
-from tune_experiments.play.recording import SEED, play_aloud, play_decentralised
+from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison, kept
 from tune_experiments.results import rows as result_file
@@ -72,7 +72,7 @@ class Evaluate(Acting):
 
 @dataclass(frozen=True)
 class Play(Acting):
-    """Play one episode and print what everybody does."""
+    """Play one episode and print what all agents do."""
 
     seed: int = SEED
     """Seed of the episode that is played."""
@@ -155,7 +155,7 @@ def play(command: Play, console: Console) -> None:
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     apart = command.decentralised
-    lines = play_decentralised(loaded, checkpoint, command.seed) if apart else play_aloud(loaded, command.seed)
+    lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
     with contextlib.closing(lines):
         for line in lines:
             console.print(line, highlight=False, markup=False)

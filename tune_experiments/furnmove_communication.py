@@ -63,7 +63,8 @@ NOT_IDENTIFIED = "no finite slope"
 _CAPTION = (
     "Slopes are for a weight that rises by 1. Odds say by what the odds are multiplied where it rises by 0.1; they "
     "are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap over episodes; over "
-    "several seeds Student's t. McFadden's R2 has none. Swapped symbols change the signs of all slopes."
+    "several seeds Student's t. McFadden's R2 has none. Swapped symbols change the signs of all slopes. A weight that "
+    "hardly changes (its deviation is in the first table) may have a huge slope that says nothing: see its interval."
 )
 _PLAYED = (*FURNITURE_METRICS, *DEVIATIONS)
 
@@ -154,13 +155,20 @@ class FurnmoveCommunication(Experiment):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """How well the teams play, then a table a model."""
         played = [result for result in results if result.metric in _PLAYED]
-        return [make_table(played, self.caption, _PLAYED), *_model_tables(results, self.caption)]
+        table = make_table(played, self.caption, _PLAYED)
+        # A team that is given was trained elsewhere, so the env steps of this run say nothing.
+        table = dataclasses.replace(table, caption=table.caption.partition(" Trained for ")[0])
+        return [table, *_model_tables(results, self.caption)]
 
     def deviations(self, config: CommunicationConfig) -> list[str]:
         """What the team changes, and what seeing means."""
         sees = "an agent sees the television if it is within 1.25 m and in the camera's view; furniture hides nothing"
         if config.team:
-            return [sees, f"the team is that of {config.team}, which says how it was trained"]
+            given = _given(config.team)
+            return [
+                sees,
+                f"the team is {given.method} of {config.team}, trained for {given.env_steps:,} env steps there",
+            ]
         return [sees, *VISUAL.deviations(config.training)]
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
@@ -178,6 +186,10 @@ class FurnmoveCommunication(Experiment):
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
         return _sights(loaded, seed).pictures
+
+    def valid_world(self, config: CommunicationConfig, num_worlds: int) -> World:
+        """Worlds at the starts of validation, whose rooms serve nothing else."""
+        return VISUAL.valid_world(_settings(config)[0], num_worlds)
 
     def test_world(self, config: CommunicationConfig, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms."""

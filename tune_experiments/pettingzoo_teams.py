@@ -7,11 +7,12 @@
     python tune_experiments/pettingzoo_teams.py --preset smoke                                   # learns nothing
 
 `pip install 'concord-marl[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
-or of everybody's), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
-policies together), `sync_M_cordial` where the game declares coordination sets, and `qmix`. Observations may be vectors,
-images, dicts of those, and masks of legal actions; what agents see and do is padded to the widest. Numbers are of test
-episodes that training has not seen, with sampled actions; with the first row stands random play. `return` is the sum
-over the agents.
+or of all observations), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
+policies together), `sync_M_cordial` where the game declares coordination sets, and `qmix`. Games of texts that say what
+their actions are called have `lora`, too (a language model with an adapter chooses among those phrases), and
+`lora_blind` (the same without the texts). Observations may be vectors, images, texts, dicts of those, and masks of
+legal actions; what agents see and do is padded to the widest. Numbers are of test episodes that training has not seen,
+with sampled actions; with the first row stands random play. `return` is the sum over the agents.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rl_envs import World
+from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.parts import PartsConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.foreign.config import Config
-from tune_experiments.foreign.trials import TEST_SEED, make_world, plan, play
+from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
+from tune_experiments.foreign.language import keep_model, text_game
+from tune_experiments.foreign.trials import TEST_SEED, build_policy, plan, play, random_team
+from tune_experiments.foreign.worlds import make_world
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -69,21 +72,26 @@ class PettingzooTeams(Experiment):
         """As configured."""
         return config.methods
 
+    def imports(self, config: Config) -> Sequence[str]:
+        """The environment's module."""
+        return (config.env.partition(":")[0],)
+
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO, or QMIX."""
-        return plan(config, method, seed)
+        return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """Test episodes of the team, and with the first row of uniform actions."""
-        teams = {config.env: policy}
+        """Test episodes of the team, and with the first row of uniform legal actions."""
+        tested = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
         if method == config.methods[0]:
-            actions = cast(Any, policy.policy_head).num_actions
-            teams[f"{RANDOM}{config.env}"] = uniform_team(policy.num_agents, actions)
-        return {name: play(config, config.test_episodes, TEST_SEED, team) for name, team in teams.items()}
+            tested[f"{RANDOM}{config.env}"] = play(config, config.test_episodes, TEST_SEED, random_team(config))
+        return tested
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table; a joint policy that is too large to be written down has no distance to its marginals."""
-        return [make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})]
+        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        games = dict.fromkeys(one.world for one in results if not one.world.startswith(RANDOM))
+        return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """SYNC against agents that draw apart."""
@@ -100,9 +108,28 @@ class PettingzooTeams(Experiment):
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
         return notes
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
+    def check(self, config: Config) -> None:
+        """Refuse a game that a row cannot read."""
+        of_language = [method for method in config.methods if method in LANGUAGE_ROWS]
+        if of_language:
+            text_game(config, make_world(config, method=of_language[0]))
+        if len(of_language) < len(config.methods):
+            build_policy(config, next(method for method in config.methods if method not in LANGUAGE_ROWS), 0)
+
+    def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
+        """Keep the small language model beside what is trained on it."""
+        keep_model(config, method, trial_folder)
+
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw pictures, where the environment can."""
-        return make_world(config, num_worlds, render_mode="rgb_array")
+        try:
+            return make_world(config, num_worlds, method=method, render_mode="rgb_array")
+        except ForeignEnvError:  # it may draw nothing, and know no render_mode
+            return make_world(config, num_worlds, method=method)
+
+    def world_of(self, config: Config, method: str, num_worlds: int) -> World:
+        """The same as the row reads them."""
+        return self.test_world(config, num_worlds, method)
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by the return of validation."""

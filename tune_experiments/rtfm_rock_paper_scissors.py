@@ -7,7 +7,7 @@
     python tune_experiments/rtfm_rock_paper_scissors.py --methods matching             # our reader: 2 minutes a seed
 
 A document says in three sentences which letter beats which. `eval` are games of another half of the circles of letters;
-`shuffled` are the same with another game's document, where whoever reads falls to `without reading`: the best that is
+`shuffled` are the same with another game's document, where a team that reads falls to `without reading`: the best
 possible with the grid alone, since the item with the dragon's own letter is never right. `optimum` knows the answer.
 Both are computed, for rooms of any size.
 

@@ -41,7 +41,7 @@ from tune_experiments.sama.retest import RESULTS, check_out, teams_of, tested_ag
 
 @dataclass(frozen=True)
 class Retest:
-    """Which teams are tested, under whom, and where the results go."""
+    """Which teams are tested, with which planner, and where the results go."""
 
     run: tyro.conf.Positional[Path]
     """Run folder of sama_overcooked.py or sama_ablations.py."""

@@ -73,7 +73,7 @@ def step_benchmarl(env_steps: int) -> None:
 
 def step_sb3(env_steps: int) -> None:
     """SuperSuit's vector environment."""
-    envs, random = _supersuit_envs(), np.random.default_rng(0)
+    envs, random = supersuit_envs(), np.random.default_rng(0)
     envs.reset()
     for _ in range(env_steps // COPIES):
         envs.step(random.integers(ACTIONS, size=COPIES * AGENTS))
@@ -147,7 +147,7 @@ def train_sb3(env_steps: int) -> None:
     from stable_baselines3 import PPO
 
     sizes = {"n_steps": CYCLES, "batch_size": BATCH * AGENTS // 4, "n_epochs": EPOCHS}
-    model = PPO("MlpPolicy", _supersuit_envs(), policy_kwargs={"net_arch": list(HIDDEN)}, device="cpu", **sizes)
+    model = PPO("MlpPolicy", supersuit_envs(), policy_kwargs={"net_arch": list(HIDDEN)}, device="cpu", **sizes)
     model.learn(env_steps * AGENTS)
 
 
@@ -166,7 +166,8 @@ TRAIN: dict[str, Callable[[int], None]] = {
 }
 
 
-def _supersuit_envs() -> Any:
+def supersuit_envs() -> Any:
+    """SuperSuit's vector environment for Stable-Baselines3, an environment an agent."""
     import supersuit
 
     envs = supersuit.pettingzoo_env_to_vec_env_v1(simple_spread_v3.parallel_env())

@@ -209,6 +209,8 @@ class World(ABC):
         given = _given(state, clock | blank)
         texts = {name: exactly(f"restore: {name}", np.asarray(state[name]), np.int32) for name in tables.keys() & state}
         self._check_state(given)
+        for name, table in texts.items():  # all of them before the first one is replaced
+            TextStore(tables[name].spec).add(table)
         for name, value in given.items():
             (clock | blank)[name][...] = value
         for name, table in texts.items():

@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.spec import Array, Arrays, exactly
 from rl_envs.minirts import kernels
 from rl_envs.minirts.factored import MAX_LISTED, UNIT_FACTORS
 from rl_envs.minirts.game import GAME_NAMES, LEARNED, MIN_LEARNED, SCRATCH, blank_games
 from rl_envs.minirts.mapgen import MAX_PLACED, generate
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
-from rl_envs.minirts.symbols import MAX_HP, NUM_CELLS, START_MONEY
+from rl_envs.minirts.symbols import MAX_HP, NUM_CELLS, PLAYERS, START_MONEY
 
 FIRST_TICK = 3
 """The map and the units take the ticks before."""
 RESOURCE_DISTANCE, PEASANTS = 4, 3
 LEARNED_KEYS = ("learned_key", "learned_value")
+MOST_LEARNED = PLAYERS * NUM_CELLS * NUM_CELLS
+"""Number of distances that there are, and the largest key."""
 
 
 class Games(dict[str, Array]):
@@ -62,6 +64,47 @@ def _rebuilt(records: Array, learned: Array, others: Arrays) -> Games:
     games._view(learned)
     games.update(others)
     return games
+
+
+def packed(learned: Array) -> Arrays:
+    """Tables of learned distances without their empty slots, for snapshots.
+
+    Args:
+        learned: [B, C] of `game.LEARNED`.
+
+    Returns:
+        `learned_key` and `learned_value` [B, M], M the largest number of distances of a game; by key, 0 at the end.
+    """
+    count = (learned["key"] != 0).sum(1)
+    keys = np.where(learned["key"] == 0, np.iinfo(np.int32).max, learned["key"])
+    order = np.argsort(keys, axis=1)[:, : count.max(initial=0)]
+    return {f"learned_{name}": np.take_along_axis(learned[name], order, 1) for name in ("key", "value")}
+
+
+def unpacked(state: Arrays) -> Arrays:
+    """The same tables with room to grow.
+
+    Args:
+        state: `learned_key` and `learned_value`, as `packed` gives them or as they stand in a game's state.
+
+    Returns:
+        `learned_key` and `learned_value` [B, C], C a power of two.
+
+    Raises:
+        ValueError: arrays of different shapes, or keys that there cannot be.
+    """
+    keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
+    if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MOST_LEARNED)).all():
+        raise ValueError(f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MOST_LEARNED}")
+    keys = exactly("restore: learned_key", keys, np.int32)
+    count, capacity = (keys != 0).sum(1), MIN_LEARNED
+    while 4 * count.max(initial=0) >= 3 * capacity:
+        capacity *= 2
+    source, target = np.zeros(keys.shape, LEARNED), np.zeros((len(keys), capacity), LEARNED)
+    source["key"], source["value"] = keys, values
+    for one, other in zip(source, target, strict=True):
+        kernels.copy_learned(one, other)
+    return {"learned_key": target["key"], "learned_value": target["value"]}
 
 
 def set_map(games: Games, row: int, seed: int, *, fair: bool, extras: int) -> None:

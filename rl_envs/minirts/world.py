@@ -42,7 +42,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, tables_of
-from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, set_map
+from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.facts import FACTS, facts_of, text_tables
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
@@ -200,18 +200,16 @@ class MiniRts(World):
         games.update(super()._blank_state(num_worlds))
         return games
 
+    def snapshot(self) -> Arrays:
+        """Everything the future depends on; see `World.snapshot`. Learned distances come without empty slots."""
+        return super().snapshot() | packed(self.games.learned)
+
     def restore(self, state: Arrays) -> Arrays:
         """Put all B worlds into a given state; see `World.restore`."""
-        sizes = {np.asarray(state[name]).shape[1:] for name in LEARNED_KEYS if name in state}
-        if sizes:
-            (capacity,) = next(iter(sizes)) if len(sizes) == 1 else (0,)
-            if capacity < MIN_LEARNED or capacity & (capacity - 1):
-                raise ValueError(
-                    f"restore: learned_key and learned_value must both be [B, C], C a power of two from {MIN_LEARNED}"
-                )
-            self._capacity = capacity
-        else:
-            self._capacity = MIN_LEARNED
+        self._capacity = MIN_LEARNED
+        if any(name in state for name in LEARNED_KEYS):
+            state = {**state, **unpacked(state)}
+            self._capacity = state[LEARNED_KEYS[0]].shape[1]
         return super().restore(state)
 
     def _needed_state(self) -> set[str]:
@@ -221,8 +219,11 @@ class MiniRts(World):
         """Refuse an impossible state.
 
         Raises:
-            ValueError: too many objects, ids out of order, or an unknown type.
+            ValueError: too many objects, ids out of order, an unknown type, or a wrong number of learned distances.
         """
+        learned = (state[LEARNED_KEYS[0]] != 0).sum(1) if LEARNED_KEYS[0] in state else 0
+        if "num_learned" in state and (state["num_learned"] != learned).any():
+            raise ValueError("restore: num_learned must be the number of distances in learned_key that are not 0")
         count = state["num_units"]
         if not ((count >= 0) & (count <= MAX_OBJECTS)).all():
             raise ValueError(f"restore: num_units must lie in 0 .. {MAX_OBJECTS}, got {count.tolist()}")
@@ -245,6 +246,7 @@ class MiniRts(World):
             games["money"][...] = START_MONEY
         if "tick" not in given:
             games["tick"][...] = DECISION_TICKS - 1
+        games["num_learned"][...] = (games["learned_key"] != 0).sum(1)
         if "unit_seen_hp" not in given:
             games["unit_seen_hp"][...] = games["unit_hp"][..., None]
         if "next_id" not in given:

@@ -163,7 +163,7 @@ class Turns(World):
         return np.logical_and.reduce(survivors, axis=1)
 
     def _fights(self, rows: Array) -> Arrays:
-        """Shares of those who fought in the last step by what they held, [K] float64 each; 0 where nobody fought."""
+        """Shares of the agents that fought in the last step by what they held, [K] float64 each; 0 where none did."""
         fought = (self._kills | self._blunders)[rows]
         held = self.state["held"][rows]
         is_right = (held[:, :, None] == self.state["beaten_by"][rows, None, : self._num_targets]).any(2)

@@ -9,7 +9,7 @@ from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.symbols import RECIPES
 
 _TUNING = 1_002
-"""A generated kitchen with two boards and all foods, in which one cook can only serve; nobody reads about it."""
+"""A generated kitchen with two boards and all foods, in which one cook can only serve; no corpus describes it."""
 
 TASKS: dict[str, dict[str, Any]] = {
     f"{recipe.replace('-', '_')}_{layout.lower()}": {"layout": layout, "recipes": (recipe,)}

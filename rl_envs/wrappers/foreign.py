@@ -7,7 +7,6 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from rl_envs.core.world import World
 from rl_envs.wrappers.foreign_games import MakeEnv
 from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
@@ -16,7 +15,7 @@ ALONE = "agent_0"
 """Name of the only agent of a Gymnasium environment."""
 
 
-def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> World:
+def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
     """B PettingZoo parallel environments as one world.
 
     Args:
@@ -39,7 +38,7 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
     return (DrawnForeignWorld if draws else ForeignWorld)(make_env, num_worlds, first_world, **options)
 
 
-def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> World:
+def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
     """B Gymnasium environments as one world with one agent, `agent_0`; arguments as of `from_pettingzoo`."""
     options = {"agents_leave": False} | options
     return from_pettingzoo(functools.partial(SoloEnv, make_env), num_worlds, first_world, **options)
@@ -105,7 +104,12 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
 
 
 def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
-    return _found(module, function)(**arguments)
+    try:
+        return _found(module, function)(**arguments)
+    except TypeError as error:
+        raise ForeignEnvError(
+            f"the environment {module!r} cannot be built with the arguments {arguments} ({error}): correct them"
+        ) from error
 
 
 def _found(module: str, function: str) -> Any:

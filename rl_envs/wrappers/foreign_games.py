@@ -7,7 +7,7 @@ one of it, and `game_processes.py` plays it in other processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.wrappers.foreign_spaces import MASK, ForeignEnvError, Layout, num_actions
+from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, ForeignEnvError, Layout, Shown, num_actions
 
 MakeEnv = Callable[[], Any]
 """Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
@@ -27,14 +27,14 @@ class Frame:
 
     Attributes:
         arrays: key -> [K, N, ...].
-        texts: key -> K lists of N strings.
+        texts: key -> K lists of N, each a text or a tuple of texts.
         alive: [K, N] bool, agents in the game.
         legal: [K, N, A] bool, legal actions.
         coordination: [K] int64, number of the present coordination set; 0 where the environment declares none.
     """
 
     arrays: Arrays
-    texts: dict[str, list[list[str]]]
+    texts: dict[str, list[list[Shown]]]
     alive: Array
     legal: Array
     coordination: Array
@@ -67,13 +67,15 @@ class Declaration:
         layout: where their observations stand.
         actions: number of actions of each agent.
         first_action: [N], what the environment calls each agent's first action.
+        has_legal: whether not every action of every agent is always legal, or actions are called something.
+        action_texts: what the environment always calls each agent's actions, by its attribute; None if it does not.
     """
 
     def __init__(self, env: Any) -> None:
         """Read the names and the spaces.
 
         Raises:
-            ForeignEnvError: a space is not understood, or nobody is declared.
+            ForeignEnvError: a space is not understood, or no agent is declared.
         """
         if not getattr(env, "possible_agents", None):
             raise ForeignEnvError(
@@ -84,10 +86,24 @@ class Declaration:
         self.layout = Layout({name: env.observation_space(name) for name in self.agents})
         self.actions = [num_actions(env.action_space(name), name) for name in self.agents]
         self.first_action = [int(env.action_space(name).start) for name in self.agents]
-        self.has_masks = any(
-            isinstance(env.observation_space(name), spaces.Dict) and MASK in env.observation_space(name).spaces
-            for name in self.agents
-        )
+        self.action_texts = self._action_texts(env)
+        mappings = [one.spaces for one in map(env.observation_space, self.agents) if isinstance(one, spaces.Dict)]
+        is_masked = any(MASK in one or ACTION_TEXTS in one for one in mappings)
+        self.has_legal = is_masked or self.action_texts is not None or len(set(self.actions)) > 1
+
+    def _action_texts(self, env: Any) -> tuple[tuple[str, ...], ...] | None:
+        """The attribute `action_texts`: a list for all agents, or agent name -> list."""
+        given = getattr(getattr(env, "unwrapped", env), ACTION_TEXTS, None)
+        if given is None:
+            return None
+        texts = [given[name] if isinstance(given, Mapping) else given for name in self.agents]
+        for name, own, count in zip(self.agents, texts, self.actions, strict=True):
+            if len(own) != count:
+                raise ForeignEnvError(
+                    f"{type(env).__name__}.{ACTION_TEXTS} has {len(own)} texts for the {count} actions of {name!r}: "
+                    "let it have one text for each action"
+                )
+        return tuple(tuple(map(str, own)) for own in texts)
 
     @property
     def own_actions(self) -> Array:
@@ -179,8 +195,7 @@ class Games:
 
     def _blank(self, count: int) -> Frame:
         layout, agents = self.declaration.layout, len(self._index)
-        texts = {key: [[""] * agents for _ in range(count)] for key in layout.texts}
-        legal = np.repeat(self._own[None], count, axis=0)
+        texts, legal = layout.blank_texts(count), np.repeat(self._own[None], count, axis=0)
         return Frame(layout.blank(count), texts, np.zeros((count, agents), bool), legal, np.zeros(count, np.int64))
 
     def _write(self, frame: Frame, place: int, row: int, observations: Any, infos: Any) -> None:
@@ -192,26 +207,36 @@ class Games:
                 continue
             layout.write(frame.arrays, place, agent, observation)
             for leaf in layout.text_leaves[agent]:
-                frame.texts[leaf.key][place][agent] = str(leaf.of(observation))
+                frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
             info = infos.get(name) or {}
             frame.coordination[place] = info.get("coordination", frame.coordination[place])
-            within = isinstance(observation, Mapping) and MASK in observation
-            mask = observation[MASK] if within else info.get(MASK)
-            if mask is not None and self._alive[row, agent]:
-                frame.legal[place, agent] = self._mask(name, agent, mask)
+            if self._alive[row, agent]:
+                for mask in _masks(observation, info):
+                    frame.legal[place, agent] &= self._mask(name, agent, mask)
+                self._check_legal(name, frame.legal[place, agent])
 
     def _mask(self, name: str, agent: int, mask: Any) -> Array:
-        legal = np.zeros_like(self._own[agent])
         given = np.asarray(mask).astype(bool).ravel()
         if given.size != self.declaration.actions[agent]:
             raise ForeignEnvError(
                 f"the mask of {name!r} has {given.size} entries for {self.declaration.actions[agent]} actions: let the "
-                "environment give one entry for each action"
+                f"environment give one entry for each action, in its {MASK} and in its {ACTION_TEXTS}"
             )
-        if not given.any():
+        return np.pad(given, (0, self._own.shape[1] - given.size))
+
+    @staticmethod
+    def _check_legal(name: str, legal: Array) -> None:
+        if not legal.any():
             raise ForeignEnvError(
                 f"the mask of {name!r} has no legal action: let the environment keep one legal (often one that does "
                 "nothing), or end the agent's game there"
             )
-        legal[: given.size] = given
-        return legal
+
+
+def _masks(observation: Any, info: Mapping[str, Any]) -> Iterator[Any]:
+    """What an agent's observation or infos say of its legal actions; an action that is called nothing is not legal."""
+    seen = observation if isinstance(observation, Mapping) else {}
+    if (mask := seen.get(MASK, info.get(MASK))) is not None:
+        yield mask
+    if ACTION_TEXTS in seen:
+        yield [bool(str(text).strip()) for text in seen[ACTION_TEXTS]]

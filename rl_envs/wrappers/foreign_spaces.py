@@ -1,16 +1,17 @@
 """Gymnasium's spaces as declarations of a world: what each agent of a foreign environment sees, padded to the widest.
 
 Boxes keep their shape. Discrete numbers become one-hot vectors, dicts and tuples become one key an entry (`a/b`), texts
-stay strings until the world gives them tokens. The key of an observation that is no dict is `observation`. Agents that
-see one key in several shapes get arrays as wide as the widest of them, with zeros behind; of several dimensions (a
-vector and an image), keys of their own: `observation_1d`, `observation_3d`.
+stay strings until the world gives them tokens, and a tuple of texts is one key with several of them. The key of an
+observation that is no dict is `observation`. Agents that see one key in several shapes get arrays as wide as the widest
+of them, with zeros behind; of several dimensions (a vector and an image), keys of their own: `observation_1d`,
+`observation_3d`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
@@ -19,9 +20,15 @@ from rl_envs.core.spec import Array, ArraySpec
 
 MASK = "action_mask"
 """Key of a legality mask in an agent's observation or infos, by PettingZoo's convention."""
+ACTION_TEXTS = "action_texts"
+"""Key of a tuple of texts in an agent's observation: what each of its actions is called now, "" where there is none."""
 OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
 """Keys that a world has itself; a foreign key of such a name gets an underscore behind it."""
 _WHOLE = "observation"
+
+
+Shown: TypeAlias = str | tuple[str, ...]
+"""What an agent reads under one key: a text, or several."""
 
 
 class ForeignEnvError(ValueError):
@@ -38,6 +45,7 @@ class Leaf:
         spec: declaration of the agent's own array; None for a text.
         convert: from the environment's value to an array of that declaration.
         length: for a text: largest number of its characters.
+        count: for a tuple of texts: how many there are; 0 for a single text.
     """
 
     path: tuple[Any, ...]
@@ -45,6 +53,7 @@ class Leaf:
     spec: ArraySpec | None
     convert: Callable[[Any], Array]
     length: int = 0
+    count: int = 0
 
     def of(self, observation: Any) -> Any:
         """Its value within an agent's observation."""
@@ -59,6 +68,7 @@ class Layout:
     Attributes:
         spec: declarations of the padded arrays.
         texts: key -> largest number of characters.
+        counts: key -> how many texts an agent sees under it at once; 0 for a single one.
         leaves: arrays of each agent, in the order of the agents.
         text_leaves: texts of each agent.
     """
@@ -75,9 +85,11 @@ class Layout:
         self.text_leaves = [[leaf for leaf in own if leaf.spec is None] for own in found]
         by_key: dict[str, list[ArraySpec]] = {}
         self.texts: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
         for leaf in (leaf for own in found for leaf in own):
             if leaf.spec is None:
                 self.texts[leaf.key] = max(leaf.length, self.texts.get(leaf.key, 0))
+                self.counts[leaf.key] = max(leaf.count, self.counts.get(leaf.key, 0))
             else:
                 by_key.setdefault(leaf.key, []).append(leaf.spec)
         agents = len(observation_spaces)
@@ -87,6 +99,18 @@ class Layout:
         """Zeros for everything that the agents see, key -> [rows, N, ...]."""
         lead = (rows, len(self.leaves))
         return {key: np.zeros((*lead, *spec.shape), spec.dtype) for key, spec in self.spec.items()}
+
+    def blank_texts(self, rows: int) -> dict[str, list[list[Shown]]]:
+        """Empty texts for all agents, key -> `rows` lists of N."""
+        agents = range(len(self.leaves))
+        return {key: [[("",) * count or "" for _ in agents] for _ in range(rows)] for key, count in self.counts.items()}
+
+    def shown(self, leaf: Leaf, observation: Any) -> Shown:
+        """An agent's text or texts, as many as the agent with the most has."""
+        if not leaf.count:
+            return str(leaf.of(observation))
+        texts = tuple(map(str, leaf.of(observation)))
+        return texts + ("",) * (self.counts[leaf.key] - len(texts))
 
     def write(self, arrays: Mapping[str, Array], row: int, agent: int, observation: Any) -> None:
         """Write one agent's observation into arrays [K, N, ...]."""
@@ -111,16 +135,20 @@ def num_actions(space: spaces.Space, agent: str) -> int:
 
 
 def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[Leaf]:
+    key = "/".join(map(str, path)) or _WHOLE
+    key = f"{key}_" if key in OWN_KEYS else key
+    if isinstance(space, spaces.Text):
+        yield Leaf(path, key, None, np.asarray, space.max_length)
+        return
+    if isinstance(space, spaces.Tuple) and space.spaces and all(isinstance(one, spaces.Text) for one in space):
+        longest = max(one.max_length for one in space)  # type: ignore[attr-defined]
+        yield Leaf(path, key, None, np.asarray, longest, len(space))
+        return
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
         entries = space.items() if isinstance(space, spaces.Dict) else enumerate(space)
         for name, inner in entries:
             if name != MASK:
                 yield from _leaves(inner, agent, (*path, name))
-        return
-    key = "/".join(map(str, path)) or _WHOLE
-    key = f"{key}_" if key in OWN_KEYS else key
-    if isinstance(space, spaces.Text):
-        yield Leaf(path, key, None, np.asarray, space.max_length)
         return
     spec, convert = _numbers(space, agent, key)
     yield Leaf(path, key, spec, convert)
@@ -164,7 +192,9 @@ def _apart_by_dimension(found: Sequence[list[Leaf]]) -> list[list[Leaf]]:
 
 
 def _kind(leaf: Leaf) -> str:
-    return "text" if leaf.spec is None else f"{len(leaf.spec.shape)}d"
+    if leaf.spec is None:
+        return "texts" if leaf.count else "text"
+    return f"{len(leaf.spec.shape)}d"
 
 
 def _widest(specs: Sequence[ArraySpec], is_padded: bool) -> ArraySpec:

@@ -7,7 +7,7 @@
 | observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
 | observation `alive` | [] bool, in the game; not with `agents_leave=False` |
-| observation `legal` | [A] bool, legal actions; only where the environment gives masks or the agents' actions differ in number |
+| observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
 | observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
 | rewards | the environment's, 0 for who is not in the game |
@@ -35,7 +35,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv
-from rl_envs.wrappers.foreign_spaces import MASK
+from rl_envs.wrappers.foreign_spaces import MASK, Shown
 from rl_envs.wrappers.game_processes import GameProcesses
 from rl_envs.wrappers.word_ids import TextNumbers, WordIds
 
@@ -52,6 +52,8 @@ class ForeignWorld(World):
 
     Attributes:
         words: numbers of the words in texts, and `words.text_of(tokens)` for the way back.
+        action_texts: [N][A], what the environment's attribute `action_texts` calls the actions; None without it. (What
+            they are called at each step is the observation of this name.)
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class ForeignWorld(World):
         says = Declaration(env)
         self._declared: Declaration = says
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
-        self.agents, self.action_spec = says.agents, max(says.actions)
+        self.agents, self.action_spec, self.action_texts = says.agents, max(says.actions), says.action_texts
         self.max_episode_steps = max_episode_steps or _time_limit(env)
         self._agents_leave = agents_leave
         sets = getattr(getattr(env, "unwrapped", env), "coordination_sets", None)
@@ -191,16 +193,21 @@ class ForeignWorld(World):
         own = {"agent": ArraySpec((agents,), "uint8", 0, 1, "which agent it is, one-hot")}
         if self._agents_leave:
             own["alive"] = ArraySpec((), "bool", 0, 1, "is in the game")
-        if says.has_masks or len(set(says.actions)) > 1 or _gives_masks(env):
+        if says.has_legal or _gives_masks(env):
             own["legal"] = ArraySpec((max(says.actions),), "bool", 0, 1, "legal actions")
         if sets is not None:
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
         self.observation_spec = says.layout.spec | own
         longest, vocabulary = self._arguments["max_words"], self.words.vocabulary
         sentences = self._arguments["max_sentences"]
-        rows = (sentences,) if sentences > 1 else ()
+        counts = {key: count or (sentences if sentences > 1 else 0) for key, count in says.layout.counts.items()}
         self.text_spec = {
-            key: TextSpec(min(longest, length), vocabulary, f"{key} of the environment, its words", rows)
+            key: TextSpec(
+                min(longest, length),
+                vocabulary,
+                f"{key} of the environment, its words",
+                (counts[key],) if counts[key] else (),
+            )
             for key, length in says.layout.texts.items()
         }
 
@@ -243,7 +250,7 @@ class ForeignWorld(World):
     def _rows_of(self, key: str, rows: Array) -> Array:
         """[K, N] int32, rows of the texts under a key."""
         spec, texts = self.text_spec[key], self._present().texts[key]
-        pieces = [piece for row in rows.tolist() for text in texts[row] for piece in _sentences(text, spec.rows)]
+        pieces = [piece for row in rows.tolist() for text in texts[row] for piece in _pieces(text, spec.rows)]
         tokens = np.array([self.words.tokens(piece, spec.length) for piece in pieces])
         return self.texts[key].add(tokens).reshape(len(rows), self.num_agents, *spec.rows)
 
@@ -256,12 +263,14 @@ class DrawnForeignWorld(ForeignWorld):
         return np.asarray(self._games.render(index), np.uint8)
 
 
-def _sentences(text: str, rows: tuple[int, ...]) -> list[str]:
-    """A text as it is, or as its sentences with empty ones behind them.
+def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
+    """A text as it is, or as its sentences with empty ones behind them; several texts as they are.
 
     Raises:
         ValueError: it has more sentences than fit.
     """
+    if isinstance(text, tuple):
+        return text
     if not rows:
         return [text]
     found = [piece for piece in _SENTENCE_END.split(text) if piece.strip()]

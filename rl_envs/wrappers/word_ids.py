@@ -1,12 +1,13 @@
-"""Texts of foreign environments as words with numbers, so that a reader can learn a vector for each word.
+"""Texts of foreign environments as numbers: of words, so that a reader can learn a vector for each, or of characters.
 
-Nobody declares the words of a foreign environment. So a word that is not listed gets a number by a hash of its letters,
+Foreign environments do not declare their words. So a word that is not listed gets a number by a hash of its letters,
 which is the same in every process. Two such words share a number by accident with probability 1 / `SPARE_WORDS`.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import zlib
 from collections.abc import Sequence
 from typing import Protocol
@@ -34,6 +35,35 @@ class TextNumbers(Protocol):
 
     def text_of(self, tokens: Array) -> str:
         """The text that had these numbers."""
+
+
+class Characters:
+    """Numbers of characters, for whoever wants the text itself back in any process, such as a language model.
+
+    Attributes:
+        vocabulary: V, how many numbers there are: Unicode's, each plus 1, and 0 for padding.
+    """
+
+    vocabulary = sys.maxunicode + 2
+
+    def tokens(self, text: str, length: int) -> Array:
+        """Numbers of the characters of a text, [length] int32, padded with 0.
+
+        Raises:
+            ValueError: the text has more characters.
+        """
+        if len(text) > length:
+            raise ValueError(
+                f"a text has {len(text)} characters and only {length} fit: raise max_words, or max_length of the "
+                f"environment's Text space; it begins {text[:60]!r}"
+            )
+        row = np.zeros(length, np.int32)
+        row[: len(text)] = [ord(character) + 1 for character in text]
+        return row
+
+    def text_of(self, tokens: Array) -> str:
+        """The text that has these numbers."""
+        return "".join(chr(number - 1) for number in np.asarray(tokens).tolist() if number)
 
 
 class WordIds:

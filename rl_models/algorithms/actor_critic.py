@@ -5,7 +5,7 @@ Returns, surrogates and extra losses are pure functions in `losses/`; here they 
 Joint form: one ratio of joint probabilities, and the sum of all agents' advantages. That sum is the advantage of the
 team's summed reward under the sum of the agents' values, because GAE and V-trace are linear in rewards and values; so
 each value still learns from its own agent's reward. Where agents decide at different times, a decision of the team is
-made whenever anybody decides and lasts until anybody decides again; every value is one of this joint process, so that
+made whenever an agent decides and lasts until an agent decides again; every value is one of this joint process, so that
 an agent's decision is credited with what it changes for those that carry on. Per-agent form: each agent's ratio of
 log alpha_j + log pi^i_j for the component j that was drawn, with its own advantage over its own decisions, as A Cordial
 Sync's code has it.
@@ -66,7 +66,7 @@ class ActorCritic:
     extra_losses: tuple[ExtraLoss, ...] = ()
 
     def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
-        """Say whose values are learned, once for all epochs, where that is not everybody's at every step.
+        """Mark the values to learn, once for all epochs, unless all agents' are learned at every step.
 
         Returns are bootstrapped from the observation after a fragment, where agents may carry on. The next fragment
         begins with this observation, so its first step teaches the values of all agents in the game.
@@ -127,7 +127,7 @@ class ActorCritic:
         return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
 
     def _log_ratio(self, log_prob: Tensor, batch: Batch) -> Tensor:
-        """Log of present over sampling probability; 0 where nobody chose, for what was drawn there was ignored."""
+        """Log of present over sampling probability; 0 where no agent decided."""
         log_ratio = log_prob - self._sampling_log_prob(batch)
         mask = self._mask(batch)
         return log_ratio if mask is None else log_ratio.masked_fill(~mask, 0.0)
@@ -141,7 +141,7 @@ class ActorCritic:
         return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
 
     def _valued(self, batch: Batch) -> Tensor | None:
-        """[B, T, N] bool, agents of whom a decision is valued: their own, or in the joint form anybody's."""
+        """[B, T, N] bool, agents whose value a decision needs: those that decide; in the joint form all present."""
         mask, present = decision_mask(batch), alive_mask(batch)
         if mask is None or not self.is_joint:
             return mask
@@ -149,7 +149,7 @@ class ActorCritic:
         return anybody if present is None else anybody & present
 
     def _regressed(self, batch: Batch) -> Tensor | None:
-        """[B, T, N] bool, whose values are learned; None: everybody's."""
+        """[B, T, N] bool, agents whose values are learned; None: all."""
         valued = valued_mask(batch)
         return alive_mask(batch) if valued is None else valued
 
@@ -181,7 +181,7 @@ class ActorCritic:
         weight = self.entropy_coef.at(progress)
         entropy = self._entropy(output, decision_mask(batch))
         of_decisions, of_values = policy_loss - weight * entropy, self.value_coef * value_loss
-        # Somebody is in the game at every step, so the mean over the agents alive is one over all steps.
+        # At least one agent is in the game at every step, so the mean over the agents alive is one over all steps.
         loss = share.decisions * of_decisions + share.values * of_values
         total = of_decisions + of_values
         statistics: Statistics = {
@@ -197,7 +197,7 @@ class ActorCritic:
         return loss, statistics | {"loss/total": total.detach()}
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
-        """Sum over the agents that choose, mean over the steps at which somebody does."""
+        """Sum over the agents that choose, mean over the steps at which at least one does."""
         is_component = self.entropy_kind == "component"
         entropy = output.policy.component_entropy() if is_component else output.policy.marginal_entropy()
         if acting is None:

@@ -32,7 +32,8 @@ class Impala(ActorCritic):
     clip_c: float = 1.0
     loss_reduction: LossReduction = "mean"
     """`mean` over B and T; `sum_steps`: sum over T and mean over B, which RTFM's constants mean; `sum` over both, which
-    TorchBeast's mean. B is that of all learners."""
+    TorchBeast's mean. B is that of all learners. Where agents carry on, the mean is over decisions, and a sum is that
+    mean times T, or times B and T."""
 
     def loss(
         self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE

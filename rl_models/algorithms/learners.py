@@ -2,7 +2,7 @@
 
 Each learner holds some consecutive rows of one joint batch. All cut the joint batch alike, weigh their losses by what
 the whole minibatch holds, and sum their gradients, so the update is that of one learner on the joint batch. This file
-knows neither Ray nor processes: whoever has them says how tensors are summed.
+knows neither Ray nor processes: the caller says how tensors are summed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Learners:
         return Rows(sum(each[: self.rank]), number, sum(each))
 
     def sum_gradients(self, weights: Sequence[nn.Parameter]) -> None:
-        """Give every weight the sum of all learners' gradients; one of which nobody has a gradient keeps none."""
+        """Give every weight the sum of all learners' gradients; one without a gradient in all of them keeps None."""
         if self.size == 1:
             return
         flat = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]

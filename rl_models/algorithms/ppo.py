@@ -39,7 +39,7 @@ class Ppo(ActorCritic):
     value_clip_range: float = 0.0
     """How far a value may move from the one recorded while acting before its error stops falling; 0: any way."""
     by_decisions: bool = False
-    """Minibatches are of steps at which somebody chooses, shuffled over worlds and time, instead of whole fragments."""
+    """Minibatches are of steps at which an agent decides, shuffled over worlds and time, instead of whole fragments."""
 
     def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.

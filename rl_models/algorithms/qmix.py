@@ -172,7 +172,7 @@ class Qmix:
         return share.steps * loss, statistics | {"loss/total": loss.detach()}
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
-        """Set epsilon for whoever acts next, and bring the targets up to date when it is time."""
+        """Set epsilon; update the targets every `update_target_every_updates` updates."""
         team = cast(QmixPolicy, policy)  # the loss has seen its values
         team.policy_head.epsilon.fill_(self.epsilon.at(progress))
         if progress.updates % self.update_target_every_updates == 0:

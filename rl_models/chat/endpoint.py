@@ -36,7 +36,7 @@ class ChatSettingsError(ValueError):
 class EndpointSettings:
     """Limits of a request.
 
-    Address and key are no settings, because a run folder of somebody else must not choose where a key is sent.
+    Address and key are no settings, because the run folder of another user must not choose where a key is sent.
     """
 
     timeout_seconds: float = 60.0

@@ -76,9 +76,9 @@ class MessageSettings:
     """How agents write to each other."""
 
     heard: Literal["messages", "silence", "shuffled"] = "messages"
-    """What reaches the others: messages, what was written; silence, nothing, and nobody writes; or shuffled, what was
-    written in another world, the one before among those that are played together. A single world has no other, and
-    hears empty messages."""
+    """What the other agents read: messages, what was written; silence, nothing, and no agent writes; or shuffled, what
+    was written in the previous one of the worlds that are played together. A single world then has empty
+    messages."""
     max_words: PositiveInt = 10
     """Largest number of words in a message."""
     max_tokens: PositiveInt = 24

@@ -57,7 +57,7 @@ class Writer:
         return message[: self._settings.max_tokens]
 
     def from_texts(self, texts: Sequence[str]) -> Array:
-        """Anybody's texts (a teacher's) as messages, [R, L] int32."""
+        """Given texts (a teacher's) as messages, [R, L] int32."""
         return self.table([self._language.tokens.behind(text) if text else () for text in texts])
 
     def _generate(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:

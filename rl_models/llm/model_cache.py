@@ -1,7 +1,7 @@
 """Default models on disk, one folder for each corpus and settings, named after their content.
 
 A folder is written beside its place and renamed, so it is whole or not there; processes that want the same one wait
-for whoever trains it, and what one left that was killed is cleared away by the next. All lie in the folder that
+for the one that trains it, which first removes what a killed process left. All lie in the folder that
 `CONCORD_LANGUAGE_MODELS` names, or in one in the user's cache.
 """
 
@@ -28,13 +28,13 @@ _FORMAT = 2
 
 
 def default_folder() -> Path:
-    """Where default models are kept unless somebody says otherwise."""
+    """Where default models are kept if the caller names no folder."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named).expanduser() if named else Path.home() / ".cache" / "concord" / "language_models"
 
 
 def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettings, folder: Path | None = None) -> Path:
-    """The folder of the default model for a corpus; trained now if nobody has done so before.
+    """The folder of the default model for a corpus; trained now if it is not on disk.
 
     Args:
         corpus: gives the texts in pairs, the same in every process.
@@ -69,7 +69,7 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
 def keep_copy(place: Path, model: Callable[[], Path]) -> None:
     """Copy a default model to a place beside what is trained on it, for one process alone; nothing if it is there.
 
-    The model is asked for only if its copy is not there: whoever goes on elsewhere need not train it anew.
+    The model is asked for only if its copy is not there: a run that continues elsewhere need not train it anew.
 
     On another machine the same corpus and settings may give other weights, and adapters fit those that they learned on.
 

@@ -37,7 +37,7 @@ class Narrator(Protocol):
     def action_prompt(self, code: Array, heard: Sequence[str]) -> str:
         """What it reads before it acts: its situation, and the messages of agents i + 1, i + 2, ... modulo N.
 
-        `heard` is empty where nobody writes. The text must lead to an action's phrase, which follows it.
+        `heard` is empty where agents do not write. The text must lead to an action's phrase, which follows it.
         """
 
     def actions(self, code: Array) -> Sequence[str]:
@@ -87,10 +87,10 @@ class Narration:
         """Begin without texts.
 
         Args:
-            narrator: who puts codes into words.
+            narrator: puts codes into words.
             writer: of messages.
             tokens: the model's tokenizer.
-            settings: where codes are and what reaches whom.
+            settings: where codes are, and which messages reach the other agents.
         """
         self._narrator, self._writer, self._tokens = narrator, writer, tokens
         self._keys, self._heard = settings.situation, settings.messages.heard
@@ -152,8 +152,8 @@ def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Arra
     """Distinct codes, and which of them each agent is in.
 
     Args:
-        obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] with the distinct parts under
-            `texts/KEY` [D, F'].
+        obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] or [B, T, N, K] with the
+            distinct parts under `texts/KEY` [D, F'], of which K are joined.
         keys: whose parts make up a code, one behind the other.
 
     Returns:
@@ -171,7 +171,7 @@ def _part(obs: dict[str, Tensor], key: str) -> Array:
     seen: Array = obs[key].cpu().numpy()
     if f"{TEXTS}{key}" in obs:
         table: Array = obs[f"{TEXTS}{key}"].cpu().numpy()
-        return table[seen]
+        return table[seen].reshape(*seen.shape[:3], -1)
     if seen.ndim < 4:
         raise MissingTextsError(f"observation {key!r} holds row numbers: pass their codes too, under {TEXTS + key!r}")
     return seen

@@ -55,7 +55,7 @@ class LanguageNetwork(nn.Module):
         language: model and adapters; the only thing here with weights.
         writer: of messages.
         narrator: who puts what agents see into words; asked by narrations, never here.
-        moments: scores of moments, kept while the weights stay and nobody wants gradients.
+        moments: scores of moments, kept until a weight changes or gradients are needed.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class LanguageNetwork(nn.Module):
         return {}
 
     def speech(self) -> Narration:
-        """What stands between a world and this network, for whoever plays with both."""
+        """Adapter from a world's observations to this network's inputs."""
         return Narration(self.narrator, self.writer, self.language.tokens, self.settings)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
@@ -206,7 +206,7 @@ def _counted(obs: dict[str, Array], deciding: Array) -> Array:
 
 
 def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:
-    """Whom nobody computes while acting though another agent chooses, as an extra; nothing where there is nobody."""
+    """Extra `unvalued`: agents skipped while acting because they carry on; empty if there are none."""
     left_out = deciding.any(-1, keepdims=True) & ~deciding
     if "alive" in obs:
         left_out &= obs["alive"]

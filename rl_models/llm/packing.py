@@ -1,7 +1,7 @@
 """Prompts with their tries as one padded batch: each row is a prompt, then the nodes of its trie, then padding.
 
 Under the causal mask a row's nodes would see the nodes before them; here they see their ancestors alone, and a node's
-position is the one that it has behind the prompt in its own candidate. Padding stands last, where nobody sees it.
+position is the one that it has behind the prompt in its own candidate. Padding stands last, where no node sees it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Part:
     Attributes:
         key: observation key.
         shape: shape of one agent's array; of an image (H, W, C).
-        scale: divisor of its numbers, their largest value; 1 if nobody declares it.
+        scale: divisor of its numbers, their largest value; 1 if the space declares none.
         is_image: whether it goes through convolutions.
         vocabulary: V, number of tokens of a text, whose shape is () or (sentences,); 0 for an array of numbers.
     """

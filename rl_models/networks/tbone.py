@@ -39,8 +39,8 @@ class TboneConfig:
     message_features: PositiveInt = 16
     """Width of a message between agents."""
     communicates: bool = True
-    """Whether agents hear the others; without it they hear themselves in their place (the paper's no-communication
-    baseline)."""
+    """Whether agents hear the others; otherwise each agent receives its own message instead (the paper's
+    no-communication baseline)."""
 
 
 class TalkingAgents(nn.Module):

@@ -22,7 +22,7 @@ class VectorConfig:
     """Widths of the network."""
 
     hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the layers before anybody is heard; the last one is an agent's state."""
+    """Widths of the layers before the first communication round; the last is the width of an agent's state."""
 
 
 class VectorNetwork(nn.Module):

@@ -42,7 +42,7 @@ class Skill:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A goal of the team and one sub-goal per agent, nobody's yet."""
+    """A goal of the team and one sub-goal per agent, not yet allocated."""
 
     thoughts: str
     goal: str
@@ -72,7 +72,7 @@ class Domain(Protocol):
     agents: tuple[str, ...]
     """What each agent is called: a word or more, and perhaps its number."""
     manual: str
-    """Rules of the game and map, for whoever has no other manual."""
+    """Rules of the game and map, used where no other manual is given."""
     objects: tuple[str, ...]
     """What can be acted on, in the manual's words."""
     aims: tuple[str, ...]
@@ -85,7 +85,7 @@ class Domain(Protocol):
     final_facts: frozenset[str]
     """What the skills lead to in the end."""
     predicate_example: str
-    """A predicate over the world's features, for whoever writes others."""
+    """A predicate over the world's features, shown as an example in prompts."""
 
     def check(self, state: str) -> str:
         """A state as the world writes it; a text that is none is refused.

@@ -59,7 +59,7 @@ class Planner:
 
     @property
     def caller(self) -> Caller:
-        """Whoever carries the calls; holds their counts and transcript."""
+        """The object that makes the calls; it holds their counts and transcript."""
         return self._caller
 
     @property

@@ -22,7 +22,7 @@ class Revision(Protocol):
     """Makes plans in the place of those that failed.
 
     Attributes:
-        planners: whom it asks beside the planner that made the plans.
+        planners: further planners that it asks.
     """
 
     planners: Sequence[Planner]

@@ -1,7 +1,7 @@
 """Rounds of planning, acting, judging and reflecting, for many worlds at once (SAMA, figure 2 and section 3.4).
 
-Whoever runs the worlds calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans that
-come back, and puts a world back to where its round began on request: from a snapshot, or by a replay of `history`
+The caller runs the worlds. It calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans
+that come back, and puts a world back to where its round began on request: from a snapshot, or by a replay of `history`
 from the start with a policy that is deterministic. This file must not run a world or know a policy.
 """
 

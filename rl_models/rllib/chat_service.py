@@ -51,7 +51,7 @@ class RemoteTransport:
         return ray.get(self._actor.cost.remote())
 
     def stop(self) -> None:
-        """End the actor; nobody is answered any more."""
+        """End the actor; later requests fail."""
         ray.kill(self._actor)
 
 
@@ -68,7 +68,7 @@ def start_chat_service(
         settings: which backend, its bounds and its budget.
         folder: of the run, for the record.
         concurrency: requests that the actor has under way at the same time.
-        runtime_env: Ray's description of the actor's environment, where its key is not in everybody's.
+        runtime_env: Ray's description of the actor's environment, if it alone holds the key.
         name: by which other processes of the run find it.
     """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
@@ -78,7 +78,7 @@ def start_chat_service(
 
 
 def find_chat_service(name: str) -> RemoteTransport | None:
-    """The run's actor of that name; none where Ray does not run, or nobody has started it."""
+    """The run's actor of that name; None where Ray does not run or the actor was not started."""
     if not ray.is_initialized():
         return None
     try:

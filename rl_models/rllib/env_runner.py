@@ -139,12 +139,19 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         """Worlds and recurrent state, for checkpoints; empty before the first sample."""
         return {} if self.env is None or self.needs_reset else self.collector.snapshot()
 
-    def restore_snapshot(self, snapshot: dict[str, Array], seed_offset: int = 0) -> None:
-        """Continue exactly where `snapshot` was taken; with an empty one begin episodes that no earlier run played."""
+    def restore_snapshot(self, snapshot: dict[str, Array], seed_offset: int = 0) -> int:
+        """Continue exactly where `snapshot` was taken; with an empty one begin episodes that no earlier run played.
+
+        Returns:
+            number of worlds that cannot continue, games of others, and begin a new episode instead.
+        """
         self._seed_offset = seed_offset
-        if snapshot:
-            self.collector.restore(snapshot)
-            self.needs_reset = False
+        if not snapshot:
+            return 0
+        self.collector.restore(snapshot)
+        self.needs_reset = False
+        restarted = self.world.restarted
+        return 0 if restarted is None else int(restarted.sum())
 
 
 def _restarts_offset() -> int:
@@ -167,6 +174,6 @@ def episode_means(results: dict[str, Any]) -> dict[str, float]:
 
 
 def sampling_speed(results: dict[str, Any]) -> float | None:
-    """Env steps a second of one runner while it plays, a mean over the runners; None if nobody played."""
+    """Env steps a second of one runner while it plays, a mean over the runners; None if no runner played."""
     played = {name: float(np.asarray(value)) for name, value in results.get(SAMPLING, {}).items()}
     return played["env_steps"] / played["seconds"] if played.get("seconds") else None

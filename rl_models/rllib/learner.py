@@ -6,7 +6,7 @@ stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor a
 a learner with three worlds the weight of one with four: `algorithms/learners.py` sums them, weighed by what they hold.
 
 Learners meet at the address at which Ray knows their node, never at all of its addresses. torch's store of keys and
-values, through which learners find each other, listens on every address of the machine and asks nobody for a token. On
+values, through which learners find each other, listens on every address of the machine and asks for no token. On
 a cluster that keeps to 127.0.0.1 it would be the one door that faces the network.
 """
 
@@ -60,7 +60,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     def build(self) -> None:
         """Build as RLlib does."""
-        # IMPALA updates in a thread of its own; whoever reads the training state waits for whole updates.
+        # IMPALA updates in a thread of its own; reading the training state waits until an update is whole.
         self._updating = threading.Lock()
         self._rests_since = time.perf_counter()
         if self.config.num_learners and not self.config.num_gpus_per_learner:

@@ -14,7 +14,7 @@ from rl_models.rllib.env_runner import episode_means, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
-from rl_models.training.algorithm import Tensors
+from rl_models.training.algorithm import RESTARTED, Tensors
 
 
 class TeamAlgorithm:
@@ -34,6 +34,7 @@ class TeamAlgorithm:
             seed=plan.seed,
         ).build_algo()
         self._policy: TeamPolicy | None = None
+        self._restarted = 0
 
     def train(self) -> dict[str, float]:
         """One training step of RLlib; what was logged, name -> number."""
@@ -49,6 +50,8 @@ class TeamAlgorithm:
         metrics["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
         metrics["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")
         metrics["speed/env_steps_per_second_of_a_runner"] = sampling_speed(results.get("env_runners", {}))
+        if self._restarted:
+            row[RESTARTED], self._restarted = float(self._restarted), 0
         return row | {name: float(value) for name, value in metrics.items() if value is not None}
 
     def progress(self) -> Progress:
@@ -94,12 +97,13 @@ class TeamAlgorithm:
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
         snapshots = {name.removeprefix("runner_"): tensors[name] for name in tensors if name.startswith("runner_")}
         whole = len(snapshots) == max(1, self._plan.workers.runners)
-        group.foreach_env_runner(
+        restarted = group.foreach_env_runner(
             lambda runner: runner.restore_snapshot(
                 snapshots[str(_place(runner))] if whole else {}, seed_offset=progress.updates
             ),
             local_env_runner=self._samples_here,
         )
+        self._restarted = sum(restarted)
 
     def close(self) -> None:
         """Stop runners and learners."""

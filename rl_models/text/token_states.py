@@ -1,4 +1,4 @@
-"""A frozen Hugging Face encoder for texts that nobody has listed: its tokens, and their states when they are needed.
+"""A frozen Hugging Face encoder for texts not listed in advance: its tokens, and their states when they are needed.
 
 `ModelTokens` numbers the tokens of texts where games are played; `TokenStates` turns those numbers into states where
 policies act and learn. Only number 0 is padding, so every token of the encoder has its own number plus 1. Each text is

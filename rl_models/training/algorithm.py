@@ -1,4 +1,4 @@
-"""The protocol of whoever trains a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
+"""The protocol of what trains a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from rl_models.schedule import Progress
 
 Tensors: TypeAlias = dict[str, dict[str, Any]]
 """Group -> name -> tensor or array, as checkpoints hold them; `weights` are the policy's."""
+
+RESTARTED = "restarted_games"
+"""Of what `train` logs: number of games that could not continue where `restore` found them; only if there are any."""
 
 
 class Algorithm(Protocol):

@@ -88,7 +88,7 @@ class Evaluation(Collector):
         return policy.mode() if self._is_greedy else super()._choose(policy)
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        self._speech = speech_of(self.policy.network)  # nobody reads texts of earlier steps here
+        self._speech = speech_of(self.policy.network)  # texts of earlier steps are not read here
         return super()._completed(obs, worlds)
 
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:

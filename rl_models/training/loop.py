@@ -189,7 +189,7 @@ class Divergence:
 
     @property
     def mean(self) -> torch.Tensor:
-        """In nats, a scalar; 0 where nobody decided."""
+        """In nats, a scalar; 0 where no agent decided."""
         total, number = self._sums
         return total / number.clamp(min=1)
 

@@ -1,8 +1,8 @@
 """Encodings of the texts that worlds show now: while acting, a text is encoded when it first appears, not every step.
 
 They are good for as long as the weights stay and row numbers keep their meaning, so a collector begins each fragment
-without any, and whoever keeps them longer calls `forget` when weights have changed. A cache holds as many texts as can
-be shown at once, however long a run is.
+without any; a caller that keeps them longer calls `forget` when weights have changed. A cache holds as many texts as
+can be shown at once, however long a run is.
 """
 
 from __future__ import annotations

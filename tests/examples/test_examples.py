@@ -50,7 +50,7 @@ def team(components=3):
     return talking_team(TalkingConfig(hidden_size=8, message=4), components, 2, LENGTH + 2, 3, seed=0)
 
 
-def test_the_network_thinks_the_same_while_it_acts_and_while_it_learns():
+def test_the_network_computes_the_same_while_acting_and_learning():
     policy = team()
     collector = Collector(Corridor(5), policy, 12)
     collector.reset(3)

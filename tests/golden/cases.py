@@ -31,18 +31,18 @@ def golden_dir():
     return Path(named) if named else None
 
 
-def files_of(world, pattern):
-    """(id, path) of a world's files: ours lie in a folder of its name, FurnMove's beside those folders."""
+def files_of(world, pattern, but="-"):
+    """(id, path) of a world's files, but not of another pattern; ours lie in its folder, FurnMove's beside those."""
     paths, golden = sorted((OWN / world if world != "furnmove" else OWN).glob(pattern)), golden_dir()
     if golden and (golden / world).is_dir():
         check_folder(golden / world)
         paths += sorted((golden / world).glob(pattern))
-    return [(f"{path.parent.name}-{path.stem}", path) for path in paths]
+    return [(f"{path.parent.name}-{path.stem}", path) for path in paths if not path.match(but)]
 
 
-def own_or_golden(pattern, world="furnmove"):
+def own_or_golden(pattern, world="furnmove", but="-"):
     """The same as test cases, and one for the whole world where GOLDEN_DIR lacks it."""
-    cases, golden = [pytest.param(path, id=name) for name, path in files_of(world, pattern)], golden_dir()
+    cases, golden = [pytest.param(path, id=name) for name, path in files_of(world, pattern, but)], golden_dir()
     if golden and not (golden / world).is_dir():
         cases.append(unreplayed(world, f"GOLDEN_DIR={golden} holds no folder {world}"))
     return cases

@@ -6,6 +6,7 @@ say which cells the television closes and who sees it; FurnLift takes both inste
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ from rl_envs.furnlift.actions import ACTION_NAMES, PASS, PICKUP, coordination_ma
 from rl_envs.furnlift.expert import Expert
 from rl_envs.furnlift.sight import BOX_CELLS
 from rl_envs.furnlift.world import FurnLift
+from rl_envs.furnmove import ithor
 from rl_envs.furnmove.room import room_from_drawing
 from tests.golden.cases import own_or_golden
 
 EPISODES = own_or_golden("episodes*.jsonl", "furnlift")
 ROOMS = own_or_golden("rooms*.json", "furnlift")
 COORDINATION = own_or_golden("coordination*.json", "furnlift")
+FLOORS = own_or_golden("*_floors.json", "furnlift")
 
 
 def lines(path):
@@ -162,3 +165,8 @@ def test_the_recorded_coordination_matrix_is_ours(path):
     types = np.array(recorded["coordination_type"])
     np.testing.assert_array_equal(types >= 0, coordination_matrix())
     assert types[PICKUP, PICKUP] > 0
+
+
+@pytest.mark.parametrize("path", FLOORS)
+def test_the_floors_of_ithor_are_those_that_we_ship(path):
+    assert json.loads(path.read_text()) == json.loads(Path(ithor.__file__).with_name(path.name).read_text())

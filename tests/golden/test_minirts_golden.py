@@ -13,7 +13,7 @@ from tests.golden.cases import own_or_golden
 from tests.golden.record_minirts import GAMES as GAMES_OF_OUR_OWN
 from tests.golden.record_minirts import HASHES, played
 
-GAMES = own_or_golden("[!m]*.npz", "minirts")
+GAMES = own_or_golden("*.npz", "minirts", but="mapgen*")
 MAPS = own_or_golden("mapgen*.npz", "minirts")
 
 

@@ -1,1 +1,1 @@
-"""What the experiments on A Cordial Sync's gridworld share: each subclasses `gridworld.GridworldExperiment`."""
+"""What the experiments on A Cordial Sync share: FurnMove on the grid and through cameras, FurnLift, and messages."""

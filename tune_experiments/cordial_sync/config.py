@@ -77,7 +77,7 @@ class Config:
     max_episode_steps: PositiveInt = 100
     """Number of env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
-    """Whether what follows the limit is valued; the authors do not."""
+    """Whether returns bootstrap at the time limit; the authors' code does not."""
     observation: Literal["view", "frame"] = field(default="view", metadata={"came_later": True})
     """What an agent sees: view, a crop of the map; frame, the picture of its camera. The rules are the same."""
     frame_pixels: Literal[42, 84] = field(default=42, metadata={"came_later": True})
@@ -97,7 +97,7 @@ class Config:
     cordial: CordialSettings = CordialSettings()
     """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
     learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125))
-    """How all methods learn, beside what their families say."""
+    """How all methods learn, except for the settings of their families."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = 100_000
@@ -115,7 +115,7 @@ class Config:
     test_starts_per_room: PositiveInt = 200
     """Number of fixed starts in each test room, the same for every method and seed."""
     test_starts: str = ""
-    """A file of starts (docs/start_format.md) to test from, in its own rooms, instead of those that the rule gives."""
+    """A file of starts (docs/start_format.md) to test from, in its own rooms, instead of generated starts."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -147,7 +147,7 @@ def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
 
 
 def shown_world(config: Config, num_worlds: int) -> World:
-    """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
+    """Worlds that draw a start in the test's rooms, for videos and `play`."""
     return make("furnmove-v0", num_worlds, rooms=test_starts(config).rooms, **arguments_of(config))
 
 

@@ -142,7 +142,7 @@ class GridworldExperiment(Experiment):
         return figures.draw(run_folder, trials, (self.module,))
 
     def test_world(self, config: Config, num_worlds: int) -> World:
-        """Worlds that draw a start in the test's rooms, for whoever wants to see a team play."""
+        """Worlds that draw a start in the test's rooms, for videos and `play`."""
         return evaluation.shown_world(config, num_worlds)
 
     def valid_world(self, config: Config, num_worlds: int) -> World:

@@ -51,7 +51,7 @@ class LiftConfig:
     max_episode_steps: PositiveInt = 100
     """Number of env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
-    """Whether what follows the limit is valued; the authors do not."""
+    """Whether returns bootstrap at the time limit; the authors' code does not."""
     frame_pixels: Literal[42, 84] = 42
     """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
     agents_visible: bool = False
@@ -84,7 +84,7 @@ class LiftConfig:
     cordial_coef: NonNegativeFloat = 0.0
     """Weight of the CORDIAL loss, at least 0; the authors leave it off in this task."""
     learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125, is_joint=False))
-    """How all methods learn, beside what their families say."""
+    """How all methods learn, except for the settings of their families."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32))
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = 120_000

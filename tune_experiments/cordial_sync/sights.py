@@ -147,5 +147,5 @@ def _chord(pitches: np.ndarray) -> np.ndarray:
 
 
 def silence() -> np.ndarray:
-    """One frame without sound, [S, 2] int16: nobody has spoken when the first picture is shown."""
+    """One frame without sound, [S, 2] int16: no message was sent before the first picture."""
     return np.zeros((len(ROUNDS) * round(FRAME_SECONDS / len(ROUNDS) * SAMPLE_RATE), 2), np.int16)

@@ -12,14 +12,14 @@ from tune_experiments.run.final_evaluation import after_stage
 
 EXPLANATION = (
     "overlap: share of what is taken that more than one agent takes; coverage: share of the entities that an agent "
-    "takes; taken: share that anybody takes; conflicts: steps at which two agents' nearest own entity is the same one."
+    "takes; taken: share that any agent takes; conflicts: steps at which two agents' nearest own entity is the same."
 )
 
 CLAIM = "The paper says of endi_reg, without a regulariser, that its masks cover nearly all entities."
 
 
 def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
-    """One table, or none where nobody divides.
+    """One table, or none where no team divides.
 
     Args:
         results: lines of a run, of all stages that were tested.

@@ -114,7 +114,7 @@ def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray
 
 
 def _seen(world: Any, index: int) -> dict[str, np.ndarray]:
-    """What the first agent of a world sees; entities have the same places in everybody's masks."""
+    """What the first agent of a world sees; entities have the same places in all agents' masks."""
     return {name: value[index, 0] for name, value in world.observe().items()}
 
 

@@ -15,7 +15,7 @@ class QmixSettings(QmixLearnerConfig):
     """How `qmix` learns, and its widths; EnDi gives none, and where QMIX's paper has another constant it is named."""
 
     sees_goal: bool = True
-    """Whether the team is told as a symbol whom to beat; the document is read by nobody."""
+    """Whether observations contain the target as a symbol; no network reads the document."""
     word_features: PositiveInt = 16
     """Width of a symbol's embedding."""
     cell_features: tuple[PositiveInt, PositiveInt] = (32, 64)

@@ -1,7 +1,7 @@
 """What teams in RTFM are evaluated on: training assignments, unseen ones, new words, larger rooms, wrong documents.
 
-Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, whoever reads
-falls.
+Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, the rate of
+a team that reads falls.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class EndiRtfmExperiment(Experiment):
         return draw_all(run_folder, trials, self.video, more, (self.module,))
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with everybody's entities."""
+        """An episode with all agents' entities."""
         return episode_video.video(loaded, episode_video.RTFM, seed)
 
 

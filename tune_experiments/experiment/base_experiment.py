@@ -35,7 +35,7 @@ class BaseExperiment(ABC):
         name: short name, snake case, of folders and results; in this package that of the file.
         caption: what the table shows, for people.
         presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
-        seeds: trained when nobody names any.
+        seeds: trained when the user names none.
         split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
         is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
@@ -104,6 +104,10 @@ class BaseExperiment(ABC):
     def video(self, loaded: Any, seed: int) -> Sequence[Any]:
         """Frames of an episode of a `LoadedPolicy`, [H, W, 3] uint8 each."""
 
+    def imports(self, config: Any) -> Sequence[str]:
+        """Modules from outside that are imported where its worlds are built; a stored run must be allowed each."""
+        return ()
+
     def evaluate_trial(
         self, config: Any, method: str, policy: TeamPolicy, trial_folder: Path | None
     ) -> dict[str, Episodes]:
@@ -146,6 +150,10 @@ class BaseExperiment(ABC):
         """Worlds in which play and render show a team; by default those in which the first method is trained."""
         plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
         return plan.make_world(num_worlds=num_worlds, first_world=0)
+
+    def world_of(self, config: Any, method: str, num_worlds: int) -> Any:
+        """The same worlds for one method, where methods see them differently."""
+        return self.test_world(config, num_worlds)
 
     def valid_world(self, config: Any, num_worlds: int) -> Any:
         """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""
@@ -223,7 +231,7 @@ def _importable(module: str) -> str:
     """The name by which another process imports a module; a script's own is `__main__`.
 
     Raises:
-        UserError: an interactive session, which nobody can import.
+        UserError: an interactive session, which cannot be imported.
     """
     if module != "__main__":
         return module

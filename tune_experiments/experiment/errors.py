@@ -53,7 +53,7 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
 
 
 def _said_of(error: OSError) -> str:
-    """Of a file or folder that nobody has asked about before it was used."""
+    """The sentence for a file or folder that was not checked before it was used."""
     advice = "check that it is there, that you may read and write it, and that its disk has room"
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 

@@ -45,7 +45,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object that a run wrote; whoever gave us the folder may have put something else there.
+    """A JSON object that a run wrote; it is checked, because the folder may come from another user.
 
     Raises:
         UserError: it is no JSON object.

@@ -81,7 +81,12 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
         found = _ENTRY_POINT.fullmatch(text)
         if found is not None and text not in own and _is_installed(found[1]):
             _check_trust(found[1], allow, where)
-    return experiment, read_configuration(experiment, data)
+    config = read_configuration(experiment, data)
+    trusted = {module for preset in experiment.presets.values() for module in experiment.imports(preset)}
+    for module in experiment.imports(config):
+        if module not in trusted:
+            _check_trust(module, allow, where)
+    return experiment, config
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
 from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.checks import check_ranges, check_some
@@ -28,7 +29,11 @@ MethodName = Literal[
     "sync_2_cordial",
     "sync_4_cordial",
     "sync_8_cordial",
+    "lora",
+    "lora_blind",
 ]
+LANGUAGE_ROWS = ("lora", "lora_blind")
+BLIND = LANGUAGE_ROWS[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +50,29 @@ class QmixSettings(QmixLearnerConfig):
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     exploration_env_steps: PositiveInt = 30_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
+
+
+_SMALL_TEAM = LanguageTeamSettings(
+    language=LanguageModelSettings(
+        small=SmallModelSettings(layers=2, width=64, feed_forward=128, vocabulary=512, steps=250),
+        lora=LoraSettings(alpha=32, targets=("q_proj", "k_proj", "v_proj", "o_proj")),
+    ),
+    value_hidden_sizes=(64,),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageSettings:
+    """How the rows `lora` and `lora_blind` play and learn; what is not here is `learner`'s."""
+
+    team: LanguageTeamSettings = _SMALL_TEAM
+    """The team's language model, adapters and critic; the fields of messages and of the situation have no effect."""
+    learning_rate: PositiveFloat = 5e-3
+    """Learning rate of adapter and critic at the start, above 0; a large model wants about 0.0005."""
+    corpus_worlds: PositiveInt = 8
+    """Number of games of random play whose texts the small default model reads."""
+    corpus_env_steps: PositiveInt = 24
+    """Number of env steps of each of those games."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +94,8 @@ class Config:
     env_processes: NonNegativeInt = 0
     """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")
-    """Rows of the table, each a method that is trained; sync_M has M components, and _cordial adds CORDIAL."""
+    """Rows of the table, each a method that is trained; sync_M has M components, _cordial adds CORDIAL, lora is a
+    language model for games of texts, and lora_blind the same without the texts."""
     network: PartsConfig = field(default_factory=PartsConfig)
     """Widths of the networks, and the reader of texts."""
     learner: LearnerConfig = field(
@@ -79,6 +108,8 @@ class Config:
     """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row qmix learns."""
+    language: LanguageSettings = field(default=LanguageSettings(), metadata={"came_later": True})
+    """How the rows lora and lora_blind play and learn."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=25))
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = 100_000

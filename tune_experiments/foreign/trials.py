@@ -4,7 +4,7 @@ Rows, from agents on their own to agents that draw together. `ippo` and `mappo` 
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
 (Yu et al., 2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an
 LSTM, `sync_M` draws one of M product policies with them (A Cordial Sync, section 4) and is paid for the entropy of its
-marginals. `qmix` mixes action values (Rashid et al., 2018).
+marginals. `qmix` mixes action values (Rashid et al., 2018). `lora` is a language model (`language.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +20,6 @@ import torch
 
 from rl_envs import World
 from rl_envs.core.spec import ArraySpec
-from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.foreign import named_env
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -32,11 +31,12 @@ from rl_models.networks.parts import Part
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
-from rl_models.text.token_states import ModelTokens
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.foreign.config import Config
+from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
+from tune_experiments.foreign.language import language_policy
+from tune_experiments.foreign.worlds import make_world, training_world
 
 QMIX = "qmix"
 LARGEST_JOINT = 3000
@@ -45,12 +45,12 @@ VALIDATION_SEED, TEST_SEED = 101, 202
 _NOT_SEEN = ("legal", "alive", "decides", "coordination")
 
 
-def plan(config: Config, method: str, seed: int) -> TrialPlan:
-    """One method with one seed."""
-    settings: Any = config.qmix if method == QMIX else config.learner
+def plan(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+    """One method with one seed; `trial_folder` as for `Experiment.plan`."""
+    settings = _learner(config, method)
     return TrialPlan(
-        make_world=functools.partial(training_world, config),
-        build_policy=functools.partial(build_policy, config, method, seed),
+        make_world=functools.partial(training_world, config, method),
+        build_policy=functools.partial(build_policy, config, method, seed, trial_folder),
         objective=_qmix(config) if method == QMIX else _actor_critic(config, method),
         optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
         workers=config.workers,
@@ -58,34 +58,14 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
         budget_env_steps=config.budget_env_steps,
         validate_every_env_steps=config.validate_every_env_steps,
         checkpoint_every_env_steps=config.checkpoint_every_env_steps,
-        validate=functools.partial(play, config, config.valid_episodes, VALIDATION_SEED),
+        validate=functools.partial(play, config, config.valid_episodes, VALIDATION_SEED, method=method),
     )
 
 
-def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) -> World:
-    """Worlds of training, which play in processes if the configuration says so."""
-    return make_world(config, num_worlds, first_world, num_processes=config.env_processes)
-
-
-def make_world(config: Config, num_worlds: int = 1, first_world: int = 0, **more: Any) -> World:
-    """Worlds of the configured environment; `more` are further options of `from_pettingzoo`."""
-    arguments = config.arguments() | ({"render_mode": more.pop("render_mode")} if "render_mode" in more else {})
-    encoder = config.network.text_encoder
-    return from_pettingzoo(
-        named_env(config.env, arguments),
-        num_worlds,
-        first_world,
-        max_episode_steps=config.max_episode_steps or None,
-        agents_leave=config.agents_leave,
-        word_ids=ModelTokens(encoder) if encoder else None,
-        max_words=config.max_words,
-        max_sentences=config.max_sentences,
-        **more,
-    )
-
-
-def build_policy(config: Config, method: str, seed: int) -> TeamPolicy:
+def build_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
     """The team of one method with its initial weights."""
+    if method in LANGUAGE_ROWS:
+        return language_policy(config, method, seed, trial_folder)
     world = _example(config)
     parts, agents, actions = parts_of(world), world.num_agents, cast(int, world.action_spec)
     if method == QMIX:
@@ -93,6 +73,14 @@ def build_policy(config: Config, method: str, seed: int) -> TeamPolicy:
     kind, components = _kind(method)
     has_legal = "legal" in world.observation_spec
     return parts_team(config.network, parts, agents, actions, kind, components, has_legal, seed)
+
+
+def random_team(config: Config) -> TeamPolicy:
+    """A team that draws each legal action with the same probability."""
+    team = build_policy(config, "ippo", 0)
+    for weights in team.parameters():
+        torch.nn.init.zeros_(weights)
+    return team
 
 
 def parts_of(world: World) -> list[Part]:
@@ -106,12 +94,13 @@ def parts_of(world: World) -> list[Part]:
     return arrays + texts
 
 
-def play(config: Config, episodes: int, seed: int, policy: TeamPolicy) -> Episodes:
+def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
     """One episode of each of some worlds with sampled actions: metric -> one value an episode.
 
-    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed.
+    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed. `method`
+    is the row that plays.
     """
-    world = make_world(config, episodes)
+    world = make_world(config, episodes, method=method)
     joint = cast(int, world.action_spec) ** world.num_agents
     played = Evaluation(world, policy, _tvd if joint <= LARGEST_JOINT else None).run(seed)
     world.close()
@@ -129,9 +118,18 @@ def _kind(method: str) -> tuple[Kind, int]:
     return cast(Kind, words[0]), int(words[1]) if words[0] == "sync" else 1
 
 
+def _learner(config: Config, method: str) -> Any:
+    """Constants of the row's learning."""
+    if method == QMIX:
+        return config.qmix
+    if method in LANGUAGE_ROWS:
+        return dataclasses.replace(config.learner, learning_rate=config.language.learning_rate)
+    return config.learner
+
+
 def _actor_critic(config: Config, method: str) -> Objective:
     is_sync = method.startswith("sync")
-    learner = dataclasses.replace(config.learner, is_joint=config.learner.is_joint and is_sync)
+    learner = dataclasses.replace(_learner(config, method), is_joint=config.learner.is_joint and is_sync)
     objective: Any = make_objective(
         learner, learner.entropy_schedule(config.budget_env_steps), _cordial(config, method)
     )

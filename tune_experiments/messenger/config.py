@@ -47,8 +47,8 @@ class MessengerLearnerConfig(LearnerConfig):
     num_minibatches: tuple[int, int, int] = (4, 4, 4)  # type: ignore[assignment]
     """Number of minibatches in a pass, by stage (PPO); the release has 1, of 64 samples."""
     entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]
-    """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. In stage 1 less of it
-    learns entities by heart, at the cost of new games."""
+    """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. In stage 1 a smaller
+    weight memorises entities and does worse in unseen games."""
     final_entropy_coef: _ByStage = (0.1, 0.005, 0.01)  # type: ignore[assignment]
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
     value_coef: float = 0.5

@@ -1,9 +1,9 @@
 """What a run on MESSENGER leaves to look at: curves, and attention, and an episode of each row with its manual.
 
-Attention shows whether sprites find the sentences about them (EMMA, section 4): means by who looks and whom a sentence
-is about, over the starts of many episodes, in training games and in new games. A square that is never seen stays grey.
-The episode is the one that `record_episode` would show of those that begin at one seed. Its frames are the grid, the
-manual, and beside each sentence how much each sprite looks at it.
+Attention shows whether sprites find the sentences about them (EMMA, section 4): means by the sprite that looks and the
+entity that a sentence is about, over the starts of many episodes, in training games and in new games. A square that is
+never seen stays grey. The episode is the one that `record_episode` would show of those that begin at one seed. Its
+frames are the grid, the manual, and beside each sentence how much each sprite looks at it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _name(method: str) -> str:
 
 
 def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
-    """Of each row's first seed, and whom its sprites look at if it reads."""
+    """One of each row's first seed, with the attention of its sprites if it reads."""
     for method, policy in trained_teams(trials, allow):
         yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if method != "game_id":

@@ -58,7 +58,7 @@ def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> 
 
 
 def _random(cells: Sequence[Result]) -> list[Result]:
-    """Random play knows no method and no seed: that of the first trial stands for all."""
+    """Random play depends on neither method nor seed; keep the first trial's rows."""
     first: dict[str, Result] = {}
     for cell in cells:
         if cell.method == RANDOM_ROW:

@@ -174,7 +174,7 @@ def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:
 
 
 class MixedTeam(TeamPolicy):
-    """N agents, each from a team of its own that thinks it plays with its own kind."""
+    """N agents, each from a different team."""
 
     def __init__(self, teams: Sequence[TeamPolicy]) -> None:
         """Take one team for each agent, in the order of the agents.

@@ -14,7 +14,7 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 
 EVALUATION_SEED = 400
-"""Of every evaluation: it fixes the chance that actions are drawn with, whoever plays."""
+"""Seed of every evaluation: it fixes the draws of actions, for all teams alike."""
 RANDOM = "random play in "
 
 

@@ -1,4 +1,4 @@
-"""A kitchen in which one chef learns and the other is somebody trained before (FCP; Strouse et al., NeurIPS 2021).
+"""A kitchen in which one chef learns and the other was trained before (FCP; Strouse et al., NeurIPS 2021).
 
 Who the partner is, is drawn anew for each episode; the learner's place changes from one episode to the next. For the
 learner the partner is part of the world: its chef is marked as not `alive`, so what is chosen for it is ignored, and no

@@ -39,7 +39,7 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
     """All partners of a run that names its population.
 
     Raises:
-        UserError: none is named, or there is nobody in it who could cook here.
+        UserError: none is named, or it has no team for this kitchen.
     """
     if not config.population:
         raise UserError(
@@ -57,7 +57,7 @@ def _trials(run: Path) -> list[Path]:
 
 
 def _levels(trial: Path, layout: str) -> Iterator[Partner]:
-    """The first, a middle and the last team of a trial; nobody if it has no checkpoint yet."""
+    """The first, a middle and the last team of a trial; none if it has no checkpoint yet."""
     checkpoints = {int(path.name.split("_")[1]): path for path in sorted((trial / "checkpoints").glob("checkpoint_*"))}
     if not checkpoints:
         return

@@ -37,7 +37,7 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
 
 
 def _random(results: Sequence[Result], kitchen: str, title: str) -> list[Result]:
-    """Random play knows no method and no seed: that of the first trial stands for all."""
+    """Random play depends on neither method nor seed; keep the first trial's rows."""
     first: dict[str, Result] = {}
     for line in results:
         if line.world == f"{RANDOM}{kitchen}":

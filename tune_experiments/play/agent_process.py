@@ -25,7 +25,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.play.loading import load_policy
 
 _UNIFORMS = "uniforms"
-LEFT_ALONE = 3
+PARTNER_GONE = 3
 """Exit code of a process whose partner or coordinator has gone or fallen silent: not the one to blame."""
 
 
@@ -76,7 +76,7 @@ class MessageChannel:
     def exchange(self, said: Tensor) -> Tensor:
         """Tell all others and hear them: [1, 1, ...] -> [1, N, ...] in the order of the agents.
 
-        All tell before anybody listens, which cannot block while messages are smaller than a pipe's buffer.
+        All send before any receives, which cannot block while messages are smaller than a pipe's buffer.
         """
         mine = said.cpu().numpy()
         for pipe in self._pipes.values():
@@ -100,7 +100,7 @@ def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) 
     try:
         _act_until_the_end(role, coordinator, others)
     except (EOFError, OSError):
-        sys.exit(LEFT_ALONE)
+        sys.exit(PARTNER_GONE)
     except Exception as error:
         reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
 """A trained team as N processes, one an agent, that act as the team does without a centre (decentralised execution).
 
-The coordinator stands for the surroundings: it steps the world, hands each agent its own observation and takes its
-action. It makes the pipes between the agents but closes its own ends of them as soon as the processes have theirs, so
-that it can neither read nor write a message. Nobody waits for ever, and nobody outlives the `with` block.
+The coordinator steps the world, hands each agent its own observation and takes its action. It makes the pipes between
+the agents but closes its own ends of them as soon as the processes have theirs, so that it can neither read nor write a
+message. Every wait has a timeout; all processes end with the `with` block.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 
 from rl_models.device import DeviceChoice
 from tune_experiments.experiment.errors import UserError
-from tune_experiments.play.agent_process import LEFT_ALONE, MessageStats, Role, live
+from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, live
 
 PATIENCE_SECONDS = 600.0
 """For one answer, the start of the process included: it imports torch and loads the weights. Generous, because it is
 there for a process that hangs; one that dies is noticed at once."""
-_LAST_BREATH_SECONDS = 10.0
+_JOIN_SECONDS = 10.0
 """For the end of a process whose pipe has broken already."""
 
 
@@ -45,7 +45,7 @@ class SeparateAgents:
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
-        """One step of everybody: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
+        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
 
         Raises:
             UserError: an agent failed, died or does not answer.
@@ -110,15 +110,15 @@ class SeparateAgents:
         return answer
 
     def _what_happened(self) -> UserError:
-        """Why a pipe broke: the last words of whoever had some, else the process that did not go by itself."""
+        """Why a pipe broke: an agent's own error if it sent one, else the exit code of the process that failed."""
         for pipe in self._pipes:
             with contextlib.suppress(EOFError, OSError):
                 while pipe.poll():
                     if isinstance(word := pipe.recv(), str):
                         return UserError(word)
         for agent, process in enumerate(self.processes):
-            process.join(_LAST_BREATH_SECONDS)
-            if process.exitcode not in (None, 0, LEFT_ALONE):
+            process.join(_JOIN_SECONDS)
+            if process.exitcode not in (None, 0, PARTNER_GONE):
                 code = process.exitcode
                 how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
                 return UserError(
@@ -146,7 +146,7 @@ def separate_agents(
         observation_keys: what an agent needs of its observation; nothing else is handed to it.
         seed: of the run of worlds.
         world: number of the world in that run.
-        patience_seconds: how long anybody waits for anybody.
+        patience_seconds: timeout in seconds of each wait.
         allow: modules from outside that the checkpoint may name.
         device: where the agents compute.
     """

@@ -85,7 +85,7 @@ class LoadedPolicy:
     def make_world(self, num_worlds: int) -> Any:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
         if self.curriculum.is_in_last_stage:
-            return self.experiment.test_world(self.config, num_worlds)
+            return self.experiment.world_of(self.config, self.method, num_worlds)
         return self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0)
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
@@ -114,7 +114,7 @@ class LoadedPolicy:
             [B, N] int64 actions, or one such array for each factor of a factored action.
 
         Raises:
-            ValueError: another number of worlds, or row numbers of texts that nobody knows.
+            ValueError: another number of worlds, or unknown row numbers of texts.
         """
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:

@@ -26,15 +26,15 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return list(_frames(policy, seed, chosen_episode(policy, seed)))
 
 
-def play_aloud(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
-    """The same episode in words: every step's actions and rewards, then how it ended."""
+def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
+    """The episode of `record_episode` in words: every step's actions and rewards, then how it ended."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
     yield from _in_words(world, steps_of_episode(policy, world, seed, index), index)
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `play_aloud`, by one process an agent; first what they exchange, and at the end how much it was.
+    """The episode of `describe_episode`, by one process an agent, with the form and number of their messages.
 
     Args:
         policy: who chooses the episode.

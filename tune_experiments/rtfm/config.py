@@ -271,7 +271,7 @@ class CurriculumConfig(RunConfig):
     methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
     """Rows of the table, each a way to the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
-    """The full game."""
+    """The full game and its room, to which all rows lead."""
     first_stage_env_steps: PositiveInt = 2_000_000
     """Number of env steps of a row's first stage, which begins with random weights."""
     budget_env_steps: PositiveInt = 2_000_000

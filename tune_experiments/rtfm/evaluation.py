@@ -1,8 +1,8 @@
 """RTFM's protocol: greedy play on training assignments, on unseen ones, in other rooms, and with wrong documents.
 
-Unseen assignments are in two parts: settings are chosen on `valid`, and `eval` is the test, which nobody tunes with.
+Unseen assignments are in two parts: settings are chosen on `valid`, and `eval` is the test, on which nothing is tuned.
 Every win rate stands beside what it can be without learning and without reading. With shuffled documents the team plays
-unseen assignments and reads another episode's document: whoever reads falls to the level of not reading.
+unseen assignments and reads another episode's document: a team that reads falls to the level of not reading.
 """
 
 from __future__ import annotations

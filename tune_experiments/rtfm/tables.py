@@ -63,7 +63,7 @@ def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
 
 
 def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Result]:
-    """References know no method and no seed: those of the first trial stand for all."""
+    """References depend on neither method nor seed; keep the first trial's rows."""
     first = lines[0] if lines else None
     return [
         dataclasses.replace(

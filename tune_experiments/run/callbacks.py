@@ -24,9 +24,9 @@ from tune_experiments.run.trial import CHECKPOINTS
 __all__ = ["Callback", "TrialWatch"]
 
 _SHARE = 0.02
-"""Of the time, that is spent on looking."""
+"""Largest share of time spent polling."""
 _SECONDS = 1.0
-"""Between two looks at least."""
+"""Shortest time between polls, in seconds."""
 
 
 class Callback:
@@ -49,7 +49,7 @@ class Callback:
         """
 
     def on_end(self, run: Run) -> None:
-        """The run is over, whether or not trials have failed; it is not called where somebody stopped it."""
+        """The run is over, whether or not trials have failed; it is not called where the user stopped it."""
 
 
 class TrialWatch:
@@ -64,7 +64,7 @@ class TrialWatch:
 
         Args:
             trials: name -> folder.
-            callbacks: whom to tell, in this order.
+            callbacks: called in this order.
         """
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
@@ -81,7 +81,7 @@ class TrialWatch:
         try:
             for name, trial in self._trials.items():
                 self._tell(name, trial)
-        except Exception as error:  # a user's code; Tune ends, and whoever leads the run raises it
+        except Exception as error:  # a user's code; Tune ends, and the main process raises it
             self.failure = error
         now = time.monotonic()
         self._next_at = now + max(_SECONDS, (now - began) / _SHARE)

@@ -37,7 +37,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
 
 
 def longest_lane(budgets: Sequence[int], concurrent: int) -> int:
-    """Env steps of whoever works longest where each trial begins as soon as another has ended."""
+    """Env steps of the busiest slot if each trial begins as soon as another has ended."""
     lanes = [0] * concurrent
     for budget in budgets:
         lanes[lanes.index(min(lanes))] += budget

@@ -166,7 +166,7 @@ class CurriculumState:
 
     @property
     def kept(self) -> set[int]:
-        """Numbers of checkpoints that somebody will ask for."""
+        """Numbers of checkpoints that are still needed."""
         ends = {number for end in self.ended for number in (end.env_steps, end.left)}
         return ends if self.choice is None else ends | {self.choice.env_steps}
 

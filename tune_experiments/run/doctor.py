@@ -54,7 +54,7 @@ class Diagnosis:
 
     @property
     def other(self) -> float:
-        """Seconds for 1,000 env steps in which nobody played or learned: tests, checkpoints, weights on their way."""
+        """Seconds for 1,000 env steps of neither playing nor learning: tests, checkpoints, weights on their way."""
         used = self.playing + self.learning if self.takes_turns else max(self.playing, self.learning)
         return max(0.0, self.whole - used)
 

@@ -44,7 +44,7 @@ def evaluations_of(
     """How a team is evaluated, by what each evaluation adds to the names of its worlds.
 
     A team of the last stage takes the experiment's evaluation, beside its stage's own if there is one. One of an
-    earlier stage takes its stage's own, or the experiment's under a name that tells: nobody shall take this for the
+    earlier stage takes its stage's own, or the experiment's under a name that tells, so that it is not taken for the
     whole curriculum's result.
     """
     stage = curriculum.stage

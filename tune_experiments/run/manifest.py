@@ -55,7 +55,7 @@ def _version(package: str) -> str | None:
 def _git() -> dict[str, Any] | None:
     """Commit and dirty flag of the checkout that this code runs from; None for an installed package."""
     here = Path(__file__).resolve()
-    # An installed package can lie inside somebody else's repository: only a tracked file speaks for its commit.
+    # An installed package can lie inside another repository: only a tracked file speaks for its commit.
     if _output("git", "-C", str(here.parent), "ls-files", "--error-unmatch", here.name) is None:
         return None
     status = _output("git", "-C", str(here.parent), "status", "--porcelain", "--untracked-files=no")

@@ -1,4 +1,4 @@
-"""One live line per trial while a run trains; plain lines now and then where nobody watches a terminal.
+"""One live line per trial while a run trains; plain lines now and then where output is no terminal.
 
 Updates are plain dicts, the rows of a trial's log. This file must not know who sends them.
 """

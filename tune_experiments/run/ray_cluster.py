@@ -54,7 +54,7 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
 
 
 def import_tune() -> Any:
-    """The module `ray.tune`, for whoever needs it before there is a cluster."""
+    """The module `ray.tune`, imported before there is a cluster."""
     if "ray" not in sys.modules and not _address():
         _keep_to_this_machine()
     from ray import tune

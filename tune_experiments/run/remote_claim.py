@@ -1,8 +1,8 @@
 """One run at a time in an object store: a claim that a run renews while it lives.
 
-Stores have no locks. A run writes a hidden file, its claim, and renews it every few seconds. Whoever finds a claim
-looks at it for a while. If it changes, its run lives, and the newcomer is refused. If it does not, its run has died
-without a word, and the newcomer takes the claim over. So no clocks are compared, and no list of processes is needed.
+Stores have no locks. A run writes a hidden file, its claim, and renews it every few seconds. A run that finds
+another's claim looks at it for a while. If it changes, its run lives, and the newcomer is refused. If it does not, its
+run has died, and the newcomer takes the claim over. So no clocks are compared, and no list of processes is needed.
 
 Limits: a run that was killed is continued a minute later at the earliest. Two runs that begin in the same second
 may both believe that they have the claim; the one that loses it notices this when it renews the claim, and sends
@@ -94,7 +94,7 @@ class Claim:
             logger.warning("%s stays claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
 
     def _wait_for_the_dead(self) -> None:
-        """Return when nobody has the claim, or whoever has it does not renew it."""
+        """Return when there is no claim, or its owner does not renew it."""
         found = self._file.read()
         if found is None:
             return

@@ -2,7 +2,7 @@
 
 Checkpoints and logs need what object stores lack (renames, appending, fsync), so a run works in a folder of its own
 machine, and the store holds a copy that is brought up to date whenever there is a new checkpoint. The copy is the
-truth: whoever continues starts from it in an empty folder. Files of a checkpoint are sent before the state.json that
+truth: a run that continues starts from it in an empty folder. Files of a checkpoint are sent before the state.json that
 vouches for them, so a copy that was cut off is one that no reader takes for whole.
 
 What others keep in the store stays as it is. A run looks at config.json first. If that is of another run, or there is
@@ -73,7 +73,7 @@ def open_run(
         with sync.claimed():
             sync.pull()
             with RunFolder.open(sync.folder, config_json, experiment, seeds) as folder:
-                sync.push_at_first()  # the run's configuration stands before its trials, or nobody could continue them
+                sync.push_at_first()  # the run's configuration stands before its trials, or they could not be continued
                 with _pushed_at_end(sync):
                     yield folder, sync
 
@@ -112,7 +112,7 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
 
 
 def _tell(error: BaseException, kept: str) -> None:
-    """Add to what somebody else has raised; the last line of a trial's traceback is all that a user sees of it."""
+    """Add to an error that was raised elsewhere; the last line of a trial's traceback is all that a user sees of it."""
     said = f"{type(error).__name__}: {error}{kept}"
     error.add_note(said)
     logger.error("%s", said)
@@ -136,7 +136,7 @@ class RemoteSync:
     Args:
         folder: on this machine.
         uri: of the copy.
-        others: beginnings of names that somebody else sends; they are fetched only.
+        others: beginnings of names that another process sends; they are fetched only.
 
     Attributes:
         folder, uri: the same.
@@ -288,7 +288,7 @@ class RemoteSync:
             raise UserError(f"{self.uri} cannot be read ({_line(error)}); see to the store and run again") from error
 
     def _there(self) -> dict[str, Stamp]:
-        """Of the copy's files; hidden ones are nobody's business."""
+        """Stamps of the visible files of the copy, by name."""
         files = (one for one in self._infos(recursive=True) if one.is_file)
         found = {one.path[len(self._root) :].lstrip("/"): (one.size, one.mtime_ns or 0) for one in files}
         return {name: stamp for name, stamp in found.items() if not _is_hidden(name)}

@@ -28,7 +28,7 @@ from tune_experiments.run.manifest import concord_version, describe_session
 __all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "read_config", "refuse_foreign"]
 
 SCHEMA_VERSION = 3
-"""Of a run's files and of the names in its configuration. 1: to commit 657fe97, before experiments became classes."""
+"""Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """What config.json and each checkpoint say of the program."""

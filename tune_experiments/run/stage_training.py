@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
-from rl_models.training.algorithm import Algorithm, Tensors
+from rl_models.training.algorithm import RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.results.trial_log import SPEED, TrialLog
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
@@ -46,14 +46,14 @@ class StageTraining:
             statistics |= algorithm.train()
             before, curriculum.progress = curriculum.progress, algorithm.progress()
             if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
-                clock.check_for_life()
+                clock.check_progress()
                 continue
             curriculum.take(statistics)
             held = self._held(algorithm)
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live())
+            self._report(row | curriculum.live() | _said_of(row))
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
 
@@ -124,13 +124,22 @@ class StageTraining:
         )
 
 
+def _said_of(row: dict[str, float | None]) -> dict[str, str]:
+    """What the run says of games of others that could not continue where they stood; nothing otherwise."""
+    restarted = row.get(RESTARTED)
+    if not restarted:
+        return {}
+    why = "cannot be restored, because their environment has chance that its seed does not fix"
+    return {"said": f"{restarted:.0f} games {why}: their episodes began anew"}
+
+
 class _Clock:
     """Env steps a second since the last few rows."""
 
     def __init__(self, env_steps: int) -> None:
         self._marks = [(time.monotonic(), env_steps)]
 
-    def check_for_life(self) -> None:
+    def check_progress(self) -> None:
         """Fail when nothing was learned for too long: a failed trial is started again, a waiting one never ends."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
             raise RuntimeError(

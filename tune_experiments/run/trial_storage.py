@@ -32,7 +32,7 @@ def patient_storage(
     """Own a trial's folder, and hold back the error of a disk that refuses until the disk takes files again.
 
     Args:
-        folder: of the trial; whoever asked for the trial has made it.
+        folder: of the trial; it must exist.
         say: gets a sentence when there is something to wait for.
         patience_seconds: after so long the trial fails, and the same command continues it later.
 
@@ -75,11 +75,11 @@ def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: floa
 
     Args:
         folder: of the trial.
-        say: gets a sentence when there is somebody to wait for.
+        say: gets a sentence when another process must be waited for.
         patience_seconds: after so long the trial fails.
 
     Raises:
-        TimeoutError: somebody else keeps it.
+        TimeoutError: another process keeps it.
     """
     other = f"another process still writes to {folder}"
     wait = f"{other}: waiting until it ends, for {patience_seconds / 60:.0f} minutes"

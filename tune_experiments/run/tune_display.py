@@ -26,7 +26,7 @@ class _Display(Callback):  # type: ignore[misc]
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
         """See who waits, and what trials have written.
 
-        Tune holds no more trials than may run at once, so whoever is pending could run.
+        Tune holds no more trials than may run at once, so a pending trial could run.
         """
         if self._watch is not None:
             self._watch.look()

@@ -22,8 +22,8 @@ class Room:
 
     Attributes:
         total, free: amounts.
-        is_short: somebody has asked for a place that there is not. A trial that waits otherwise has a place, and its
-            processes are starting.
+        is_short: a placement group is pending. A trial that waits otherwise has a place, and its processes are
+            starting.
     """
 
     total: Amounts
@@ -36,7 +36,7 @@ class Waiting:
 
     Args:
         say: `(trial, sentence)`.
-        room: asked only when somebody has waited long enough.
+        room: asked only when a trial has waited long enough.
         seconds: before the first sentence, and between two.
         clock: seconds.
     """

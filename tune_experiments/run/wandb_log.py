@@ -37,7 +37,7 @@ class WandbLogger:
 
     def __enter__(self) -> WandbLogger:
         if os.environ.get(PROJECT):
-            self._softly(self._begin)
+            self._disable_on_error(self._begin)
         return self
 
     def __call__(self, row: dict[str, Any]) -> None:
@@ -45,13 +45,13 @@ class WandbLogger:
         self._report(row)
         if self._run is not None and "env_steps" in row:
             numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
-            self._softly(lambda: self._run.log(numbers))
+            self._disable_on_error(lambda: self._run.log(numbers))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._run is not None:
-            self._softly(lambda: self._run.finish(exit_code=0 if error is None else 1))
+            self._disable_on_error(lambda: self._run.finish(exit_code=0 if error is None else 1))
 
     def _begin(self) -> None:
         import wandb  # an extra: pip install "concord-marl[wandb]"
@@ -68,7 +68,7 @@ class WandbLogger:
         run.define_metric("*", step_metric="env_steps")
         self._run = run
 
-    def _softly(self, act: Callable[[], None]) -> None:
+    def _disable_on_error(self, act: Callable[[], None]) -> None:
         try:
             act()
         except (Exception, SystemExit) as error:

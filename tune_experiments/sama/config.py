@@ -97,8 +97,8 @@ class SamaConfig:
     shots: NonNegativeInt = 1
     """Number of worked examples in a prompt."""
     reward_source: RewardSource = "builtin"
-    """Who writes the tests of sub-goals in training: builtin, we, with the kitchen; predicate, the planner's model in
-    the language of predicates; code, the same model in Python."""
+    """Who writes the tests of sub-goals in training: builtin, hand-written; predicate or code, written by the
+    planner's model in the language of predicates or in Python."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners that need one."""
     encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))

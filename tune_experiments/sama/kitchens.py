@@ -3,7 +3,7 @@
 `SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
 In `CommandedKitchen` each chef has a sub-goal and knows when it is reached.
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
-for reaching them, and is over when both chefs have, or stopped after a time. Nobody asks a planner in here.
+for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
 
 State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, how often it was asked in
 this episode whether a sub-goal is reached, and `fallen_back`, how often a built-in test answered in place of a model's.

@@ -1,7 +1,7 @@
 """The manual of prompts and policies: the kitchen's own, or one that the planner's model writes from a paper's LaTeX.
 
 A written one tells the rules; the map is always the kitchen's own. It is written when a trial begins, into the trial's
-folder, and whoever tests or shows the team reads it there: nobody is asked for it again.
+folder, and tests and videos of the team read it there: no model is asked for it again.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def planner_of(config: SamaConfig, layout: str, seed: int, trial_folder: Path | 
 
 
 def check_planner(config: SamaConfig) -> None:
-    """Refuse a planner that could not answer; nobody is asked.
+    """Refuse a planner that could not answer, without a call to it.
 
     Raises:
         UserError: the endpoint's package or key is missing, or there is no record to replay, or no paper to read.

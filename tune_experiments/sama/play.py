@@ -2,7 +2,7 @@
 
 A round that is tried again begins where it began, by snapshot: clock and chance, too, so that a replay from the start
 would come to the same state. Soups are counted twice. `soups` are those that stand when as many env steps as an episode
-has were played in all, undone ones included: nobody gets steps for nothing. `standing_soups` is the paper's count, at
+has were played in all, undone ones included, so undone rounds cost steps. `standing_soups` is the paper's count, at
 the end of the rounds that stand; undone steps are left out of it and counted apart. This file must not know how a team
 learned.
 """

@@ -70,7 +70,7 @@ def _table(results: Sequence[Result], kitchen: str, caption: str, main_compariso
 
 
 def _without_doubles(lines: Iterable[Result]) -> list[Result]:
-    """All lines but those that repeat an untrained row: it knows no seed, so that of the first trial stands for all."""
+    """All lines but those that repeat an untrained row, which does not depend on the seed."""
     found: dict[tuple[str, str, str, int | None], Result] = {}
     for line in lines:
         is_untrained = line.method == RULES_SCRIPTED

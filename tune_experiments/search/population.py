@@ -1,7 +1,7 @@
 """Population based training (Jaderberg et al. 2017): members train side by side, losers take over winners' weights.
 
 After each generation the worst quarter of a population copies the checkpoints of the best quarter, with perturbed
-values of what the search varies, and everybody trains on. Each seed is a population of its own, so what a method gains
+values of what the search varies, and all members train on. Each seed is a population of its own, so what a method gains
 by it can be judged over seeds. A copy is a checkpoint like any other; its configuration is the target's, so the trial
 that continues from it learns with the new values from its first update on.
 
@@ -69,7 +69,7 @@ class _Generation:
 def decide(
     scores: Sequence[float], values: Sequence[Mapping[str, Any]], space: SearchSpace, chance: np.random.Generator
 ) -> list[Copy]:
-    """Who copies whom: the worst quarter the best quarter, drawn evenly; one of each at least."""
+    """Pairs (target, source): each of the worst quarter copies a random one of the best; one pair at least."""
     order = sorted(range(len(scores)), key=lambda member: (-scores[member], member))
     count = min(max(1, int(_SHARE * len(order))), len(order) // 2)
     best, worst = order[:count], order[len(order) - count :]
@@ -201,7 +201,7 @@ class Population:
     # ---- what is written down ----------------------------------------------------------------------------------------
 
     def remarks(self) -> list[str]:
-        """For search.md: who copied whom."""
+        """Lines of search.md: scores and copies of each generation."""
         lines = [f"## {self.method}, seed {self.seed}: generations", ""]
         lines += ["| env steps | scores of members 0, 1, ... | copies |", "|---:|---|---|"]
         for one in self._written():
@@ -224,7 +224,7 @@ class Population:
         return read_json(self._file) if self._file.exists() else {}
 
     def _written(self) -> list[dict[str, Any]]:
-        """What the file says of this population; whoever gave us the folder may have put something else there."""
+        """What the file says of this population; it is checked, because the folder may come from another user."""
         written = self._document().get(self._name, [])
         where, members = f"{self._file}: a generation", range(len(self._configs))
         if not isinstance(written, list) or len(written) >= GENERATIONS:

@@ -2,7 +2,7 @@
 
 A setting stands on a rung when all of its seeds have trained so far, and is judged by the mean over them: seeds are an
 axis of their own and never compete with each other. Whenever a process is free it takes the highest setting that is
-among the best 1 / `FACTOR` of its rung, else a new one; nobody waits for a whole rung. The setting that the search
+among the best 1 / `FACTOR` of its rung, else a new one; no trial waits for a whole rung. The setting that the search
 started from always goes on to the end. Promotions are written down as they are made.
 
 Learning rates and loss weights fall with the budget, so a rank on a low rung says little about the end: searches do not

@@ -23,9 +23,7 @@ from tune_experiments.verco.evaluation import BASELINES, OF_ORDER
 from tune_experiments.verco.tables import as_row, task_of
 
 METRICS = ("return", "success", "episode_length")
-_NOTE = (
-    "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or of nobody who learns."
-)
+_NOTE = "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or an untrained row."
 
 
 def combined(results: Sequence[Result]) -> str:

@@ -30,7 +30,7 @@ from tune_experiments.verco.prompted import chat_of, refusals, usage
 from tune_experiments.verco.taught import taught_world, writer_of
 
 EVALUATION_SEED = 500
-"""Of every evaluation: it fixes orders and the chance that actions are drawn with, whoever plays."""
+"""Seed of every evaluation: it fixes orders and the draws of actions, for all teams alike."""
 RANDOM, DEAF, HEARING = "random legal actions", "scripted cooks, deaf", "scripted cooks, hearing"
 SILENT, SHUFFLED, TAUGHT = "in silence", "with shuffled messages", "with the teacher's messages"
 OF_ORDER = "_of_"
@@ -46,7 +46,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
     Args:
         config: of the run.
         policy: the team.
-        trial_folder: where the record lies of what was asked of a chat model, whose cost is a number, too.
+        trial_folder: with the record of calls to a chat model, from which costs are computed.
     """
     own = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
@@ -149,7 +149,7 @@ def _baselines(config: VercoConfig) -> Iterator[tuple[str, Episodes]]:
 
 
 def play(world: Salad, act: Act) -> Episodes:
-    """The first episode of each world, played by whoever looks at the world itself."""
+    """The first episode of each world, with actions from `act`, which may look at the world itself."""
     obs, rows = world.reset(EVALUATION_SEED), []
     running = np.ones(world.num_worlds, bool)
     while running.any():

@@ -1,8 +1,8 @@
 """Supervised learning of scripted decisions by a team that sees numbers, before its PPO (`symbolic_imitation_ppo`).
 
 The decisions are those of the small model's corpus, in the same generated kitchens, with as many random ones among
-them. Those whose macro action the run's kitchen lacks are left out. It stands where RLlib's algorithm stands in other
-stages, and its env steps are those of the corpus, which count in the row's budget. This file must not know PPO.
+them. Those whose macro action the run's kitchen lacks are left out. It replaces RLlib's algorithm in this stage,
+and its env steps are those of the corpus, which count in the row's budget. This file must not know PPO.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tune_experiments.verco.supervised_data import expert_decisions
 
 
 class Imitation:
-    """Behaviour cloning behind the calls of an algorithm; one call of `train` does all of it."""
+    """Behaviour cloning with the `Algorithm` interface; one call of `train` does all of it."""
 
     def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
         """Build the team; nothing is learned yet."""

@@ -81,7 +81,7 @@ class LookupNetwork(AnsweringNetwork):
         ]
 
     def act(self, obs: Arrays, said: list[list[str]] | None) -> Array:
-        """Actions [B, N] int64 where `said` `[B][N]` is heard in place of what was looked up, or nothing if None."""
+        """Actions [B, N] int64 if agents receive `said` `[B][N]` instead of looked-up messages; nothing if None."""
         actions = np.zeros(obs["decides"].shape, np.int64)
         for world, agent in np.argwhere(obs["decides"]).tolist():
             heard = [] if said is None else [said[world][1 - agent]]

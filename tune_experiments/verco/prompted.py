@@ -116,7 +116,7 @@ def client(settings: ChatSettings, concurrency: int) -> ChatClient:
 
 
 def usage(settings: ChatSettings) -> dict[str, float]:
-    """What the exchanges of a trial came to, name -> number; empty where nobody was asked."""
+    """What the exchanges of a trial came to, name -> number; empty where no model was asked."""
     record = Path(settings.record)
     return usage_of(record).numbers(settings.prices) if record.is_file() else {}
 

@@ -1,7 +1,7 @@
 """The first stage of a team that writes: rounds of supervised warm start for its message adapter (Verco, algorithm 1).
 
-It stands where RLlib's algorithm stands in other stages. A round is a function of seed and number, so whoever continues
-a stage that was killed repeats the rounds before and comes to the same weights. This file must not know PPO.
+It replaces RLlib's algorithm in this stage. A round is a function of seed and number, so a stage that continues after a
+kill repeats the rounds before and comes to the same weights. This file must not know PPO.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tune_experiments.verco.supervised_data import message_pairs, message_pairs_
 
 
 class MessageWarmStart:
-    """Supervised learning behind the calls of an algorithm."""
+    """Supervised training with the `Algorithm` interface."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
         """Build the team; nothing is learned yet.

@@ -18,7 +18,7 @@ _NOTES = {
     "env steps.",
     "base": "base is the language model without warm start and without PPO; it has read of generated kitchens alone.",
     "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
-    "api": "api is whoever answered at the endpoint or in the record; in docs/results/verco_api_record scripted cooks "
+    "api": "api gives the answers of the endpoint or of the record; in docs/results/verco_api_record scripted cooks "
     "answered, and no model.",
 }
 """What a table says below if it has the row."""
@@ -44,12 +44,12 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def task_of(line: Result) -> str:
-    """The kitchen that a line is about, whoever plays there and whatever is heard."""
+    """The kitchen that a line is about, without the name of a baseline or ablation."""
     return line.world.split(" ")[0].rstrip(":")
 
 
 def as_row(line: Result) -> Result:
-    """An ablation's row has the name of its team, a baseline's its own; nobody trained the latter."""
+    """An ablation's row has the name of its team, a baseline's its own; baselines are untrained."""
     task = task_of(line)
     heard, after, stage = line.world.removeprefix(task).partition(after_stage(""))
     said = heard.lstrip(": ")
@@ -74,7 +74,7 @@ def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> Pap
 
 
 def _of_first_trial(results: Sequence[Result]) -> list[Result]:
-    """Baselines know no method and no seed: those of the first trial stand for all."""
+    """Baselines depend on neither method nor seed; keep the first trial's rows."""
     first: dict[tuple[str, str], Result] = {}
     for line in results:
         if line.method in BASELINES:

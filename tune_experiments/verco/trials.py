@@ -73,7 +73,7 @@ ROWS = {
 
 
 def check(config: VercoConfig) -> None:
-    """Refuse to start a run whose chat model cannot be asked, or with a record that nobody would ask for.
+    """Refuse to start a run whose chat model cannot be asked, or whose record no row would use.
 
     Raises:
         UserError: what is lacking, or too much.
@@ -115,7 +115,7 @@ def _stage(name: str, trial: TrialPlan, config: VercoConfig) -> Stage:
 def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None) -> TrialPlan:
     """PPO on actions; of a team that writes, its message adapter stays as it is."""
     worlds: Callable[..., Any] = functools.partial(make_world, config.training)
-    # A plan without a folder is timed and never kept, so nobody is asked for it.
+    # A plan without a folder is timed and never kept, so no model is asked for it.
     build = symbolic_policy if row.asks_endpoint and trial_folder is None else row.build_policy
     if row.is_taught:
         worlds = functools.partial(make_taught_world, config.training, trial_folder)

@@ -43,7 +43,7 @@ class SandboxLimits:
 class SandboxedReward:
     """One function in its process. Use as a context, or `close()` it; after a failure it stays closed.
 
-    Whoever forgets to close it leaves no process behind all the same: it ends with this object or with Python.
+    If it is not closed, its process ends with this object or with Python.
     """
 
     def __init__(self, source: str, limits: SandboxLimits | None = None) -> None:

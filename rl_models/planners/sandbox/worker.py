@@ -25,7 +25,7 @@ class WrongAnswerError(Exception):
 
 
 def drop_root() -> None:
-    """See nothing but the folder one stands in, and be nobody; in containers where root may not, stay as one is."""
+    """Change root to the working folder and switch to user `nobody`; without permission, change nothing."""
     with contextlib.suppress(OSError):
         os.chroot(".")
     with contextlib.suppress(OSError):

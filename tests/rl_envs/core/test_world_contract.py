@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rl_envs.core.texts import TextStore
 from rl_envs.core.world import World
 from tests.toy_worlds import CELLS, Errands
 
@@ -261,6 +262,18 @@ def test_a_state_that_cannot_be_restored_is_refused_and_loses_nothing(state, sen
         world.restore(state)
     for name, value in world.snapshot().items():
         np.testing.assert_array_equal(value, before[name])
+
+
+def test_a_bad_text_table_leaves_the_other_tables_as_they_were():
+    world = Errands(1)
+    world.reset(0)
+    world.texts["manuals"] = TextStore(world.texts["sentences"].spec)
+    before = world.texts["sentences"].table.copy()
+    state = {"texts/sentences": np.ones((1, 4)), "texts/manuals": np.full((1, 4), 99)}
+    for order in (state, dict(reversed(state.items()))):
+        with pytest.raises(ValueError, match="token ids must lie in 0"):
+            world.restore({"cell": np.zeros((1, world.num_agents))} | order)
+        np.testing.assert_array_equal(world.texts["sentences"].table, before)
 
 
 def test_a_snapshot_holds_the_clock_the_whole_state_and_the_texts():

@@ -22,5 +22,5 @@ def test_every_form_keeps_the_contract(arguments):
 
 
 @pytest.mark.parametrize("arguments", FORMS[1::3], ids=str)
-def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
+def test_wrappers_pass_the_checks_of_their_libraries(arguments, capsys):
     check_wrappers("messenger-v0", **arguments)

@@ -95,6 +95,35 @@ def test_a_match_has_two_policies_and_an_unknown_one_is_refused():
 
 
 @pytest.mark.slow
+def test_a_snapshot_holds_learned_distances_without_gaps_and_its_copy_plays_the_same_game():
+    world, random = make("minirts-v0", 2, extra_units=8), np.random.default_rng(4)
+    world.reset(1)
+    for _ in range(30):
+        world.step(actions_of(world, random))
+    before, copy = world.snapshot(), make("minirts-v0", 2, extra_units=8)
+    assert before["learned_key"].shape[1] == world.state["num_learned"].max() > 100
+    copy.restore(before)
+    for name, value in before.items():
+        np.testing.assert_array_equal(copy.snapshot()[name], value, err_msg=name)
+    for _ in range(30):
+        actions = actions_of(world, random)
+        observations, copied = world.step(actions)[0], copy.step(actions)[0]
+        for name, value in observations.items():
+            np.testing.assert_array_equal(copied[name], value, err_msg=name)
+    for name, value in world.snapshot().items():
+        np.testing.assert_array_equal(copy.snapshot()[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("shapes", [((2, 5), (2, 4)), ((10,), (10,))])
+def test_learned_distances_of_a_wrong_shape_are_refused(shapes):
+    arrays = {
+        name: np.zeros(shape, np.int32) for name, shape in zip(("learned_key", "learned_value"), shapes, strict=True)
+    }
+    with pytest.raises(ValueError, match=r"learned_key and learned_value must be \[B, M\]"):
+        make("minirts-v0", 2).restore(arrays)
+
+
+@pytest.mark.slow
 def test_a_checkpoint_of_64_games_is_under_32_megabytes_and_learned_distances_are_sparse():
     scripts = make("minirts-v0", 64, own_script="medium", opponents=["medium", "strong", "simple"])
     random = make("minirts-v0", 64)

@@ -29,5 +29,5 @@ def test_every_kitchen_keeps_the_contract(layout):
 
 
 @pytest.mark.parametrize("arguments", FORMS[:2], ids=str)
-def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
+def test_wrappers_pass_the_checks_of_their_libraries(arguments, capsys):
     check_wrappers("overcooked-v0", **arguments)

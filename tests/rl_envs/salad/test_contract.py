@@ -28,5 +28,5 @@ def test_every_form_keeps_the_contract(arguments):
 
 
 @pytest.mark.parametrize("arguments", FORMS[1::2], ids=str)
-def test_views_of_other_libraries_pass_their_checks(arguments, capsys):
+def test_wrappers_pass_the_checks_of_their_libraries(arguments, capsys):
     check_wrappers("salad-v0", **arguments)

@@ -49,6 +49,6 @@ def test_a_room_that_there_is_not_is_refused():
         games(room=3)
 
 
-def test_views_of_other_libraries_pass_their_checks(capsys):
+def test_wrappers_pass_the_checks_of_their_libraries(capsys):
     assert make("two_step_game-v0").num_agents == 2
     check_wrappers("two_step_game-v0")

@@ -276,7 +276,7 @@ def test_a_parallel_view_draws():
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
-def test_all_views_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
+def test_all_wrappers_of_the_toy_world_pass_the_strict_checks(num_agents, capsys):
     check_team_env(TeamEnv("toy-v0", num_agents=num_agents, render_mode="rgb_array"))
     check_vector_env(TeamVectorEnv("toy-v0", num_envs=3, num_agents=num_agents))
     check_parallel_env(*(TeamParallelEnv("toy-v0", num_agents=num_agents) for _ in range(2)))

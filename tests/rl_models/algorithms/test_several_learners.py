@@ -31,7 +31,12 @@ from tests.rl_models.algorithms.together import (
 )
 from tests.rl_models.training import small
 
-SHARES = {"7 worlds, 2 learners": (3, 4), "7 worlds, 3 learners": (2, 2, 3), "9 worlds, 2 learners": (4, 5)}
+SHARES = {
+    "7 worlds, 2 learners": (3, 4),
+    "7 worlds, 3 learners": (2, 2, 3),
+    "9 worlds, 2 learners": (4, 5),
+    "9 worlds, 3 learners": (3, 3, 3),
+}
 FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)
 IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), max_grad_norm=0.5)
 BY_DECISIONS = Ppo(is_joint=False, by_decisions=True)

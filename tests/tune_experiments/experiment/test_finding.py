@@ -1,5 +1,6 @@
 """Experiments and worlds by name: those of this package, those from outside, and whom a run folder may bring in."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from rl_envs import make
 from tests.tune_experiments.run import stages
-from tune_experiments import load_policy, matrix_game
+from tune_experiments import load_policy, matrix_game, pettingzoo_teams
 from tune_experiments.__main__ import main
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.config_json import config_to_json
@@ -176,6 +177,19 @@ def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_
     data["methods"] = ["mistral:latest"]  # the name of no module here
     with pytest.raises(UserError, match="must be one of sync, marginal"):
         find_stored("matrix_game", data, (), tmp_path / "config.json")
+
+
+@pytest.mark.parametrize("spelling", ["{}", "{}:", "{}:make", "{}:a.b"])
+def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tmp_path, spelling):
+    name, mark = outside
+    env = spelling.format(name)
+    data = config_to_json(dataclasses.replace(pettingzoo_teams.SMOKE, env=env))
+    with pytest.raises(UserError, match=f"names the module {name}, which is not part of Concord.*--allow {name}"):
+        find_stored("pettingzoo_teams", data, (), tmp_path / "config.json")
+    assert find_stored("pettingzoo_teams", data, [name], tmp_path / "config.json")[1].env == env
+    assert not mark.exists()
+    kept = config_to_json(pettingzoo_teams.SMOKE)  # the environment of a preset needs no word
+    assert find_stored("pettingzoo_teams", kept, (), tmp_path / "config.json")[1] == pettingzoo_teams.SMOKE
 
 
 def test_a_run_of_another_version_is_refused_and_says_which(tmp_path):

@@ -7,7 +7,11 @@ import pytest
 import torch
 
 from rl_models.batch import forward, to_batch
+from rl_models.rllib.config import rllib_config
+from rl_models.rllib.env_runner import FragmentEnvRunner
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
+from rl_models.training.algorithm import RESTARTED
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.errors import UserError
@@ -16,6 +20,7 @@ from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
 from tune_experiments.results.rows import Result
 from tune_experiments.run.main import main
+from tune_experiments.run.stage_training import _said_of
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -116,6 +121,23 @@ def test_a_joint_policy_that_is_too_large_has_no_distance_and_the_table_says_so(
     assert "| sync_4 | 1.000 |  | too many joint actions |" in table
 
 
+def runner_of(env):
+    trial = plan(dataclasses.replace(SMOKE, env=env, agents_leave=True), "ippo", 0)
+    parts = {name: getattr(trial, name) for name in ("make_world", "build_policy", "objective", "optimiser", "seed")}
+    return FragmentEnvRunner(config=rllib_config(workers=Workers(worlds_per_runner=2, fragment_length=4), **parts))
+
+
+@pytest.mark.parametrize(("game", "restarted"), [("Careless", 2), ("Unlike", 0)])
+def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
+    one, other = (runner_of(f"tests.rl_envs.wrappers.foreign_envs:{game}") for _ in range(2))
+    assert other.restore_snapshot(one.snapshot()) == 0, "nobody has played yet"
+    one.sample(num_timesteps=1)
+    assert other.restore_snapshot(one.snapshot()) == restarted
+    assert _said_of({"env_steps": 8.0}) == {}
+    said = _said_of({"env_steps": 8.0, RESTARTED: 2.0})["said"]
+    assert said.startswith("2 games cannot be restored, because their environment has chance that its seed does not")
+
+
 BAD = {
     "no_such_games.chess_v9": "install 'no_such_games'",
     "tests.rl_envs.wrappers.foreign_envs:Unlike": "left the game before it ended, and agents_leave is False",
@@ -134,7 +156,12 @@ def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys
         Config(env_arguments="max_cycles=3")
     with pytest.raises(UserError, match=r"sync_4_cordial needs coordination sets, and .* declares none"):
         plan(SMOKE, "sync_4_cordial", 0)
-    arguments = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", '{"continuous_actions": true}']
-    assert main(EXPERIMENT, arguments) != 0
-    assert "ask the environment for discrete actions" in " ".join(capsys.readouterr().err.split())
+    wrong = {
+        '{"continuous_actions": true}': "ask the environment for discrete actions",
+        '{"no_such": 1}': "cannot be built with the arguments {'no_such': 1}",
+    }
+    for arguments, said in wrong.items():
+        flags = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", arguments]
+        assert main(EXPERIMENT, flags) != 0
+        assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()

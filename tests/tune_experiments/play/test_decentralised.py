@@ -24,7 +24,7 @@ from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.agent_process import MessageChannel, MessageStats
 from tune_experiments.play.decentralised import separate_agents
-from tune_experiments.play.recording import play_aloud, play_decentralised
+from tune_experiments.play.recording import describe_episode, play_decentralised
 from tune_experiments.run.run_folder import WRITTEN_BY
 
 ROOT = Path(__file__).parents[3]
@@ -95,7 +95,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     monkeypatch.setattr("tune_experiments.play.recording.chosen_episode", lambda *_: 11)
     checkpoint = save(tmp_path, method, experiment)
     loaded = load_policy(checkpoint)
-    together = list(play_aloud(loaded, SEED))
+    together = list(describe_episode(loaded, SEED))
     first, *apart, last = play_decentralised(loaded, checkpoint, SEED)
     assert apart == together
     steps, message_bytes = len(together) - 1, 4 * loaded.config.network.message_features

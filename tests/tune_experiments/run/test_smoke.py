@@ -1,5 +1,6 @@
 """Every script's smoke preset, from command line to table, in one Ray session."""
 
+import dataclasses
 import io
 import json
 import pickle
@@ -13,6 +14,7 @@ from PIL import Image
 from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
+from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, trial_name
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
@@ -108,6 +110,28 @@ def test_a_finished_run_is_not_trained_again(runs, capsys):
     assert "cost:" not in capsys.readouterr().out
     assert (out / "results.jsonl").read_bytes() == before
     assert sorted(out.glob("trials/*/checkpoints/*")) == checkpoints
+
+
+def test_the_messages_of_a_given_team_are_read_with_its_own_weights_and_settings(runs):
+    listens, path = find_experiment("furnmove_communication"), runs("furnmove_sync")
+    config = dataclasses.replace(listens.presets["smoke"], team=str(path))
+    listens.check(config)
+    plan, team = listens.plan(config, "trained", 0), load_policy(path)
+    for name, weights in plan.build_policy().state_dict().items():
+        np.testing.assert_array_equal(weights, team.policy.state_dict()[name])
+    assert "view" in plan.make_world(num_worlds=1, first_world=0).observation_spec
+    (world,) = listens.evaluate(config, "trained", plan.build_policy())
+    assert world == "furnmove-laptop"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("furnmove_methods", "whose agents send no messages"), ("matrix_game", "name a run of a FurnMove experiment")],
+)
+def test_a_given_team_that_says_nothing_or_plays_another_game_is_refused(runs, script, said):
+    listens = find_experiment("furnmove_communication")
+    with pytest.raises(UserError, match=said):
+        listens.check(dataclasses.replace(listens.presets["smoke"], team=str(runs(script))))
 
 
 def test_an_episode_is_a_moving_picture(runs):

@@ -24,7 +24,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Pa
     text = folder / "comparison.md"
     note = (
         "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t. IQM: mean of the middle half of "
-        "the seeds. These comparisons are exploratory: nobody named them before the runs.\n"
+        "the seeds. These comparisons are exploratory: they were not named before the runs.\n"
     )
     write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
     (folder / "plots").mkdir(exist_ok=True)

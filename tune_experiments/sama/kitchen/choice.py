@@ -80,7 +80,7 @@ def _worth_of_a_dish(scene: Scene, one: Subgoal) -> float:
 
 
 def _worth_of_clearing(scene: Scene, chef: int, one: Subgoal) -> float:
-    """Empty hands are wanted when a soup waits for a dish that nobody can fetch, or dishes keep pots from filling."""
+    """Empty hands are wanted when a soup waits for a dish that no chef can fetch, or dishes keep pots from filling."""
     others_free = any(held in ("nothing", "dish") for other, held in enumerate(scene.holds) if other != chef)
     waiting = any(not pot.has_room for pot in scene.pots)
     if one.thing == "onion":
@@ -93,7 +93,7 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     into_pots = Counter(one.target for one in chosen if one.kind == "bring" and one.target in scene.ways.pots)
     if any(POT_ONIONS - scene.pot(pot).onions < number for pot, number in into_pots.items()):
         return False
-    # Two who hand over have nobody left to hand to.
+    # If both chefs hand over, none is left to receive.
     exclusive = [
         (one.kind, one.target)
         for one in chosen

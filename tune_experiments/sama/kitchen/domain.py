@@ -140,7 +140,7 @@ class KitchenDomain:
         return Allocation(wording.thoughts_on_allocation(scene, texts, order, steps < FAR), order)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """As `Domain.find_fault`: somebody must be able to begin with each sub-goal, and its chef must be."""
+        """As `Domain.find_fault`: a chef must be able to begin with each sub-goal, and the one that has it must be."""
         scene, kinds = self._scene(state), self._read(subgoals)
         for one in kinds:
             if all(cost(scene, chef, one) >= FAR for chef in range(len(self.agents))):
@@ -163,7 +163,7 @@ class KitchenDomain:
 
 
 def _draw(ways: Reachability, numbers: random.Random) -> str:
-    """A legal state: chefs stand in the room they began in, and nobody holds a soup where there is no hatch."""
+    """A legal state: chefs stand in the room they began in, and none holds a soup where there is no hatch."""
     kitchen = ways.kitchen
     contents = kitchen.contents.copy()
     for pot in kitchen.pots:

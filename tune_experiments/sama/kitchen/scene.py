@@ -72,7 +72,7 @@ class Reachability:
 
     @cached_property
     def hands_over(self) -> bool:
-        """Whether things should be passed over the middle counter: somebody must, or it saves steps."""
+        """Whether things should be passed over the middle counter: a chef must, or it saves steps."""
         if not self.cells[MIDDLE_COUNTER]:
             return False
         needed = (ONION_STORE, DISH_STORE, HATCH, *self.pots)

@@ -1,0 +1,214 @@
+"""CPU-seconds to the same return on simple_spread: Concord beside RLlib, BenchMARL and SB3 with SuperSuit.
+
+    python -m benchmarks.trainers.spread_return tune concord --target R --out DIR       # or rllib, benchmarl, sb3
+    python -m benchmarks.trainers.spread_return measure concord --target R --out DIR --seeds 0 1 2
+    python -m benchmarks.trainers.spread_return table --out DIR
+
+Every library trains its own PPO with shared weights, with the sizes of `spread_speed.py`. `tune` trains with each
+learning rate of one grid on seeds that `measure` refuses; `measure` takes the one that needed the least. From time to
+time all training stops and its clock with it: 500 episodes, the same for all libraries, are played with sampled actions
+in the bare environment. A trial ends at the first of two consecutive validations whose mean return (the sum over the
+agents) is at least the target, or at the limit, and then it counts as not reached. CPU time is that of this process and
+of its ended children, from the first line of training, imports apart.
+
+One line of JSON a trial is added to DIR/trials.jsonl when the trial ends. The same command again leaves out the trials
+that are there; a trial that was killed begins anew. `trainers.py` says how each library is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpe2 import simple_spread_v3
+
+from benchmarks.trainers.spread_speed import CYCLES, cpu_seconds
+from benchmarks.trainers.trainers import TRAINERS, Act
+
+EPISODES, AT_ONCE, FIRST_SEED = 500, 50, 50_000
+LEARNING_RATES = (3e-4, 1e-3, 3e-3)
+TUNING_SEEDS = (100, 101)
+ROWS = "trials.jsonl"
+
+
+class Reached(Exception):
+    """Two consecutive validations reached the target."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training.
+
+    Attributes:
+        library, learning_rate, seed, target: what was trained.
+        cpu_seconds, env_steps: of the first of two consecutive validations at the target; None if it was not reached.
+        curve: (env steps, CPU-seconds, mean return) of every validation.
+    """
+
+    library: str
+    learning_rate: float
+    seed: int
+    target: float
+    cpu_seconds: float | None = None
+    env_steps: int | None = None
+    curve: tuple[tuple[int, float, float], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, float, int, float]:
+        """What tells it from others."""
+        return self.library, self.learning_rate, self.seed, self.target
+
+
+@dataclass
+class Watch:
+    """Called by a trainer after each update; it validates from time to time, with the clock stopped.
+
+    Attributes:
+        target: mean return of a validation.
+        every: env steps between validations.
+        curve: as of `Trial`.
+    """
+
+    target: float
+    every: int
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+    _began: float = field(default_factory=cpu_seconds)
+    _paused: float = 0.0
+
+    def __call__(self, env_steps: int, act: Act) -> None:
+        """Validate if it is time.
+
+        Raises:
+            Reached: this validation and the one before reached the target.
+        """
+        if env_steps < self.every * (len(self.curve) + 1):
+            return
+        stopped = cpu_seconds()
+        self.curve.append((env_steps, stopped - self._began - self._paused, mean_return(act)))
+        self._paused += cpu_seconds() - stopped
+        print(json.dumps(self.curve[-1]), flush=True)
+        if min(value for *_, value in self.curve[-2:]) >= self.target and len(self.curve) > 1:
+            raise Reached
+
+
+def mean_return(act: Act, episodes: int = EPISODES) -> float:
+    """Mean return of some episodes, the same at every call but for the sampled actions."""
+    envs = [simple_spread_v3.parallel_env(max_cycles=CYCLES) for _ in range(AT_ONCE)]
+    total = 0.0
+    for first in range(0, episodes, AT_ONCE):
+        seen = [env.reset(seed=FIRST_SEED + first + row)[0] for row, env in enumerate(envs)]
+        for _ in range(CYCLES):
+            actions = act(np.array([list(each.values()) for each in seen], np.float32))
+            seen = []
+            for env, own in zip(envs, actions.tolist(), strict=True):
+                observations, rewards, *_ = env.step(dict(zip(env.possible_agents, own, strict=True)))
+                seen.append(observations)
+                total += sum(rewards.values())
+    return total / episodes
+
+
+def run(trial: Trial, limit: int, every: int) -> Trial:
+    """Train until the target or the limit."""
+    train = TRAINERS[trial.library]()
+    watch = Watch(trial.target, every)
+    reached = False
+    try:
+        train(trial.learning_rate, trial.seed, limit, watch)
+    except Reached:
+        reached = True
+    curve = tuple(watch.curve)
+    at = curve[-2] if reached else (None, None)
+    return Trial(*trial.key, cpu_seconds=at[1], env_steps=at[0], curve=curve)
+
+
+def trials_of(folder: Path) -> list[Trial]:
+    """All trials that have ended."""
+    path = folder / ROWS
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [Trial(**json.loads(line)) for line in lines]
+
+
+def best_learning_rate(trials: Sequence[Trial], library: str, target: float) -> float:
+    """The tuned learning rate that reached the target with most seeds, and then in the least CPU time.
+
+    Raises:
+        SystemExit: tuning has not ended.
+    """
+    tuned = [t for t in trials if (t.library, t.target) == (library, target) and t.seed in TUNING_SEEDS]
+    if len(tuned) < len(LEARNING_RATES) * len(TUNING_SEEDS):
+        raise SystemExit(f"tune {library} first: {len(tuned)} of its tuning trials have ended for a target of {target}")
+
+    def cost(rate: float) -> tuple[int, float]:
+        spent = [t.cpu_seconds for t in tuned if t.learning_rate == rate]
+        reached = [one for one in spent if one is not None]
+        return len(spent) - len(reached), sum(reached)
+
+    return min(LEARNING_RATES, key=cost)
+
+
+def table(trials: Sequence[Trial]) -> str:
+    """Markdown: per library the seeds that were measured."""
+    lines = ["| library | learning rate | target | reached | CPU-seconds, median (all) | env steps, median |"]
+    lines.append("|---|---:|---:|---:|---:|---:|")
+    measured = [trial for trial in trials if trial.seed not in TUNING_SEEDS]
+    for key in dict.fromkeys((t.library, t.learning_rate, t.target) for t in measured):
+        own = [t for t in measured if (t.library, t.learning_rate, t.target) == key]
+        spent = sorted(t.cpu_seconds for t in own if t.cpu_seconds is not None)
+        steps = [t.env_steps for t in own if t.env_steps is not None]
+        told = (
+            f"{statistics.median(spent):.0f} ({', '.join(f'{one:.0f}' for one in spent)})" if spent else "not reached"
+        )
+        middle = f"{statistics.median(steps):,.0f}" if steps else ""
+        lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {len(spent)} of {len(own)} | {told} | {middle} |")
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=("tune", "measure", "table"), help="What to do: tune, measure or table.")
+    parser.add_argument("library", nargs="?", choices=sorted(TRAINERS), help="Library whose PPO is trained.")
+    parser.add_argument("--out", type=Path, required=True, help="Folder for the trials that have ended.")
+    parser.add_argument("--target", type=float, help="Mean return, the sum over the agents, at which a trial ends.")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Seeds of the trials to measure.")
+    parser.add_argument("--limit", type=int, default=400_000, help="Number of env steps at which a trial gives up.")
+    parser.add_argument("--every", type=int, default=20_000, help="Number of env steps between validations.")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what the command line asks for, one trial after the other."""
+    parser = _parser()
+    flags = parser.parse_args(arguments)
+    if flags.what == "table":
+        print(table(trials_of(flags.out)))
+        return
+    if flags.library is None or flags.target is None:
+        parser.error("name a library and a --target")
+    if flags.what == "measure" and set(flags.seeds) & set(TUNING_SEEDS):
+        parser.error(f"the seeds {TUNING_SEEDS} are those of tuning: measure others")
+    flags.out.mkdir(parents=True, exist_ok=True)
+    for trial in _asked(flags):
+        if trial.key not in {ended.key for ended in trials_of(flags.out)}:
+            line = json.dumps(asdict(run(trial, flags.limit, flags.every)))
+            with (flags.out / ROWS).open("a") as rows:
+                rows.write(line + "\n")
+            print(line, flush=True)
+
+
+def _asked(flags: Any) -> list[Trial]:
+    if flags.what == "tune":
+        grid = [(rate, seed) for rate in LEARNING_RATES for seed in TUNING_SEEDS]
+    else:
+        best = best_learning_rate(trials_of(flags.out), flags.library, flags.target)
+        grid = [(best, seed) for seed in flags.seeds]
+    return [Trial(flags.library, rate, seed, flags.target) for rate, seed in grid]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""A language model with an adapter in games of texts of others: what it reads, may choose, and learns."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers.foreign_spaces import ForeignEnvError
+from rl_envs.wrappers.word_ids import Characters
+from rl_models.batch import forward, to_batch
+from rl_models.llm.llm_config import SmallModelSettings
+from rl_models.llm.text_game import GameText, TextGame
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.tune_experiments.foreign.games import Doors
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.foreign.language import corpus, text_game
+from tune_experiments.foreign.trials import plan
+from tune_experiments.foreign.worlds import make_world
+
+LAPTOP = find_experiment("pettingzoo_teams").presets["laptop"]
+ERRANDS = dataclasses.replace(LAPTOP, env="examples.errands:parallel_env")
+SMALL = SmallModelSettings(layers=2, width=64, feed_forward=128, vocabulary=512, batch_tokens=1024, learning_rate=1e-2)
+CHANCE, BEST = 2.5, 6.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_folder(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path_factory.mktemp("language_models")))
+        yield
+
+
+def config_of(config=ERRANDS, steps=80):
+    small = dataclasses.replace(SMALL, steps=steps)
+    team = config.language.team
+    language = dataclasses.replace(team.language, small=small)
+    settings = dataclasses.replace(config.language, team=dataclasses.replace(team, language=language), corpus_worlds=4)
+    learner = dataclasses.replace(config.learner, num_epochs=4, num_minibatches=2, gamma=0.0, value_coef=0.25)
+    return dataclasses.replace(config, language=settings, learner=learner)
+
+
+@pytest.mark.learns
+def test_a_team_that_reads_by_reward_beats_what_is_possible_without_the_text():
+    config = config_of()
+    trial = plan(config, "lora", 0)
+    policy = trial.build_policy()
+    before = trial.validate(policy)["return"].mean()
+    collector = Collector(trial.make_world(num_worlds=32, first_world=0), policy, 6)
+    collector.reset(0)
+    learner = Learner(policy, trial.objective, trial.optimiser)
+    for _ in range(12):
+        learner.update([collector.collect()])
+    after = trial.validate(policy)["return"].mean()
+    assert after > max(before + 0.3, 4.5), f"{BEST} is perfect, {CHANCE} is the most without reading; before: {before}"
+
+
+@pytest.mark.parametrize("env", ["examples.errands:parallel_env", "tests.tune_experiments.foreign.games:Doors"])
+def test_learning_sees_the_probabilities_that_acting_drew_with_and_draws_legal_actions_alone(env):
+    config = config_of(dataclasses.replace(LAPTOP, env=env), steps=1)
+    trial = plan(config, "lora", 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 4)
+    collector.reset(0)
+    fragment = collector.collect()
+    batch = trial.objective.prepare(to_batch(fragment))
+    _, told = trial.objective.loss(forward(policy, batch), batch, Progress())
+    assert float(told["policy/ratio_error"]) < 1e-5
+    chosen, legal = batch["actions"][..., None].long(), torch.from_numpy(fragment.obs["legal"][:, :-1])
+    assert legal.gather(-1, chosen).all()
+    assert not legal.all()
+    before = {name: weights.clone() for name, weights in policy.named_parameters() if weights.requires_grad}
+    Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    changed = {
+        name for name, weights in policy.named_parameters() if name in before and not weights.equal(before[name])
+    }
+    assert any("action" in name for name in changed)
+    assert not any(".message." in name for name in changed), "nobody writes"
+
+
+def prompts(method):
+    world = make_world(ERRANDS, 8, method=method)
+    game, obs = text_game(ERRANDS, world, method == "lora_blind"), world.reset(0)
+    look = {key: world.texts[key].look_up(obs[key]).reshape(8, 2, -1) for key in world.texts}
+    codes = np.concatenate([obs["agent"], *(look[key] for key in game.situation[1:])], -1)
+    return {game.action_prompt(code, ()) for code in codes.reshape(16, -1)}, codes, game
+
+
+def test_a_prompt_is_the_agents_name_and_its_texts_and_a_blind_one_its_name_alone():
+    seen, _, _ = prompts("lora")
+    assert "You are first.\nThe cook wants salt.\nAction:" in seen
+    assert prompts("lora_blind")[0] == {"You are first.\nAction:", "You are second.\nAction:"}
+
+
+def test_phrases_are_those_of_the_moment_and_one_that_is_not_there_is_not_legal():
+    world = make_world(ERRANDS, 8, method="lora")
+    obs = world.reset(0)
+    _, codes, game = prompts("lora")
+    for code, legal in zip(codes.reshape(16, -1), obs["legal"].reshape(16, -1), strict=True):
+        phrases = game.actions(code)
+        assert [phrase != "-" for phrase in phrases] == legal.tolist()
+        assert all(phrase.startswith("bring the ") for phrase in np.array(phrases)[legal])
+
+
+def test_fixed_phrases_and_messages_of_a_world_of_ones_own():
+    game = TextGame(("a", "b"), [GameText("note", 4)], [["up", "down"], ["left", ""]], Characters().text_of)
+    code = np.concatenate([[0, 1], Characters().tokens("hi!", 4)])
+    assert game.situation == ("agent", "note")
+    assert game.action_prompt(code, ["go", ""]) == "You are b.\nhi!\nYou hear: go\nAction:"
+    assert game.message_prompt(code) == "You are b.\nhi!\nMessage:"
+    assert game.actions(code) == ("left", "-")
+
+
+def test_the_small_model_reads_texts_of_random_play_and_repeats_their_words():
+    pairs = corpus(config_of())
+    assert corpus.__wrapped__(config_of()) == pairs, "the same in every process"
+    assert all(sorted(said.split()) == sorted(read.replace(".", " ").replace(":", " ").split()) for read, said in pairs)
+    assert any(read.startswith("bring the") for read, _ in pairs)
+
+
+def test_characters_come_back_as_they_were():
+    numbers = Characters()
+    assert numbers.text_of(numbers.tokens("Geh nach Süden, 你好!", 24)) == "Geh nach Süden, 你好!"
+    with pytest.raises(ValueError, match="5 characters and only 4 fit: raise max_words, or max_length"):
+        numbers.tokens("lines", 4)
+
+
+@pytest.mark.parametrize("method", ["ippo", "lora"])
+def test_a_game_that_draws_nothing_is_shown_as_the_row_reads_it(method):
+    world = find_experiment("pettingzoo_teams").world_of(ERRANDS, method, 2)
+    world.reset(0)
+    assert (world.text_spec["note"].vocabulary == Characters.vocabulary) == (method == "lora")
+    with pytest.raises(NotImplementedError):
+        world.render()
+
+
+FAULTS = {
+    "few": r"Doors.action_texts has 2 texts for the 3 actions of 'left': let it have one text for each action",
+    "mask": r"mask of 'left' has no legal action",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_wrong_phrases_are_refused_in_one_sentence(fault):
+    with pytest.raises(ForeignEnvError, match=FAULTS[fault]):
+        from_pettingzoo(lambda: Doors(fault)).reset(0)
+
+
+@pytest.mark.parametrize(
+    ("env", "lacking"), [("mpe2.simple_spread_v3", "no action_texts"), ("examples.signposts:parallel_env", "no action")]
+)
+def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env, lacking):
+    with pytest.raises(UserError, match=rf"the rows lora and lora_blind need a game that shows texts.*{lacking}"):
+        find_experiment("pettingzoo_teams").check(dataclasses.replace(LAPTOP, env=env, methods=("ippo", "lora")))
+
+
+def test_a_reader_of_sentences_is_refused_a_text_of_one_row_before_the_run_starts():
+    reader = dataclasses.replace(LAPTOP.network.reader, name="emma")
+    network = dataclasses.replace(LAPTOP.network, reader=reader)
+    with pytest.raises(ValueError, match="raise --max-sentences, or choose another"):
+        find_experiment("pettingzoo_teams").check(
+            dataclasses.replace(LAPTOP, env="examples.signposts:parallel_env", network=network)
+        )

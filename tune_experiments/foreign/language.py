@@ -1,0 +1,125 @@
+"""The rows `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
+
+Worlds of these rows number characters, so that the texts can be put before the model as they are. What an action is
+called comes from the environment: `action_texts` in the observations, or its attribute of this name. The action adapter
+and a value head learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and hears
+what its actions are called, but reads nothing: what `lora` earns beyond it is earned by reading.
+
+Without a model by name, a small one reads texts of random play first, and learns to say the words of a text again. It
+sees no action that an agent took, and no reward.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS
+from rl_envs.wrappers.foreign_world import ForeignWorld
+from rl_envs.wrappers.word_ids import Characters
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.llm_config import MessageSettings
+from rl_models.llm.model_cache import keep_copy, small_model
+from rl_models.llm.narration import situations
+from rl_models.llm.small_model import Pair
+from rl_models.llm.text_game import GameText, TextGame
+from rl_models.networks.texts import TEXTS
+from rl_models.policy import TeamPolicy
+from rl_models.teams.llm_team import language_team
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.foreign.config import BLIND, LANGUAGE_ROWS, Config
+from tune_experiments.foreign.worlds import make_world
+
+LANGUAGE_MODEL = "language_model"
+"""Folder within a trial's, with a copy of the small model that it learns on."""
+_FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
+"""Of the small model's corpus: games that training does not play, and how often it repeats a text."""
+
+
+def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
+    """The team of `lora` or `lora_blind` with its initial weights.
+
+    Raises:
+        UserError: the game says nothing, does not say what its actions are called, or the model cannot be had.
+    """
+    world = make_world(config, method=method)
+    game = text_game(config, world, method == BLIND)
+    row = config.language
+    team = dataclasses.replace(row.team, situation=game.situation, messages=MessageSettings(heard="silence"))
+    kept = trial_folder / LANGUAGE_MODEL if trial_folder is not None and not team.language.model else None
+    if kept is not None and kept.is_dir():
+        team = dataclasses.replace(team, language=dataclasses.replace(team.language, model=str(kept)))
+    texts = functools.partial(corpus, config)
+    try:
+        return language_team(team, game, world.num_agents, cast(int, world.action_spec), texts, seed)
+    except LanguageModelError as error:
+        raise UserError(str(error)) from error
+
+
+def text_game(config: Config, world: ForeignWorld, is_blind: bool = False) -> TextGame:
+    """What the language model is told of a game.
+
+    Raises:
+        UserError: there is nothing to tell.
+    """
+    found = {
+        key: GameText(key, spec.length, int(np.prod(spec.rows, dtype=int))) for key, spec in world.text_spec.items()
+    }
+    phrases = found.pop(ACTION_TEXTS, world.action_texts)
+    if phrases is None or not found:
+        lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
+        raise UserError(
+            f"the rows {' and '.join(LANGUAGE_ROWS)} need a game that shows texts and says what its actions are "
+            f"called, and the observations of {config.env} have no {lacking}: leave these rows out, or let the "
+            f"environment give them (actions that are always called the same may stand in its attribute {ACTION_TEXTS})"
+        )
+    return TextGame(world.agents, () if is_blind else tuple(found.values()), phrases, Characters().text_of)
+
+
+@functools.lru_cache(maxsize=2)
+def corpus(config: Config) -> tuple[Pair, ...]:
+    """What the small model reads: texts of random play, each with its words in several orders behind it."""
+    language = config.language
+    world = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=LANGUAGE_ROWS[0])
+    game, draws = text_game(config, world), np.random.default_rng(_SEED)
+    obs, texts = world.reset(_SEED), dict[str, None]()
+    for _ in range(language.corpus_env_steps):
+        for code in _codes(world, game, obs):
+            texts |= dict.fromkeys((game.action_prompt(code, ()), *game.actions(code)))
+        chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
+        obs = world.step(chances.argmax(-1))[0]
+    world.close()
+    return tuple((text, _shuffled(text, draws)) for text in texts for _ in range(_TIMES))
+
+
+def _codes(world: ForeignWorld, game: TextGame, obs: Arrays) -> Array:
+    """Distinct codes of what agents see now, [D, F]."""
+    shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
+    shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
+    return situations(shown, game.situation)[0]
+
+
+def _shuffled(text: str, draws: np.random.Generator) -> str:
+    return " ".join(draws.permutation(re.findall(r"\w+", text) or [text]).tolist())
+
+
+def keep_model(config: Config, method: str, folder: Path) -> None:
+    """Copy the small model into the folder of a trial that learns on it.
+
+    Raises:
+        UserError: it cannot be had or written.
+    """
+    if method not in LANGUAGE_ROWS or config.language.team.language.model:
+        return
+    try:
+        small = config.language.team.language.small
+        keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(functools.partial(corpus, config), small))
+    except LanguageModelError as error:
+        raise UserError(str(error)) from error

@@ -1,0 +1,55 @@
+"""Worlds of the configured environment, as each row reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers.foreign import named_env
+from rl_envs.wrappers.foreign_world import ForeignWorld
+from rl_envs.wrappers.word_ids import Characters
+from rl_models.text.token_states import ModelTokens
+from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
+
+_ALL_CHARACTERS = 2**20
+
+
+def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> ForeignWorld:
+    """Worlds of training, which play in processes if the configuration says so."""
+    return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
+
+
+def make_world(
+    config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", **more: Any
+) -> ForeignWorld:
+    """Worlds for one row: a language model wants texts as they are, the other rows their words or an encoder's tokens.
+
+    Args:
+        config: environment, its arguments, and how texts are numbered.
+        num_worlds: B.
+        first_world: number of the first of these worlds.
+        method: the row.
+        more: further options of `from_pettingzoo`, or `render_mode`, which goes to the environment.
+    """
+    arguments = config.arguments() | ({"render_mode": more.pop("render_mode")} if "render_mode" in more else {})
+    return from_pettingzoo(
+        named_env(config.env, arguments),
+        num_worlds,
+        first_world,
+        max_episode_steps=config.max_episode_steps or None,
+        agents_leave=config.agents_leave,
+        **_numbers(config, method),
+        **more,
+    )
+
+
+def _numbers(config: Config, method: str) -> dict[str, Any]:
+    """How texts become numbers."""
+    if method in LANGUAGE_ROWS:
+        return {"word_ids": Characters(), "max_words": _ALL_CHARACTERS}
+    encoder = config.network.text_encoder
+    return {
+        "word_ids": ModelTokens(encoder) if encoder else None,
+        "max_words": config.max_words,
+        "max_sentences": config.max_sentences,
+    }
