@@ -85,7 +85,8 @@ def rllib() -> Train:
 
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
         register_env("spread", lambda _: ParallelPettingZooEnv(simple_spread_v3.parallel_env(max_cycles=CYCLES)))
-        ray.init(include_dashboard=False, log_to_driver=False, num_cpus=1, _node_ip_address="127.0.0.1")
+        where: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "_temp_dir": tempfile.mkdtemp()}
+        ray.init(include_dashboard=False, log_to_driver=False, num_cpus=1, **where)
         size = BATCH * AGENTS // MINIBATCHES
         config = (
             PPOConfig()
@@ -173,6 +174,7 @@ def sb3() -> Train:
     import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.utils import set_random_seed
 
     class Watching(BaseCallback):
         """Tell the watch after each update, which is before the next rollout."""
@@ -195,7 +197,8 @@ def sb3() -> Train:
         torch.set_num_threads(1)
         sizes = {"n_steps": CYCLES, "batch_size": BATCH * AGENTS // MINIBATCHES, "n_epochs": EPOCHS, "gamma": GAMMA}
         net: dict[str, Any] = {"net_arch": list(HIDDEN)}
-        model = PPO("MlpPolicy", supersuit_envs(), learning_rate, policy_kwargs=net, seed=seed, device="cpu", **sizes)
+        set_random_seed(seed)  # of weights and actions; SuperSuit's environments cannot be seeded through PPO
+        model = PPO("MlpPolicy", supersuit_envs(), learning_rate, policy_kwargs=net, device="cpu", **sizes)
         model.learn(limit * AGENTS, callback=Watching(watch))
 
     return train
