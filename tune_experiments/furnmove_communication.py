@@ -61,10 +61,9 @@ UNTRAINED: Row = "untrained"
 _ESTIMATES, _NAMES = "_estimates", "_estimate_names"
 NOT_IDENTIFIED = "no finite slope"
 _CAPTION = (
-    "Slopes are for a weight that rises by 1. Odds say by what the odds are multiplied where it rises by 0.1; they "
-    "are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap over episodes; over "
-    "several seeds Student's t. McFadden's R2 has none. Swapped symbols change the signs of all slopes. A weight that "
-    "hardly changes (its deviation is in the first table) may have a huge slope that says nothing: see its interval."
+    "Slopes are for a weight that rises by one standard deviation. Odds say by what the odds are multiplied where it "
+    "rises by 0.1; they are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap "
+    "over episodes; over several seeds Student's t. McFadden's R2 has none. Swapped symbols change all signs."
 )
 _PLAYED = (*FURNITURE_METRICS, *DEVIATIONS)
 

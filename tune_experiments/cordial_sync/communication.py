@@ -34,13 +34,15 @@ from tune_experiments.experiment.plan import Episodes
 DATA = ("_episode", "_step", "_talk", "_reply", "_actions", "_sees")
 """Names of the data among the results of an evaluation: [R] int, [R] int, and four of [R, N]."""
 
-DEVIATIONS = tuple(f"{name}_deviation" for name in ROUNDS)
-"""Metrics: standard deviation of a round's weights over all steps, mean of the agents."""
+DEVIATIONS = tuple(f"{name}_deviation_percent" for name in ROUNDS)
+"""Metrics: standard deviation of a round's weights over all steps, mean of the agents, times 100."""
 
 ODDS = "_odds"
 """Metrics that end so are odds."""
 
 _TENTH = 0.1
+_ROUNDING = 1e-6
+"""Smaller deviations of a weight are those of 32 bits."""
 
 Estimate: TypeAlias = tuple[str, float, float, float]
 """Metric, value, and both ends of its interval; equal ones mean that there is none."""
@@ -123,7 +125,10 @@ def columns_of(model: Model, num_agents: int) -> tuple[str, ...]:
 
 
 def fitted(model: Model, data: Episodes, draws: int) -> Fit:
-    """A model of the data.
+    """A model of the data, whose slopes are for one standard deviation of a weight.
+
+    So a weight that hardly changes, as in a new team, has no huge slope. The product of equation 8 is that of the two
+    deviations.
 
     Args:
         model: which.
@@ -133,7 +138,7 @@ def fitted(model: Model, data: Episodes, draws: int) -> Fit:
     Raises:
         NotIdentified: no finite slopes.
     """
-    talk, reply = data["_talk"].astype(float), data["_reply"].astype(float)
+    talk, reply = (_in_deviations(data[f"_{name}"]) for name in ROUNDS)
     if model is SEES:
         columns = np.stack([talk[:, 0], reply[:, 0], talk[:, 0] * reply[:, 0]], axis=1)
     else:
@@ -155,15 +160,15 @@ def outcome_of(model: Model, data: Episodes) -> np.ndarray:
 def deviations(data: Episodes) -> Iterator[Estimate]:
     """How much messages change at all."""
     for metric, name in zip(DEVIATIONS, ROUNDS, strict=True):
-        value = float(data[f"_{name}"].std(axis=0).mean())
+        value = 100 * float(data[f"_{name}"].std(axis=0).mean())
         yield metric, value, value, value
 
 
 def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
     """What the models say, of those that have finite slopes.
 
-    `NAME_COLUMN` is a slope. `NAME_COLUMN_odds` is by what the odds change when a weight rises by 0.1, given where it
-    ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.
+    `NAME_COLUMN` is a slope, for one standard deviation. `NAME_COLUMN_odds` is by what the odds change when a weight
+    rises by 0.1, given where it ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.
     """
     for model in MODELS:
         try:
@@ -174,15 +179,29 @@ def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
         for name, value, low, high in zip(names, found.slopes, found.low, found.high, strict=True):
             yield f"{model.name}_{name}", value, low, high
             if _ranges(data, name) >= _TENTH:
-                odds = (float(np.exp(_TENTH * number)) for number in (value, low, high))
+                tenth = _TENTH / _weights(data, name).std()
+                odds = (float(np.exp(tenth * number)) for number in (value, low, high))
                 yield (f"{model.name}_{name}{ODDS}", *odds)  # type: ignore[misc]
         yield f"{model.name}_mcfadden", found.mcfadden, found.mcfadden, found.mcfadden
 
 
+def _in_deviations(weights: np.ndarray) -> np.ndarray:
+    """[R, N] float64, how many standard deviations a weight is from its mean; 0 for one that never changes."""
+    weights = weights.astype(float)
+    deviation = weights.std(axis=0)
+    never = deviation < _ROUNDING
+    return np.where(never, 0.0, (weights - weights.mean(axis=0)) / np.where(never, 1.0, deviation))
+
+
 def _ranges(data: Episodes, column: str) -> float:
     """Between which weights most rows lie: from the 1st to the 99th percentile; 0 for a product."""
-    name, _, rest = column.partition("_")
-    if not rest.isdigit():
+    if not column.rpartition("_")[2].isdigit() or "_x_" in column:
         return 0.0
-    low, high = np.quantile(data[f"_{name}"][:, int(rest) - 1], (0.01, 0.99))
+    low, high = np.quantile(_weights(data, column), (0.01, 0.99))
     return float(high - low)
+
+
+def _weights(data: Episodes, column: str) -> np.ndarray:
+    """`talk_1` -> the weights of the first agent's talk, [R] float64."""
+    name, _, agent = column.partition("_")
+    return np.asarray(data[f"_{name}"][:, int(agent) - 1], float)

@@ -138,14 +138,25 @@ def made(rows=4_000, meaning=10.0):
 
 def test_a_reply_that_says_you_pass_has_the_slope_with_which_it_was_made():
     names = columns_of(PASSES, 2)
-    found = fitted(PASSES, made(), draws=50)
+    found, deviation = fitted(PASSES, made(), draws=50), made()["_reply"][:, 1].std()
     slope = dict(zip(names, found.slopes, strict=True))
-    assert slope["reply_2"] == pytest.approx(10, rel=0.15)
+    assert slope["reply_2"] / deviation == pytest.approx(10, rel=0.15)
     assert max(abs(slope[name]) for name in names if name != "reply_2") < 1
     metrics = {name: (value, low, high) for name, value, low, high in communication.slopes(made(), 20)}
     value, low, high = metrics["passes_reply_2_odds"]
-    assert low < value < high and value == pytest.approx(np.exp(0.1 * slope["reply_2"]), rel=1e-6)
+    assert low < value < high and value == pytest.approx(np.exp(0.1 * slope["reply_2"] / deviation), rel=1e-6)
     assert metrics["moves_reply_2"][0] == pytest.approx(-slope["reply_2"], rel=1e-6), "who does not pass moves"
+
+
+def test_slopes_are_the_same_however_little_the_weights_change():
+    little = made()
+    for name in ("_talk", "_reply"):
+        little[name] = 0.5 + 1e-4 * (little[name] - 0.5)
+    for model in MODELS:
+        one, other = fitted(model, made(), draws=2), fitted(model, little, draws=2)
+        np.testing.assert_allclose(one.slopes, other.slopes, rtol=1e-5, atol=1e-8)
+    metrics = {name: value for name, value, *_ in communication.slopes(little, 2)}
+    assert max(map(abs, metrics.values())) < 10 and not any(name.endswith("odds") for name in metrics)
 
 
 def test_a_model_without_finite_slopes_leaves_no_number():
@@ -231,7 +242,7 @@ def test_results_hold_slopes_with_their_own_intervals_and_a_table_for_each_model
     ((world, episodes),) = EXPERIMENT.evaluate(config, "trained", team()).items()
     rows = results_of(EXPERIMENT, "trained", 0, world, episodes, 100)
     kinds = {row.metric: row.interval for row in rows}
-    assert kinds["talk_deviation"] == "none" and kinds["success"] != BOOTSTRAP
+    assert kinds["talk_deviation_percent"] == "none" and kinds["success"] != BOOTSTRAP
     fitted_names = [model.name for model in MODELS if f"{model.name}_mcfadden" in kinds]
     assert fitted_names
     for name in fitted_names:
