@@ -72,7 +72,8 @@ class SamaConfig:
     rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
     tasks: tuple[str, ...] = ("cramped_room",)
-    """Names of the kitchens; each has policies of its own."""
+    """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
+    forced_coordination and counter_circuit_o_1order."""
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
     """Who plans: offline, rules written by hand; noisy, these rules, erring on purpose; openai, a language model behind
     an endpoint; replay, the record of one."""

@@ -116,8 +116,9 @@ class VercoConfig:
     """Rows of the table: verco, twosome, shuffled, teacher_messages, symbolic_ppo, symbolic_imitation_ppo, commnet,
     lookup, base, api."""
     task: str = "tomato_b"
-    """Name of the kitchen with its order: a salad and a map, such as `onion_c` or `lettuce_tomato_b`, or
-    `secret_order`."""
+    """Name of the kitchen with its order: SALAD_MAP, where SALAD is tomato, lettuce, lettuce_tomato, onion,
+    onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order, on
+    which settings are chosen."""
     model: str = ""
     """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
