@@ -27,8 +27,6 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import FULL, NOTHING, ONION, POT, POT_ONIONS, READY, STAY, THINGS
 
 Deed: TypeAlias = Literal["take", "put", "hold", "face", "contain", "cook", "ready"]
-FACT_KEYS = ("agent_cells", "headings", "held", "contents")
-"""State arrays that a goal's test uses."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +58,13 @@ class Goal:
             raise ValueError(f"a goal's count must be at least 1, not {self.count}")
 
 
-def facts_of(state: Arrays) -> Arrays:
-    """A copy of the state arrays that tests use, as `previous` of the next step."""
-    return {name: state[name].copy() for name in FACT_KEYS}
-
-
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
     """Whether each chef reached the goal in the step between two states.
 
     Args:
         kitchen: the layout.
         goal: the goal.
-        previous: state before the env step, `[B, ...]` (`facts_of`).
+        previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
         current: state after the env step, `[B, ...]`.
 
     Returns:

@@ -137,23 +137,6 @@ class Overcooked(World):
         lived = self.chance.episode * self.max_episode_steps + self.chance.step - 1
         return self._shaping * np.maximum(0.0, 1 - lived / self._shaping_steps)
 
-    def interrupt(self, chefs: Array) -> Arrays:
-        """Stop the relocation of chefs, so that they choose again, for example because their goal changed.
-
-        Args:
-            chefs: [B, 2] bool, chefs to stop.
-
-        Returns:
-            the present observations, in which these chefs decide.
-
-        Raises:
-            ValueError: the world's actions are not relocations.
-        """
-        if self._relocation is None:
-            raise ValueError('only relocations can be interrupted: make the world with actions="adjacent" or "any"')
-        self.state["targets"][chefs] = NO_TARGET
-        return self.observe()
-
     def _duration(self) -> Array:
         return super()._duration() if self._relocation is None else self.state["since"].copy()
 

@@ -1,11 +1,10 @@
-"""Heads for marginal, SYNC and factored policies and for values (A Cordial Sync, section 4.2)."""
+"""Heads for marginal and SYNC policies and for values (A Cordial Sync, section 4.2)."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.heads.legal_policy import legal_logits
 from rl_models.layers.initialisation import glorot_
@@ -63,18 +62,6 @@ class SyncHead(nn.Module):
         logits = self.policies(features.features).unflatten(-1, (self.components, -1))
         logits = legal_logits(logits, None if features.legal is None else features.legal.unsqueeze(-2))
         return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
-
-
-class FactoredHead(nn.Module):
-    """Factored policy: one head for each factor of an action."""
-
-    def __init__(self, heads: dict[str, nn.Module]) -> None:
-        super().__init__()
-        self.heads = nn.ModuleDict(heads)
-
-    def forward(self, features: Features) -> FactoredPolicy:
-        """Features [B, T, N, F] -> factored joint policy with batch shape [B, T]."""
-        return FactoredPolicy({name: head(features) for name, head in self.heads.items()})
 
 
 class ValueHead(nn.Module):

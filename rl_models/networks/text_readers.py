@@ -13,9 +13,9 @@ table that is learned, or from a frozen encoder that is handed in (EMMA reads wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import torch
 from pydantic import PositiveFloat, PositiveInt
@@ -58,10 +58,6 @@ class TextReaderConfig:
     """Number of words to either side of a word that are read with it (matching)."""
     sharpness: PositiveFloat = 2.0
     """Factor of the attention's scores (emma and matching)."""
-
-
-WordStates: TypeAlias = Callable[[Tensor], Tensor]
-"""Tokens [D, L] int -> states [D, L, E] float32."""
 
 
 class WordTable(nn.Module):

@@ -12,7 +12,7 @@ import torch
 from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.txt2pi import PAPER, ReadingConfig, Txt2PiConfig, reading_network
+from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
 from rl_models.policy import TeamPolicy
 
 
@@ -27,10 +27,6 @@ class ReadingTeamConfig:
     """Draw legal moves only, so no moves into walls, as in the released code; the paper does not mention it."""
     shares_network: bool = True
     """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi's baselines."""
-
-
-PAPER_TEAM = ReadingTeamConfig(PAPER, head_hidden_size=400, only_legal_moves=False)
-"""The team of the paper. The paper gives no width of the heads' hidden layers; here it is the width of the features."""
 
 
 def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.goals import Goal, facts_of, reached
+from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import FULL, POT, READY
 from rl_envs.overcooked.world import SOUP_REWARD, Overcooked
@@ -11,6 +11,11 @@ from tests.rl_envs.overcooked.cooks import Cooks
 from tests.rl_envs.overcooked.scenes import BAR, DISHES, HATCH, INTERACT, ONIONS, POT_CELL, STAY, at, kitchen
 
 ASIDE = ((1, 3), "north", "nothing")
+
+
+def facts_of(state):
+    """A copy of what a goal compares, as `previous` of the next step."""
+    return {name: state[name].copy() for name in ("agent_cells", "headings", "held", "contents")}
 
 
 def after(world, goal, first=INTERACT, second=STAY):

@@ -6,7 +6,7 @@ import pytest
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import POT
 from rl_envs.overcooked.world import Overcooked
-from tests.rl_envs.overcooked.scenes import BAR, HATCH, ONIONS, POT_CELL, at, chefs, hands, holds, kitchen
+from tests.rl_envs.overcooked.scenes import HATCH, ONIONS, POT_CELL, at, chefs, hands, holds, kitchen
 
 WIDTH = 5
 CORNER = ((2, 3), "east", "nothing")
@@ -105,15 +105,6 @@ def test_a_walk_ends_at_its_limit():
     world = kitchen(((1, 1), "north", "soup"), ((1, 2), "north", "nothing"), actions="any", max_relocation_steps=2)
     assert go(world, HATCH)[0][0] is False
     assert go(world, HATCH) == ([True, True], [2, 1])
-
-
-def test_an_interrupted_chef_chooses_anew():
-    world = kitchen(((1, 1), "north", "soup"), ((1, 2), "north", "nothing"), actions="any")
-    go(world, HATCH)
-    assert world.interrupt(np.array([[True, False]]))["decides"].all()
-    assert go(world, (1, 1))[1][0] == 1
-    with pytest.raises(ValueError, match="only relocations can be interrupted"):
-        kitchen(at(POT_CELL), at(BAR)).interrupt(np.ones((1, 2), bool))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

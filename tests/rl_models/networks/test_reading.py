@@ -9,9 +9,9 @@ import torch
 from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.networks.mentions import DOCUMENTS, SCORES
 from rl_models.networks.reading import offsets_to
-from rl_models.networks.txt2pi import CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
+from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.reader_team import PAPER_TEAM, ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tests.rl_models.networks.slow_reading import SlowReading
 from tests.rl_models.networks.small import ACTIONS, NETWORKS, WORDS, gradients, narrow, observations, run, sizes, team
 
@@ -76,7 +76,8 @@ def test_every_parameter_gets_gradient(name):
 
 
 def test_the_paper_team_differs_where_the_sheet_says():
-    paper = reading_team(PAPER_TEAM, sizes(), ACTIONS)
+    config = ReadingTeamConfig(PAPER, head_hidden_size=400, only_legal_moves=False)
+    paper = reading_team(config, sizes(), ACTIONS)
     reader = paper.network.reader
     assert reader.features == 20 + 20 + 20
     assert reader.context_features == 200

@@ -11,13 +11,24 @@ from rl_models.batch import forward, to_batch
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.fragment import Fragment
-from rl_models.heads.joint_policy_head import FactoredHead, MarginalHead, SyncHead, ValueHead
+from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.toy_worlds import Errands
+
+
+class FactoredHead(torch.nn.Module):
+    """One head for each factor of an action: features [B, T, N, F] -> factored policy with batch shape [B, T]."""
+
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = torch.nn.ModuleDict(heads)
+
+    def forward(self, features):
+        return FactoredPolicy({name: head(features) for name, head in self.heads.items()})
 
 
 def factored_team():
