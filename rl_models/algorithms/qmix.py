@@ -153,7 +153,7 @@ class Qmix:
             raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
         joint_values = mixing_of(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
-        reward = batch["reward"].mean(-1)
+        reward = self.team_reward(output, batch)
         discounts = self.gamma * (~batch["terminated"]).float()
         following = mixing_of(extras, TARGET, _AFTER)
         targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following)
@@ -170,6 +170,15 @@ class Qmix:
             loss = loss + addition
             statistics |= more
         return share.steps * loss, statistics | {"loss/total": loss.detach()}
+
+    def team_reward(self, output: TeamOutput, batch: Batch) -> Tensor:
+        """Reward that the joint value is learned from, [B, T] float32: the mean of the agents' rewards.
+
+        Args:
+            output: of the policy at all T + 1 observations; a method that shapes rewards reads it.
+            batch: of the replay.
+        """
+        return batch["reward"].mean(-1)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon; update the targets every `update_target_every_updates` updates."""

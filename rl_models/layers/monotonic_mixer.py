@@ -43,20 +43,33 @@ def sum_of_values(values: Tensor) -> Tensor:
 
 
 class MonotonicMixer(nn.Module):
-    """Hypernetworks: one linear layer each, and for the last bias two with a ReLU between them."""
+    """Hypernetworks: one linear layer each, and for the last bias two with a ReLU between them.
 
-    def __init__(self, state_features: int, num_agents: int, hidden_size: int = 32) -> None:
+    The hypernetworks of both weights may have a hidden layer, too, as in later releases of QMIX.
+    """
+
+    def __init__(
+        self, state_features: int, num_agents: int, hidden_size: int = 32, hypernetwork_hidden_size: int = 0
+    ) -> None:
         """Build the hypernetworks.
 
         Args:
             state_features: S, width of the global state.
             num_agents: N.
             hidden_size: E, hidden units of the mixing network.
+            hypernetwork_hidden_size: hidden units of the hypernetworks of both weights; 0 for none.
         """
         super().__init__()
-        self.first = nn.Linear(state_features, num_agents * hidden_size)
+
+        def weights(width: int) -> nn.Module:
+            if not hypernetwork_hidden_size:
+                return nn.Linear(state_features, width)
+            hidden = nn.Linear(state_features, hypernetwork_hidden_size)
+            return nn.Sequential(hidden, nn.ReLU(), nn.Linear(hypernetwork_hidden_size, width))
+
+        self.first = weights(num_agents * hidden_size)
         self.first_bias = nn.Linear(state_features, hidden_size)
-        self.second = nn.Linear(state_features, hidden_size)
+        self.second = weights(hidden_size)
         last = nn.Linear(state_features, hidden_size), nn.ReLU(), nn.Linear(hidden_size, 1)
         self.second_bias = nn.Sequential(*last)
         self._shape = num_agents, hidden_size

@@ -1,4 +1,8 @@
-"""LSTM cell in two parts, so that the part that depends on the inputs alone is computed for all steps at once."""
+"""Recurrent cells over the steps of a fragment, in which episodes begin and end.
+
+`run_gru` steps a GRU cell and clears its state where an episode begins. `SteppedLstm` is an LSTM cell in two parts, so
+that the part that depends on the inputs alone is computed for all steps at once.
+"""
 
 from __future__ import annotations
 
@@ -28,3 +32,31 @@ class SteppedLstm(nn.LSTMCell):
         input_gate, forget_gate, content, output_gate = gates.chunk(4, dim=-1)
         memory = torch.sigmoid(forget_gate) * memory + torch.sigmoid(input_gate) * torch.tanh(content)
         return torch.sigmoid(output_gate) * torch.tanh(memory), memory
+
+
+def run_gru(cell: nn.GRUCell, inputs: Tensor, hidden: Tensor, is_first: Tensor) -> Tensor:
+    """Hidden states after each step, [B, T, N, hidden_size] float32; the last one is the state to go on from.
+
+    Args:
+        cell: the cell, with the same weights for all agents.
+        inputs: [B, T, N, F] float32.
+        hidden: [B, N, hidden_size] float32, state before the first step.
+        is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
+    """
+    states = []
+    for step, begins in enumerate(is_first.unbind(1)):
+        hidden = hidden.masked_fill(begins[:, None, None], 0.0)
+        hidden = cell(inputs[:, step].flatten(0, 1), hidden.flatten(0, 1)).view_as(hidden)
+        states.append(hidden)
+    return torch.stack(states, 1)
+
+
+def states_before(states: Tensor, hidden: Tensor, is_first: Tensor) -> Tensor:
+    """Hidden states before each step, [B, T, N, hidden_size] float32, 0 where an episode begins.
+
+    Args:
+        states: [B, T, N, hidden_size] float32, states after each step, as `run_gru` returns them.
+        hidden: [B, N, hidden_size] float32, state before the first step.
+        is_first: [B, T] bool, an episode begins at this step.
+    """
+    return torch.cat([hidden[:, None], states[:, :-1]], 1).masked_fill(is_first[:, :, None, None], 0.0)

@@ -7,11 +7,13 @@ knows no observation key; an encoder reads observations.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.recurrence import run_gru
 from rl_models.policy import Features, State
 
 
@@ -28,7 +30,35 @@ class Encoder(Protocol):
         """Observations, name -> [B, T, N, ...], to [B, T, N, F] float32, or to [B, T, F] for a global state."""
 
 
-class QNetwork(nn.Module):
+class QValues(nn.Module, ABC):
+    """A network whose features are action values: `QNetwork`, or one with roles or sub-tasks.
+
+    Attributes:
+        num_agents: N.
+        features: A, because the features of this network are the action values [B, T, N, A].
+        encoder: encoder of an agent's observation.
+    """
+
+    num_agents: int
+    features: int
+    encoder: Encoder
+
+    @abstractmethod
+    def initial_state(self, batch: int) -> State:
+        """Zero recurrent state before an episode, name -> [B, N, hidden_size] float32."""
+
+    @abstractmethod
+    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
+        """Action values [B, T, N, A] float32, as features.
+
+        Args:
+            obs: name -> [B, T, N, ...], as the encoder reads them, and optionally `legal` [B, T, N, A] bool.
+            state: recurrent state before the first step, as `initial_state` names it.
+            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
+        """
+
+
+class QNetwork(QValues):
     """Values of every agent's actions.
 
     Attributes:
@@ -63,13 +93,18 @@ class QNetwork(nn.Module):
             state: `hidden` [B, N, hidden_size] before the first step.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
-        encoded = self.encoder(obs)
-        agent = torch.eye(self.num_agents, device=encoded.device).expand(*encoded.shape[:-1], -1)
-        inputs = torch.relu(self.input(torch.cat([encoded, agent], -1)))
-        hidden, states = state["hidden"], []
-        for step, begins in enumerate(is_first.unbind(1)):
-            hidden = hidden.masked_fill(begins[:, None, None], 0.0)
-            hidden = self.memory(inputs[:, step].flatten(0, 1), hidden.flatten(0, 1)).view_as(hidden)
-            states.append(hidden)
-        legal = obs["legal"].bool() if "legal" in obs else None
-        return Features(self.output(torch.stack(states, 1)), {"hidden": hidden}, legal=legal)
+        inputs = torch.relu(self.input(with_agent_index(self.encoder(obs))))
+        states = run_gru(self.memory, inputs, state["hidden"], is_first)
+        return Features(self.output(states), {"hidden": states[:, -1]}, legal=legal_actions(obs))
+
+
+def with_agent_index(encoded: Tensor) -> Tensor:
+    """Observations with the one-hot index of their agent behind them: [B, T, N, F] -> [B, T, N, F + N] float32."""
+    num_agents = encoded.shape[2]
+    agent = torch.eye(num_agents, device=encoded.device).expand(*encoded.shape[:-1], -1)
+    return torch.cat([encoded, agent], -1)
+
+
+def legal_actions(obs: dict[str, Tensor]) -> Tensor | None:
+    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal."""
+    return obs["legal"].bool() if "legal" in obs else None

@@ -19,10 +19,10 @@ GOAL = "goal"
 
 
 class VectorEncoder(nn.Module):
-    """Encoder of an observation that is a vector; it returns the observation.
+    """Encoder of an observation that is a vector, or an array that is flattened; it returns the observation.
 
     Attributes:
-        features: F, width of the vector.
+        features: F, width of the flattened observation.
     """
 
     def __init__(self, key: str, features: int) -> None:
@@ -30,8 +30,8 @@ class VectorEncoder(nn.Module):
         self.key, self.features = key, features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """The observation under `key` [B, T, N, F], as [B, T, N, F] float32."""
-        return obs[self.key].float()
+        """The observation under `key` [B, T, N, ...], as [B, T, N, F] float32."""
+        return obs[self.key].float().flatten(3)
 
 
 class VectorState(nn.Module):
@@ -46,8 +46,24 @@ class VectorState(nn.Module):
         self.key, self.features = key, num_agents * features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """The observation under `key` [B, T, N, F], as [B, T, S] float32."""
+        """The observation under `key` [B, T, N, ...], as [B, T, S] float32."""
         return obs[self.key].float().flatten(2)
+
+
+class FirstAgentState(nn.Module):
+    """Global state that is the first agent's observation, for worlds in which each agent sees everything.
+
+    Attributes:
+        features: S, width of the flattened observation.
+    """
+
+    def __init__(self, key: str, features: int) -> None:
+        super().__init__()
+        self.key, self.features = key, features
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        """The observation under `key` [B, T, N, ...], as [B, T, S] float32."""
+        return obs[self.key][:, :, 0].float().flatten(2)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Acting uses the Q network only. While gradients are enabled, the extras hold all inputs of a loss over joint values:
 `q/WHO` [B, T, N, A], minus infinity for illegal actions, and with a mixer its weights at each step, `mixing/WHO/NAME`
-(`layers/monotonic_mixer.py`). WHO is `online` or `target`.
+(`layers/monotonic_mixer.py`). WHO is `online` or `target`. Extras of the online network (roles, sub-tasks) are among
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from rl_models.heads.epsilon_greedy_head import BestValueHead, EpsilonGreedyHead, legal_values
 from rl_models.layers.monotonic_mixer import Mixing, MonotonicMixer, sum_of_values
-from rl_models.networks.q_network import Encoder, QNetwork
+from rl_models.networks.q_network import Encoder, QValues
 from rl_models.policy import Features, State, TeamOutput, TeamPolicy
 
 ONLINE, TARGET = "online", "target"
@@ -25,17 +26,18 @@ ONLINE, TARGET = "online", "target"
 class StateMixer(nn.Module):
     """The mixing network of each step, computed from the observations of the team."""
 
-    def __init__(self, encoder: Encoder, num_agents: int, hidden_size: int) -> None:
+    def __init__(self, encoder: Encoder, num_agents: int, hidden_size: int, hypernetwork_hidden_size: int = 0) -> None:
         """Build the hypernetworks.
 
         Args:
             encoder: encoder of the global state.
             num_agents: N.
             hidden_size: width of the mixing network.
+            hypernetwork_hidden_size: hidden units of the hypernetworks of both weights; 0 for none.
         """
         super().__init__()
         self.encoder = encoder
-        self.mixer = MonotonicMixer(encoder.features, num_agents, hidden_size)
+        self.mixer = MonotonicMixer(encoder.features, num_agents, hidden_size, hypernetwork_hidden_size)
 
     def forward(self, obs: dict[str, Tensor]) -> Mixing:
         """Observations, name -> [B, T, N, ...], to mixing networks with batch shape [B, T]."""
@@ -48,7 +50,7 @@ class QmixPolicy(TeamPolicy):
 
     policy_head: EpsilonGreedyHead
 
-    def __init__(self, network: QNetwork, mixer: StateMixer | None, epsilon: float) -> None:
+    def __init__(self, network: QValues, mixer: StateMixer | None, epsilon: float) -> None:
         """Store the networks and copy them to the targets.
 
         Args:
@@ -82,7 +84,7 @@ class QmixPolicy(TeamPolicy):
     def _joint_values(
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
     ) -> dict[str, Tensor]:
-        extras = _named(ONLINE, features, None if self.mixer is None else self.mixer(obs))
+        extras = features.extras | _named(ONLINE, features, None if self.mixer is None else self.mixer(obs))
         with torch.no_grad():
             # The target network starts from the acting network's state too, because a fragment holds no other state.
             target = self.target_network(obs, state, is_first)

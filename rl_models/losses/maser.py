@@ -1,0 +1,203 @@
+"""Rewards and losses of MASER (Jeon et al., ICML 2022): each agent's sub-goal is the best observation it has met.
+
+Best is where its own value and the team's are largest. Being far from it costs reward, in a learned representation of
+observations. The release trains neither the representation nor the term that explores past a sub-goal (its gradients
+reach no weight that an optimiser owns); `form` chooses between the paper's method and the released one.
+
+Sub-goals are sought within an episode, as far as a fragment holds it: in the whole episode if fragments are as long as
+episodes and the worlds are reset together, which is the paper's rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import NonNegativeFloat, PositiveInt
+from torch import Tensor
+
+from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.batch import Batch
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.q_learning import chosen_values
+from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+
+REPRESENTATION = "maser/representation"
+"""Extra of the policy while gradients are enabled: f of each observation, [B, T, N, A] float32."""
+_BEFORE = slice(None, -1)
+_SMALL = 1e-8
+
+
+@dataclass(frozen=True)
+class MaserConfig:
+    """Constants of MASER; the defaults are those of the published command for StarCraft."""
+
+    form: Literal["paper", "released"] = "paper"
+    """Form of the method: paper, or released, in which the representation and the exploration term learn nothing."""
+    representation_hidden_size: PositiveInt = 128
+    """Width of the hidden layer that represents observations; the release has 128."""
+    own_value_share: UnitInterval = 0.5
+    """Share, from 0 to 1, of the agent's own value in choosing its sub-goal; the rest is the team's value."""
+    intrinsic_coef: NonNegativeFloat = 0.03
+    """Weight of the distance to the sub-goal in the rewards, at least 0."""
+    individual_coef: NonNegativeFloat = 1e-3
+    """Weight of the agents' own temporal difference errors in the loss, at least 0."""
+    exploration_coef: NonNegativeFloat = 1e-3
+    """Weight of the term that explores once a sub-goal has been passed, at least 0."""
+    distance_coef: NonNegativeFloat = 1e-3
+    """Weight of the error of the represented distances in the loss, at least 0."""
+
+
+@dataclass(frozen=True)
+class Subgoals:
+    """What the T steps of a batch teach beside its rewards; nothing here has a gradient.
+
+    Attributes:
+        step: [B, T, N] int64, k, the step of the fragment whose observation is the agent's sub-goal.
+        intrinsic: [B, T, N] float32, minus the distance to the sub-goal.
+        own: [B, T + 1, N] float32, target values of each agent's best actions.
+    """
+
+    step: Tensor
+    intrinsic: Tensor
+    own: Tensor
+
+
+def best_values(online: Tensor, target: Tensor) -> Tensor:
+    """Target values of the actions that are best by the online values: [..., N, A] each -> [..., N] float32."""
+    return chosen_values(target, online.argmax(-1))
+
+
+def subgoal_steps(own: Tensor, team: Tensor, is_first: Tensor, own_value_share: float) -> Tensor:
+    """The step of each agent's best observation in the same episode, [B, T, N] int64; the first of several.
+
+    Args:
+        own: [B, T, N] float32, the agents' values.
+        team: [B, T] float32, the team's value.
+        is_first: [B, T] bool, an episode begins at this step.
+        own_value_share: weight of an agent's own value; the rest is that of the team's value over N.
+    """
+    score = own_value_share * own + (1 - own_value_share) * (team / own.shape[-1])[..., None]
+    episode = is_first.cumsum(1)
+    is_same = episode[:, :, None] == episode[:, None]  # [B, T, T]
+    among = torch.where(is_same[..., None], score[:, None], -torch.inf)  # [B, T, T, N]
+    return among.argmax(2)
+
+
+def at_subgoals(values: Tensor, step: Tensor) -> Tensor:
+    """What belongs to the observations that are sub-goals: [B, T, N, F] and steps [B, T, N] -> [B, T, N, F]."""
+    return values.gather(1, step[..., None].expand(values.shape))
+
+
+def actionable_distance(values: Tensor, others: Tensor) -> Tensor:
+    """One minus the cosine of two rows of action values, [..., A] each -> [...] float32; illegal actions count as 0."""
+    finite = (torch.where(one.isfinite(), one, 0.0) for one in (values, others))
+    return 1 - torch.nn.functional.cosine_similarity(*finite, dim=-1, eps=_SMALL)
+
+
+def divergence_from_uniform(values: Tensor) -> Tensor:
+    """KL divergence in nats of softmax policies from uniform ones over legal actions: [..., A] -> [...] float32."""
+    is_legal = values > -torch.inf
+    log_policy = torch.where(is_legal, values.log_softmax(-1), 0.0)
+    entropy = -(torch.where(is_legal, log_policy.exp(), 0.0) * log_policy).sum(-1)
+    return is_legal.sum(-1).log() - entropy
+
+
+def find_subgoals(output: TeamOutput, batch: Batch, config: MaserConfig) -> Subgoals:
+    """Sub-goals and distances of a batch.
+
+    Args:
+        output: of a policy with a representation, at all T + 1 observations.
+        batch: of the replay.
+        config: the constants.
+    """
+    with torch.no_grad():
+        own = best_values(output.extras[f"q/{ONLINE}"], output.extras[f"q/{TARGET}"])
+        team = mixing_of(output.extras, TARGET, slice(None))(own)
+        step = subgoal_steps(own[:, :-1], team[:, :-1], batch["is_first"][:, :-1], config.own_value_share)
+        represented = output.extras[REPRESENTATION][:, :-1].detach()
+        distance = torch.linalg.vector_norm(represented - at_subgoals(represented, step), dim=-1)
+        return Subgoals(step, -distance, own)
+
+
+def proxy_reward(batch: Batch, subgoals: Subgoals, config: MaserConfig) -> Tensor:
+    """The team's reward with the mean distance to the sub-goals, R [B, T] float32."""
+    return batch["reward"].mean(-1) + config.intrinsic_coef * subgoals.intrinsic.mean(-1)
+
+
+@dataclass(frozen=True)
+class MaserLoss:
+    """The three losses that MASER adds to that of the joint value.
+
+    Attributes:
+        config: the constants.
+        gamma: discount of an env step.
+    """
+
+    config: MaserConfig
+    gamma: float
+
+    def to(self, device: torch.device) -> None:
+        """Nothing to move."""
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted losses, a scalar, and where the sub-goals are.
+
+        Args:
+            output: the policy's output at all T + 1 observations.
+            batch: of the replay.
+            progress: not used.
+        """
+        config, subgoals = self.config, find_subgoals(output, batch, self.config)
+        individual = self.individual_error(output, batch, subgoals)
+        explored = exploration(output, subgoals, ONLINE if config.form == "paper" else TARGET)
+        distance = representation_error(output, subgoals)
+        loss = config.individual_coef * individual
+        loss = loss + config.exploration_coef * explored + config.distance_coef * distance
+        return loss, {
+            "loss/individual": individual.detach(),
+            "loss/exploration": explored.detach(),
+            "loss/representation": distance.detach(),
+            "maser/intrinsic_reward": subgoals.intrinsic.mean(),
+            "maser/subgoal_step": subgoals.step.float().mean(),
+        }
+
+    def individual_error(self, output: TeamOutput, batch: Batch, subgoals: Subgoals) -> Tensor:
+        """Squared errors of the agents' own values, summed over agents, a scalar.
+
+        An agent's reward is its share of R and its own distance; shares are the softmax of the agents' values, of the
+        next observation as released, or of the present one as in the paper.
+        """
+        following = subgoals.own[:, 1:]
+        values = following if self.config.form == "released" else subgoals.own[:, :-1]
+        reward = values.softmax(-1) * proxy_reward(batch, subgoals, self.config)[..., None]
+        reward = reward + self.config.intrinsic_coef * subgoals.intrinsic
+        discounts = self.gamma * (~batch["terminated"]).float()
+        targets = reward + discounts[..., None] * following
+        error = chosen_values(output.extras[f"q/{ONLINE}"][:, :-1], batch["actions"]) - targets
+        return error.masked_fill(batch["truncated"][..., None], 0.0).square().sum(-1).mean()
+
+
+def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
+    """Mean divergence from uniform policies at and after the sub-goals, a scalar.
+
+    Args:
+        output: of the policy at all T + 1 observations.
+        subgoals: of its batch.
+        who: `online` or `target`, whose values make the policies.
+    """
+    divergences = divergence_from_uniform(output.extras[f"q/{who}"][:, :-1])
+    steps = torch.arange(divergences.shape[1], device=divergences.device)
+    is_past = steps[:, None] >= subgoals.step
+    return (divergences * is_past).sum() / is_past.sum().clamp(min=1)
+
+
+def representation_error(output: TeamOutput, subgoals: Subgoals) -> Tensor:
+    """Mean squared error of represented distances, a scalar; what they should be has no gradient."""
+    represented, target = output.extras[REPRESENTATION][:, :-1], output.extras[f"q/{TARGET}"][:, :-1].detach()
+    distance = torch.linalg.vector_norm(represented - at_subgoals(represented, subgoals.step), dim=-1)
+    wanted = actionable_distance(target, at_subgoals(target, subgoals.step))
+    return (distance - wanted).square().mean()

@@ -1,0 +1,135 @@
+"""Regularisers of ROMA (Wang et al., ICML 2020, section 3): roles that histories reveal, and roles that differ.
+
+`identifiability` pulls an agent's role towards what its memory implies. `specialisation` asks of each pair of agents
+that they have similar roles or behave differently. Both follow the release, where they depart from the paper: entropy
+is added to the divergence and so punished, a softplus is around their sum, and differences are of role samples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from pydantic import NonNegativeFloat
+from torch import Tensor
+
+from rl_models.batch import Batch
+from rl_models.losses.extra_loss import Statistics
+from rl_models.networks.role_q_network import (
+    DISSIMILARITY,
+    INFERRED_MEAN,
+    INFERRED_VARIANCE,
+    MEAN,
+    SAMPLE,
+    VARIANCE,
+)
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+
+_LARGEST = 2000.0
+_LOG_BOUND = 13.9
+"""The log density of one entry of a role is raised by this number, and then at least its negative."""
+_SMALL = 1e-12
+
+
+def entropy(variance: Tensor) -> Tensor:
+    """Entropy of normal distributions in nats: variances [..., d] -> [...] float32."""
+    return 0.5 * (math.log(2 * math.pi * math.e) + variance.log()).sum(-1)
+
+
+def divergence(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+    """KL divergence in nats of normal distributions from others: [..., d] each -> [...] float32."""
+    ratio = variance / other_variance
+    return 0.5 * (ratio - 1 - ratio.log() + (mean - other_mean).square() / other_variance).sum(-1)
+
+
+def identifiability(
+    role: tuple[Tensor, Tensor], inferred: tuple[Tensor, Tensor], entropy_coef: float, divergence_coef: float
+) -> Tensor:
+    """How badly memories imply roles, a scalar: mean over steps of the softplus of the mean over worlds and agents.
+
+    Args:
+        role: mean and variance of the roles, [B, T, N, d] float32 each.
+        inferred: the same as the memory implies them.
+        entropy_coef: weight of the roles' entropy.
+        divergence_coef: weight of their KL divergence from what the memory implies.
+    """
+    by_agent = entropy_coef * entropy(role[1]) + divergence_coef * divergence(*role, *inferred)
+    return torch.nn.functional.softplus(by_agent.mean((0, 2)).clamp(max=_LARGEST)).mean()
+
+
+def specialisation(mean: Tensor, variance: Tensor, sample: Tensor, dissimilarity: Tensor) -> Tensor:
+    """How much agents differ more than they must, a scalar: the mean over steps of L_D with weight 1.
+
+    All ordered pairs count, an agent with itself too, and both measures of pairs are scaled to [0, 1] over the pairs of
+    a world at a step.
+
+    Args:
+        mean: [B, T, N, d] float32, of the roles.
+        variance: [B, T, N, d] float32, of the roles.
+        sample: [B, T, N, d] float32, the roles.
+        dissimilarity: [B, T, N, N] float32, not negative.
+    """
+    agents = sample.shape[-2]
+    offset = sample.unsqueeze(-3) - mean.unsqueeze(-2)
+    own = variance.unsqueeze(-2)
+    log_density = -0.5 * (offset.square() / own + (2 * math.pi * own).log())
+    similar = _scaled((log_density + _LOG_BOUND).clamp_min(-_LOG_BOUND).mean(-1))
+    different = _scaled(dissimilarity)
+    pairs = different.sum((-1, -2)) - (similar + different).clamp(max=1).sum((-1, -2))
+    return pairs.mean() / agents**2
+
+
+def _scaled(pairs: Tensor) -> Tensor:
+    """Each world's pairs at a step between 0 and 1: [..., N, N] -> the same."""
+    lowest, highest = pairs.amin((-1, -2), keepdim=True), pairs.amax((-1, -2), keepdim=True)
+    return (pairs - lowest) / (highest - lowest + _SMALL)
+
+
+@dataclass(frozen=True)
+class RoleLossConfig:
+    """Weights of ROMA's regularisers; the defaults are the release's."""
+
+    role_entropy_coef: NonNegativeFloat = 1e-4
+    """Weight of the roles' entropy, at least 0; the release has 0.0001, or 0.05 for some maps."""
+    role_divergence_coef: NonNegativeFloat = 1e-4
+    """Weight of the roles' divergence from what memories imply, at least 0; the release has 0.0001."""
+    specialisation_coef: NonNegativeFloat = 1e-3
+    """Weight of the term that makes agents differ, at least 0; the release has 0.001."""
+    has_regularisers: bool = True
+    """Whether the two regularisers are added; without them it is QMIX with a last layer that a role writes."""
+
+
+@dataclass(frozen=True)
+class RoleLoss:
+    """Both regularisers as an addition to QMIX's loss."""
+
+    config: RoleLossConfig = RoleLossConfig()
+
+    def to(self, device: torch.device) -> None:
+        """Nothing to move."""
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted loss, a scalar, and how wide and how far apart roles are.
+
+        Args:
+            output: the policy's output; its extras are those of `RoleQNetwork`.
+            batch: not used.
+            progress: not used.
+        """
+        config, extras = self.config, output.extras
+        role = extras[MEAN], extras[VARIANCE]
+        logged: Statistics = {
+            "role/spread": extras[MEAN].detach().std(-2, correction=0).mean(),
+            "role/standard_deviation": extras[VARIANCE].detach().sqrt().mean(),
+        }
+        if not config.has_regularisers:
+            return extras[MEAN].new_zeros(()), logged
+        inferred = extras[INFERRED_MEAN], extras[INFERRED_VARIANCE]
+        clear = identifiability(role, inferred, config.role_entropy_coef, config.role_divergence_coef)
+        apart = config.specialisation_coef * specialisation(*role, extras[SAMPLE], extras[DISSIMILARITY])
+        return clear + apart, logged | {
+            "loss/identifiability": clear.detach(),
+            "loss/specialisation": apart.detach(),
+        }

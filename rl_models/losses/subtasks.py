@@ -1,0 +1,90 @@
+"""Regularisers of LDSA (Yang et al., NeurIPS 2022): sub-tasks that differ, and choices that last.
+
+The paper's second term is a KL divergence; the cross entropy here, as in the release, has the same gradient, because
+its first argument has none. Unlike the release, neither counts steps across the end of an episode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from pydantic import NonNegativeFloat
+from torch import Tensor
+
+from rl_models.batch import Batch
+from rl_models.losses.extra_loss import Statistics
+from rl_models.networks.subtask_q_network import LOGITS, TABLE
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+
+_EPSILON = 1e-8
+
+
+def mean_squared_distance(table: Tensor) -> Tensor:
+    """Mean over all ordered pairs of sub-tasks, a scalar; of each pair only the first vector has a gradient.
+
+    Args:
+        table: [k, e] float32, the sub-tasks' vectors.
+    """
+    count = len(table)
+    squared = (table[:, None] - table[None].detach()).square().sum(-1)
+    return squared.sum() / (count * (count - 1))
+
+
+def change_of_choice(logits: Tensor, is_first: Tensor) -> Tensor:
+    """Mean cross entropy in nats of the next step's choice under this step's, a scalar; 0 without such pairs of steps.
+
+    Args:
+        logits: [B, T, N, k] float32, of the choices.
+        is_first: [B, T] bool, an episode begins at this step.
+    """
+    now, following = logits[:, :-1].softmax(-1).detach(), logits[:, 1:].softmax(-1)
+    crossed = -(now * (following + _EPSILON).log()).sum(-1).mean(-1)
+    counts = ~is_first[:, 1:]
+    return (crossed * counts).sum() / counts.sum().clamp(min=1)
+
+
+def usage_entropy(logits: Tensor) -> Tensor:
+    """Entropy in nats of how often each sub-task is the most probable: [..., k] -> a scalar, 0 if it is always one."""
+    counts = torch.bincount(logits.argmax(-1).flatten(), minlength=logits.shape[-1])
+    shares = counts / counts.sum()
+    return -torch.xlogy(shares, shares).sum()
+
+
+@dataclass(frozen=True)
+class SubtaskLossConfig:
+    """Weights of LDSA's regularisers; the defaults are the release's."""
+
+    distance_coef: NonNegativeFloat = 1e-3
+    """Weight of the term that moves sub-tasks apart, at least 0; the release has 0.001."""
+    change_coef: NonNegativeFloat = 1e-3
+    """Weight of the term against changes of sub-task, at least 0; the release has 0.001."""
+
+
+@dataclass(frozen=True)
+class SubtaskLoss:
+    """Both regularisers as an addition to QMIX's loss."""
+
+    config: SubtaskLossConfig = SubtaskLossConfig()
+
+    def to(self, device: torch.device) -> None:
+        """Nothing to move."""
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted loss, a scalar, and how the sub-tasks are used.
+
+        Args:
+            output: the policy's output; its extras are those of `SubtaskQNetwork`.
+            batch: `is_first` [B, T + 1].
+            progress: not used.
+        """
+        logits = output.extras[LOGITS]
+        distance = mean_squared_distance(output.extras[TABLE][0, 0])
+        change = change_of_choice(logits, batch["is_first"])
+        loss = self.config.change_coef * change - self.config.distance_coef * distance
+        return loss, {
+            "subtask/squared_distance": distance.detach(),
+            "subtask/change": change.detach(),
+            "subtask/usage_entropy": usage_entropy(logits.detach()),
+        }

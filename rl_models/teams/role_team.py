@@ -1,0 +1,108 @@
+"""Ready-made teams of ROMA, LDSA and MASER beside QMIX: one body and one mixer, and what each method has of its own.
+
+They are the role methods of SAMA's comparison. `role_team` builds a team, `role_objective` what it minimises.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from pydantic import NonNegativeInt, PositiveInt
+
+from rl_models.algorithms.maser import maser_objective
+from rl_models.algorithms.qmix import Qmix
+from rl_models.losses.maser import MaserConfig
+from rl_models.losses.roles import RoleLoss, RoleLossConfig
+from rl_models.losses.subtasks import SubtaskLoss, SubtaskLossConfig
+from rl_models.networks.maser_policy import MaserPolicy
+from rl_models.networks.q_network import Encoder, QNetwork, QValues
+from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
+from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
+from rl_models.networks.subtask_q_network import SubtaskConfig, SubtaskQNetwork
+
+RoleMethod = Literal["qmix", "roma", "ldsa", "maser"]
+"""`qmix`, and the methods that are built on it."""
+
+
+@dataclass(frozen=True)
+class RoleTeamConfig:
+    """Widths and constants of all four methods; the defaults are those of the releases."""
+
+    hidden_size: PositiveInt = 64
+    """Width of each agent's recurrent state; the releases have 64."""
+    mixing_hidden_size: NonNegativeInt = 32
+    """Width of the mixing network, at least 0; the releases have 32, and 0 adds values up (VDN)."""
+    ldsa_hypernetwork_hidden_size: NonNegativeInt = 64
+    """Width of the hidden layer of LDSA's hypernetworks, at least 0; the other methods have no such layer."""
+    roma: RoleConfig = field(default_factory=RoleConfig)
+    """Widths of what makes ROMA's roles."""
+    roma_losses: RoleLossConfig = field(default_factory=RoleLossConfig)
+    """Weights of ROMA's regularisers."""
+    ldsa: SubtaskConfig = field(default_factory=SubtaskConfig)
+    """Sizes of LDSA's sub-tasks."""
+    ldsa_losses: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
+    """Weights of LDSA's regularisers."""
+    maser: MaserConfig = field(default_factory=MaserConfig)
+    """Constants of MASER."""
+
+
+def role_team(
+    config: RoleTeamConfig,
+    method: RoleMethod,
+    encoder: Encoder,
+    state: Encoder,
+    num_agents: int,
+    num_actions: int,
+    seed: int = 0,
+    epsilon: float = 1.0,
+) -> QmixPolicy:
+    """Build a team. PyTorch's global generator is left as it is.
+
+    Args:
+        config: widths and constants.
+        method: `qmix`, `roma`, `ldsa` or `maser`.
+        encoder: encoder of an agent's observation.
+        state: encoder of the global state, which only learning uses.
+        num_agents: N.
+        num_actions: A.
+        seed: seed of the initial weights.
+        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = _network(config, method, encoder, num_agents, num_actions)
+        mixer = None
+        if config.mixing_hidden_size:
+            deep = config.ldsa_hypernetwork_hidden_size if method == "ldsa" else 0
+            mixer = StateMixer(state, num_agents, config.mixing_hidden_size, deep)
+        if method == "maser":
+            return MaserPolicy(network, mixer, epsilon, config.maser)
+        return QmixPolicy(network, mixer, epsilon)
+
+
+def _network(
+    config: RoleTeamConfig, method: RoleMethod, encoder: Encoder, num_agents: int, num_actions: int
+) -> QValues:
+    if method == "roma":
+        return RoleQNetwork(encoder, num_agents, num_actions, config.roma, config.hidden_size)
+    if method == "ldsa":
+        return SubtaskQNetwork(encoder, num_agents, num_actions, config.ldsa, config.hidden_size)
+    return QNetwork(encoder, num_agents, num_actions, config.hidden_size)
+
+
+def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qmix:
+    """What a team of `role_team` minimises.
+
+    Args:
+        config: that of the team.
+        method: that of the team.
+        qmix: the constants of Q-learning.
+    """
+    if method == "roma":
+        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, RoleLoss(config.roma_losses)))
+    if method == "ldsa":
+        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, SubtaskLoss(config.ldsa_losses)))
+    return maser_objective(qmix, config.maser) if method == "maser" else qmix

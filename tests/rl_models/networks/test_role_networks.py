@@ -1,0 +1,204 @@
+"""Networks of ROMA, LDSA and MASER: sizes, gradient paths, choices, and acting that equals learning."""
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.algorithms.qmix import Qmix
+from rl_models.batch import forward, to_batch
+from rl_models.layers.monotonic_mixer import MonotonicMixer
+from rl_models.layers.sampling import choose_one, standard_normal
+from rl_models.losses.roles import RoleLoss, RoleLossConfig
+from rl_models.networks.maser_policy import MaserPolicy
+from rl_models.networks.noise import NOISE
+from rl_models.networks.q_network import QNetwork
+from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
+from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
+from rl_models.networks.subtask_q_network import LOGITS, SubtaskConfig, SubtaskQNetwork
+from rl_models.schedule import Progress
+from rl_models.training.evaluation import Evaluation
+from tests.rl_models.algorithms.role_worlds import METHODS, SMALL, Corridor, played
+
+
+def size(module):
+    return sum(weight.numel() for weight in module.parameters())
+
+
+def encoder(inputs, agents=2):
+    return VectorEncoder("seen", inputs - agents)
+
+
+@pytest.mark.parametrize(
+    ("build", "sizes"),
+    [
+        (lambda i, a: RoleQNetwork(encoder(i), 2, a, RoleConfig()), (83_923, 33_282)),
+        (lambda i, a: SubtaskQNetwork(encoder(i), 2, a, SubtaskConfig()), (151_622, 81_349)),
+        (lambda i, a: QNetwork(encoder(i), 2, a), (59_206, 26_117)),
+    ],
+)
+def test_networks_have_as_many_weights_as_the_releases(build, sizes):
+    """With 528 inputs (520 observed, 6 actions, 2 agents) and 6 actions, and with 12 inputs and 5 actions."""
+    assert (size(build(528, 6)), size(build(12, 5))) == sizes
+
+
+@pytest.mark.parametrize(("state", "hidden", "number"), [(520, 0, 83_393), (520, 64, 106_305), (10, 0, 1_793)])
+def test_mixers_have_as_many_weights_as_the_releases(state, hidden, number):
+    assert size(MonotonicMixer(state, 2, 32, hidden)) == number
+
+
+@pytest.mark.parametrize(("inputs", "actions", "number"), [(520, 6, 67_462), (5, 5, 1_413)])
+def test_a_representation_has_as_many_weights_as_the_release(inputs, actions, number):
+    network = QNetwork(VectorEncoder("seen", inputs), 2, actions)
+    assert size(MaserPolicy(network, None, 1.0, type(SMALL.maser)()).representation) == number
+
+
+# ------------------------------------------------------------------------------------- what all share
+
+
+def fragment_and_policy(method):
+    """The second fragment, which begins inside episodes, and who played it."""
+    one = played(Corridor(6, cells=3, max_episode_steps=5), method, 12)
+    one.collect()
+    return one.collect(), one.policy
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_acting_is_learning_with_the_same_noise(method):
+    fragment, policy = fragment_and_policy(method)
+    assert (NOISE in fragment.obs) == (method in ("roma", "ldsa"))
+    output = forward(policy, to_batch(fragment))
+    np.testing.assert_allclose(fragment.steps["values"], output.values[:, :-1].detach(), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_agents_values_do_not_depend_on_the_worlds_beside_it(method):
+    fragment, policy = fragment_and_policy(method)
+    batch = to_batch(fragment)
+    alone = forward(policy, {key: value[:1] for key, value in batch.items()}).values
+    torch.testing.assert_close(alone, forward(policy, batch).values[:1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_play_with_best_actions_and_most_probable_choices_is_determined(method):
+    _, policy = fragment_and_policy(method)
+    returns = [
+        Evaluation(Corridor(4, first, cells=3), policy, is_greedy=True, draws_noise=False).run(seed)["return"]
+        for seed, first in ((0, 0), (5, 9))
+    ]
+    np.testing.assert_array_equal(*returns)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_targets_have_a_copy_of_every_weight_of_the_network(method):
+    _, policy = fragment_and_policy(method)
+    names = {name for name, _ in policy.network.named_parameters()}
+    assert names == {name for name, _ in policy.target_network.named_parameters()}
+    assert not any(weight.requires_grad for weight in policy.target_network.parameters())
+
+
+def test_the_state_of_a_world_that_all_see_is_the_first_agents_observation():
+    planes = torch.arange(2 * 3 * 2 * 4).view(2, 3, 2, 2, 2)
+    state = FirstAgentState("seen", 4)({"seen": planes})
+    assert state.shape == (2, 3, 4)
+    assert state[1, 2].tolist() == planes[1, 2, 0].flatten().tolist()
+
+
+# ------------------------------------------------------------------------------------------------ ROMA
+
+
+def loss_gradients(config=None):
+    """Gradients of ROMA's regularisers by the first part of a weight's name."""
+    fragment, policy = fragment_and_policy("roma")
+    batch = to_batch(fragment)
+    loss, _ = RoleLoss(config or RoleLossConfig())(forward(policy, batch), batch, Progress())
+    loss.backward()
+    named = policy.network.named_parameters()
+    return {name: weight.grad is not None and bool(weight.grad.abs().sum() > 0) for name, weight in named}
+
+
+def test_identifiability_teaches_encoder_and_inference_and_not_the_memory():
+    learns = loss_gradients(RoleLossConfig(specialisation_coef=0.0))
+    assert all(learns[f"{part}.3.weight"] for part in ("role_encoder", "inference"))
+    for name, has_gradient in learns.items():
+        if name.startswith(("memory", "input", "role_decoder", "last_", "dissimilarity")):
+            assert not has_gradient, name
+
+
+def test_the_joint_value_teaches_neither_inference_nor_dissimilarity():
+    fragment, policy = fragment_and_policy("roma")
+    batch = Qmix().prepare(to_batch(fragment))
+    Qmix().loss(forward(policy, batch), batch, Progress())[0].backward()
+    for name, weight in policy.network.named_parameters():
+        is_regularised = name.startswith(("inference", "dissimilarity"))
+        assert (weight.grad is None or not weight.grad.any()) == is_regularised, name
+
+
+def test_values_are_linear_in_the_memory_and_differ_between_roles():
+    _, policy = fragment_and_policy("roma")
+    network = policy.network
+    role, other = torch.zeros(1, 3), torch.ones(1, 3)
+    states = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
+    constant = network.values(torch.zeros(1, 16), role)
+    both = network.values(states.sum(0, keepdim=True), role)
+    torch.testing.assert_close(both - constant, (network.values(states, role) - constant).sum(0, keepdim=True))
+    assert not torch.allclose(network.values(states, role), network.values(states, other))
+
+
+def test_values_are_those_of_the_last_layer_that_a_role_writes():
+    _, policy = fragment_and_policy("roma")
+    network = policy.network
+    state, role = (torch.randn(16), torch.randn(3))
+    decoded = network.role_decoder(role)
+    weight = network.last_weights(decoded).view(16, 3)
+    torch.testing.assert_close(network.values(state, role), state @ weight + network.last_biases(decoded))
+
+
+def test_normal_numbers_have_the_quantiles_of_the_normal_distribution():
+    uniforms = torch.tensor([0.0, 0.02275, 0.5, 0.84134, 1.0])
+    drawn = standard_normal(uniforms)
+    torch.testing.assert_close(drawn[1:4], torch.tensor([-2.0, 0.0, 1.0]), atol=1e-3, rtol=0)
+    assert drawn.isfinite().all()
+
+
+# ------------------------------------------------------------------------------------------------ LDSA
+
+
+def test_one_class_is_chosen_as_often_as_it_is_probable():
+    logits = torch.tensor([0.0, 1.0, 2.0]).requires_grad_()
+    uniforms = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0))
+    chosen = choose_one(logits.expand(20_000, 3), uniforms)
+    assert set(chosen.unique().tolist()) == {0.0, 1.0} and (chosen.sum(-1) == 1).all()
+    torch.testing.assert_close(chosen.mean(0), logits.softmax(0), atol=0.01, rtol=0)
+    assert choose_one(logits, None).tolist() == [0.0, 0.0, 1.0]
+    (choose_one(logits, None) * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert logits.grad.abs().sum() > 0
+
+
+def test_a_choice_of_one_subtask_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="at least 2, not 1"):
+        SubtaskConfig(num_subtasks=1)
+
+
+def test_the_joint_value_reaches_subtasks_through_the_choice_alone():
+    fragment, policy = fragment_and_policy("ldsa")
+    network = policy.network
+    states, table = torch.randn(5, 16), network.vectors()
+    network.values(states, table).sum().backward()
+    assert all(weight.grad is None for weight in network.table.parameters())
+    assert network.last_weights.weight.grad.abs().sum() > 0
+    batch = Qmix().prepare(to_batch(fragment))
+    Qmix().loss(forward(policy, batch), batch, Progress())[0].backward()
+    for name, weight in network.named_parameters():
+        assert weight.grad is not None and weight.grad.abs().sum() > 0, name
+
+
+def test_exchanging_two_subtasks_exchanges_logits_and_leaves_best_values():
+    fragment, policy = fragment_and_policy("ldsa")
+    batch = {key: value for key, value in to_batch(fragment).items() if key != f"obs/{NOISE}"}
+    before = forward(policy, batch)
+    order = torch.tensor([0, 3, 2, 1])
+    with torch.no_grad():
+        policy.network.table[0].weight.copy_(policy.network.table[0].weight[:, order])
+    after = forward(policy, batch)
+    torch.testing.assert_close(after.extras[LOGITS], before.extras[LOGITS][..., order])
+    torch.testing.assert_close(after.values, before.values)

@@ -1,0 +1,85 @@
+"""Every setting of a run of role methods in Overcooked: those of self-play, and how Q-learning learns."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from pydantic import PositiveFloat, PositiveInt
+
+from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.rllib.workers import Workers
+from rl_models.teams.role_team import RoleTeamConfig
+from tune_experiments.experiment.checks import check_at_least, check_ranges
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.overcooked.config import OvercookedConfig
+
+Q_METHODS = ("qmix", "roma", "ldsa", "maser")
+SPARSE = "_sparse"
+Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
+PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleSettings(QmixLearnerConfig):
+    """How the rows of Q-learning learn; the optimiser and epsilon are those of the methods' releases."""
+
+    gamma: UnitInterval = 0.99
+    """Discount of an env step, from 0 to 1; the releases have 0.99."""
+    learning_rate: PositiveFloat = 5e-4
+    """Learning rate at the start, above 0; the releases have 0.0005 throughout."""
+    buffer_size: PositiveInt = 2000
+    """Number of fragments of one world that the replay keeps; the releases keep 5000 episodes."""
+    batch_size: PositiveInt = 32
+    """Number of fragments in a minibatch; the releases have 32 episodes."""
+    train_every_env_steps: PositiveInt = 100
+    """Number of env steps that are played for each minibatch; the releases play an episode or eight."""
+    update_target_every_updates: PositiveInt = 100
+    """Number of optimiser steps between updates of the targets; the releases have 200 episodes."""
+    whole_episodes: bool = True
+    """Whether MASER learns from whole episodes, with as many env steps in a minibatch; if not, from fragments."""
+    team: RoleTeamConfig = field(default_factory=RoleTeamConfig)
+    """Widths of the networks, and constants of each method."""
+
+
+@dataclass(frozen=True)
+class OvercookedRolesConfig(OvercookedConfig):
+    """One run of role methods in one kitchen."""
+
+    methods: tuple[str, ...] = Q_ROWS
+    """Rows of the table, each a method that is trained: qmix, roma, ldsa and maser, the same with _sparse, which are
+    paid for served soups alone, and selfplay, selfplay_sparse and fcp."""
+    roles: RoleSettings = field(default_factory=RoleSettings)
+    """How the rows of Q-learning learn, and their networks."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=8, fragment_length=50))
+    """Processes and worlds of a trial."""
+    budget_env_steps: PositiveInt = 200_000
+    """Number of joint env steps of training."""
+    validate_every_env_steps: PositiveInt = 20_000
+    """Number of env steps between validations, the points of the curve of rewards."""
+    checkpoint_every_env_steps: PositiveInt = 50_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+
+    def __post_init__(self) -> None:
+        """Refuse rows that there are not, and numbers that no run can have."""
+        super().__post_init__()
+        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_ROWS)]:
+            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_ROWS))}, not {unknown[0]!r}")
+        check_ranges(self.roles, "roles.")
+        check_at_least(2, self, "roles.team.ldsa.num_subtasks")
+
+    def workers_of(self, method: str) -> Workers:
+        """Worlds and fragments of a Q-learning method: MASER's sub-goals are those of whole episodes."""
+        if method == "maser" and self.roles.whole_episodes:
+            return dataclasses.replace(self.workers, fragment_length=self.max_episode_steps)
+        return self.workers
+
+    def learner_of(self, method: str) -> RoleSettings:
+        """How a Q-learning method learns: fragments of another length are fewer, so that as many steps are learned."""
+        ratio = self.workers.fragment_length / self.workers_of(method).fragment_length
+        return dataclasses.replace(
+            self.roles,
+            batch_size=max(1, round(self.roles.batch_size * ratio)),
+            buffer_size=max(self.workers.worlds, round(self.roles.buffer_size * ratio)),
+        )

@@ -1,0 +1,80 @@
+"""From settings to one training run of a role method in Overcooked (QMIX, ROMA, LDSA, MASER).
+
+A chef observes the flattened planes of the whole kitchen, as SAMA's text has it. Shaped points keep their weight
+throughout, because a replay holds rewards of all of training.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import cast
+
+from rl_envs.overcooked.words import ACTIONS
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.algorithms.qmix import qmix_objective
+from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
+from rl_models.policy import TeamPolicy
+from rl_models.teams.role_team import RoleMethod, role_objective, role_team
+from rl_models.teams.tbone_team import uniform_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.overcooked.config import make_world
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, RANDOM, episodes_of
+from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
+from tune_experiments.overcooked.trials import Row, plan_of
+from tune_experiments.overcooked.trials import plan as plan_ppo
+
+_PLANES = "lossless"
+
+
+def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
+    """One row with one seed."""
+    if row not in Q_ROWS:
+        return plan_ppo(config, row, seed)
+    method = cast(RoleMethod, row.removesuffix(SPARSE))
+    learner, workers = config.learner_of(method), config.workers_of(method)
+    own = Row(
+        is_shaped=False,  # its weight would fall
+        world={} if row.endswith(SPARSE) else {"shaping": 1.0},
+        build_policy=functools.partial(build_team, method=method),
+        objective=functools.partial(objective_of, method=method),
+    )
+    return dataclasses.replace(
+        plan_of(config, own, seed),
+        optimiser=optimiser_settings(learner, learner.learning_rate, config.budget_env_steps),
+        workers=workers,
+        validate=functools.partial(play, config, config.valid_episodes),
+        kept_checkpoints=1,  # each holds the replay
+    )
+
+
+def build_team(config: OvercookedRolesConfig, seed: int, *, method: RoleMethod) -> TeamPolicy:
+    """The team of a method with its initial weights."""
+    world = make_world(config)
+    planes = math.prod(world.observation_spec[_PLANES].shape)
+    encoder, state = VectorEncoder(_PLANES, planes), FirstAgentState(_PLANES, planes)
+    return role_team(config.roles.team, method, encoder, state, world.num_agents, len(ACTIONS), seed)
+
+
+def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Objective:
+    """What a method minimises."""
+    learner, workers = config.learner_of(method), config.workers_of(method)
+    qmix = qmix_objective(learner, learner.gamma, workers.worlds * workers.fragment_length)
+    return role_objective(config.roles.team, method, qmix)
+
+
+def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy) -> Episodes:
+    """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `episodes_of`."""
+    played = Evaluation(make_world(config, episodes), policy, is_greedy=True, draws_noise=False).run(EVALUATION_SEED)
+    reward = played.pop("return")[:, 0]  # the same for both
+    return played | {"reward": reward}
+
+
+def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The table's numbers of a method of Q-learning, and those of uniform actions."""
+    uniform = uniform_team(policy.num_agents, len(ACTIONS))
+    random = episodes_of(make_world(config, config.test_episodes), uniform)
+    return {config.task: play(config, config.test_episodes, policy), f"{RANDOM}{config.task}": random}

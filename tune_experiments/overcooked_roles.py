@@ -1,0 +1,136 @@
+"""Role methods in Overcooked: QMIX, ROMA, LDSA and MASER, the weak rows of SAMA's figures, beside self-play.
+
+    python tune_experiments/overcooked_roles.py                              # laptop: about an hour on 2 cores
+    python tune_experiments/overcooked_roles.py --task forced_coordination --methods qmix roma --seeds 0 1 2
+    python tune_experiments/overcooked_roles.py --methods maser --roles.team.maser.form released --out runs/released
+    python tune_experiments/overcooked_roles.py --methods qmix selfplay --out runs/beside
+    python tune_experiments/overcooked_roles.py --preset smoke               # under 2 minutes, learns nothing
+
+Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
+chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also paid for
+onions in pots, useful dishes and soups taken; those that end in `_sparse` are paid for served soups alone, as in SAMA.
+They play by best actions in tests. `selfplay`, `selfplay_sparse` and `fcp` are those of `overcooked_selfplay.py`, which
+tests sampled actions. Numbers are of whole episodes of 400 env steps without shaping; a soup is 20.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rl_models.losses.maser import MaserConfig
+from rl_models.networks.grid_cnn import GridCnnConfig
+from rl_models.networks.role_q_network import RoleConfig
+from rl_models.networks.subtask_q_network import SubtaskConfig
+from rl_models.policy import TeamPolicy
+from rl_models.rllib.workers import Workers
+from rl_models.teams.role_team import RoleTeamConfig
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.overcooked.evaluation import evaluate as evaluate_sampled
+from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
+from tune_experiments.overcooked.role_trials import evaluate, plan
+from tune_experiments.overcooked_selfplay import BINS, OvercookedSelfplay
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.run.main import main
+
+LAPTOP = OvercookedRolesConfig()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    methods=Q_METHODS,
+    network=GridCnnConfig(channels=(4, 4), first_kernel=3, hidden_sizes=(16,)),
+    roles=RoleSettings(
+        buffer_size=64,
+        batch_size=8,
+        train_every_env_steps=80,
+        exploration_env_steps=800,
+        update_target_every_updates=5,
+        team=RoleTeamConfig(
+            hidden_size=8,
+            mixing_hidden_size=4,
+            ldsa_hypernetwork_hidden_size=4,
+            roma=RoleConfig(hidden_size=4),
+            ldsa=SubtaskConfig(num_subtasks=2, vector_size=4),
+            maser=MaserConfig(representation_hidden_size=8),
+        ),
+    ),
+    workers=Workers(worlds_per_runner=4, fragment_length=20),
+    max_episode_steps=40,
+    budget_env_steps=800,
+    validate_every_env_steps=400,
+    valid_episodes=4,
+    checkpoint_every_env_steps=400,
+    test_episodes=4,
+)
+PAPER = dataclasses.replace(
+    LAPTOP,
+    roles=RoleSettings(buffer_size=5000, train_every_env_steps=400, update_target_every_updates=200),
+    workers=Workers(worlds_per_runner=8, fragment_length=400),
+    budget_env_steps=5_000_000,
+    validate_every_env_steps=100_000,
+    checkpoint_every_env_steps=100_000,
+)
+"""The releases' constants; SAMA does not say how long these rows were trained, and the replay takes 2 GB and more."""
+
+_COMPARED = {
+    "workers.fragment_length": "env steps of a fragment in a minibatch",
+    "roles.buffer_size": "fragments in the replay",
+    "roles.train_every_env_steps": "env steps for each minibatch",
+    "roles.update_target_every_updates": "updates between updates of the targets",
+    "max_episode_steps": "env steps of an episode",
+    "budget_env_steps": "env steps of training",
+}
+CURVES = {
+    "valid/reward": "reward per episode, without shaping",
+    "episode/shaped_return": "shaped points per episode",
+    "loss/td": "squared error of the joint value",
+    "subtask/usage_entropy": "entropy of the sub-tasks in use (nats, ldsa)",
+    "role/spread": "spread of the chefs' roles (roma)",
+    "maser/intrinsic_reward": "reward for distance to the sub-goal (maser)",
+}
+
+
+class OvercookedRoles(OvercookedSelfplay):
+    """Role methods by Q-learning, beside self-play."""
+
+    name = "overcooked_roles"
+    caption = "Overcooked, role methods"
+    presets: Any = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
+
+    def plan(self, config: Any, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """Q-learning of a role method, or PPO."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Whole episodes without shaping: best actions of Q-learners, sampled ones of others."""
+        return evaluate(config, policy) if method in Q_ROWS else evaluate_sampled(config, policy)
+
+    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+        """What each role method adds to QMIX."""
+        return tuple(MainComparison(method, "qmix", "reward", config.task) for method in Q_METHODS[1:])
+
+    def deviations(self, config: Any) -> Sequence[str]:
+        """Against the releases."""
+        return [
+            "the previous action is no input; the noise that acted is the noise of learning; tests take the mean role",
+            "layer normalisation stands in the place of ROMA's batch normalisation",
+            *differences(config, PAPER, _COMPARED, "published is").values(),
+        ]
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+        curves = draw_curves(run_folder, trials, CURVES, BINS)
+        teams = trained_teams(trials, (self.module,))
+        return [*curves, *(write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)]
+
+
+EXPERIMENT = OvercookedRoles()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
