@@ -12,6 +12,7 @@ from typing import Any
 from rl_envs.core.world import World
 
 WORLDS = {
+    "frozen_lake_spread-v0": "rl_envs.frozen_lake_spread.world:FrozenLakeSpread",
     "furnlift-v0": "rl_envs.furnlift.world:FurnLift",
     "furnmove-v0": "rl_envs.furnmove.world:FurnMove",
     "matrix_game-v0": "rl_envs.matrix_game.world:MatrixGame",

@@ -10,6 +10,7 @@ from rl_envs import WORLDS, make
 
 ROWS = ["agents", "actions", "episode end", "arguments", "recorded draws", "state for `restore`", "metrics"]
 RICH = {
+    "frozen_lake_spread-v0": {"hole": "out", "observations": ("place", "one_hot", "cells")},
     "furnlift-v0": {"shows_expert": True, "observations": ("view", "frame")},
     "furnmove-v0": {"observations": ("view", "frame")},
     "messenger-v0": {"shows_roles": True},

@@ -1,0 +1,104 @@
+"""Maps of the frozen lake: Gymnasium's two, or holes by chance, each with two starts and two targets.
+
+A map of holes by chance is fixed by its seed. It is kept only if both targets can be reached from both starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.core.chance import Chance
+from rl_envs.core.spec import Array
+
+MAPS = ("4x4", "8x8", "random-4x4", "random-8x8")
+HOLE_SHARE = 0.2
+"""Probability of a hole in each cell of a random map that is neither start nor target."""
+_HOLES = {
+    4: ((1, 1), (1, 3), (2, 3), (3, 0)),
+    8: ((2, 3), (3, 5), (4, 3), (5, 1), (5, 2), (5, 6), (6, 1), (6, 4), (6, 6), (7, 3)),
+}
+_STARTS = {4: ((0, 0), (0, 3)), 8: ((0, 0), (0, 7))}
+_TARGETS = {4: ((3, 1), (3, 3)), 8: ((7, 0), (7, 7))}
+MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0)])
+"""[4, 2] int64, (row, column) steps of the actions left, down, right, up; Gymnasium's order."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """One map.
+
+    Attributes:
+        side: number of rows, and of columns.
+        holes: [side * side] bool.
+        starts: [2] int64, cells (row * side + column) of the agents at the start.
+        targets: [2] int64, cells.
+        following: [side * side, 4] int64, the cell that an action leads to; a wall leads nowhere.
+    """
+
+    side: int
+    holes: Array
+    starts: Array
+    targets: Array
+    following: Array
+
+
+def lake_of(name: str, map_seed: int = 0) -> Lake:
+    """The map of a name.
+
+    Args:
+        name: one of `MAPS`.
+        map_seed: fixes the holes of a random map.
+
+    Raises:
+        ValueError: no map is called so.
+    """
+    if name not in MAPS:
+        raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")
+    side = int(name[-1])
+    starts, targets = (_cells(each[side], side) for each in (_STARTS, _TARGETS))
+    following = following_cells(side)
+    if name.startswith("random"):
+        holes = _random_holes(side, np.concatenate([starts, targets]), starts, targets, following, map_seed)
+    else:
+        holes = np.isin(np.arange(side * side), _cells(_HOLES[side], side))
+    return Lake(side, holes, starts, targets, following)
+
+
+def following_cells(side: int) -> Array:
+    """The cell that each action leads to from each cell, [side * side, 4] int64."""
+    rows, columns = np.divmod(np.arange(side * side), side)
+    row = (rows[:, None] + MOVES[:, 0]).clip(0, side - 1)
+    column = (columns[:, None] + MOVES[:, 1]).clip(0, side - 1)
+    return np.asarray(row * side + column)
+
+
+def steps_to(cell: int, holes: Array, following: Array) -> Array:
+    """Least number of moves to a cell from each cell without falling in, [side * side] float64; inf where none leads.
+
+    Args:
+        cell: the end of the way.
+        holes: [side * side] bool.
+        following: [side * side, 4] int64.
+    """
+    steps = np.full(len(holes), np.inf)
+    steps[cell] = 0
+    for _ in range(len(holes)):
+        nearer = steps[following].min(1) + 1
+        steps = np.where(holes, np.inf, np.minimum(steps, nearer))
+    return steps
+
+
+def _random_holes(side: int, ice: Array, starts: Array, targets: Array, following: Array, map_seed: int) -> Array:
+    chance = Chance(map_seed, 0, 1)
+    while True:
+        holes = chance.uniforms(side * side)[0] < HOLE_SHARE
+        holes[ice] = False
+        if all(np.isfinite(steps_to(target, holes, following)[starts]).all() for target in targets):
+            return holes
+        chance.next_step()
+
+
+def _cells(places: tuple[tuple[int, int], ...], side: int) -> Array:
+    return np.array([row * side + column for row, column in places])

@@ -1,0 +1,45 @@
+"""A frozen lake from above: ice, holes, targets and the two agents."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from rl_envs.core.render import Colour
+from rl_envs.core.spec import Array
+from rl_envs.frozen_lake_spread.maps import Lake
+
+_PIXELS = 40
+_ICE: Colour = (226, 240, 248)
+_HOLE: Colour = (48, 72, 104)
+_EDGE: Colour = (188, 208, 222)
+_TARGET: Colour = (226, 168, 40)
+_AGENTS: tuple[Colour, Colour] = (200, 70, 60), (50, 130, 90)
+_RADIUS = 8
+
+
+def draw_lake(lake: Lake, cells: Array, target: Array, out: Array) -> Array:
+    """Image [H, W, 3] uint8.
+
+    Args:
+        lake: the map.
+        cells: [2] int, where the agents are.
+        target: [2] int, not 0 for an agent that has taken a target; its disc gets a ring.
+        out: [2] bool, agents that fell in; they are drawn small.
+    """
+    side = lake.side * _PIXELS
+    image = Image.new("RGB", (side, side), _ICE)
+    pen = ImageDraw.Draw(image)
+    for cell in range(lake.side**2):
+        row, column = divmod(cell, lake.side)
+        box = (column * _PIXELS, row * _PIXELS, (column + 1) * _PIXELS - 1, (row + 1) * _PIXELS - 1)
+        pen.rectangle(box, fill=_HOLE if lake.holes[cell] else _ICE, outline=_EDGE)
+        if cell in lake.targets:
+            pen.rectangle((box[0] + 5, box[1] + 5, box[2] - 5, box[3] - 5), outline=_TARGET, width=4)
+    for agent, cell in enumerate(cells.tolist()):
+        row, column = divmod(cell, lake.side)
+        x, y = column * _PIXELS + 13 + 14 * agent, row * _PIXELS + _PIXELS // 2
+        radius = _RADIUS // 2 if out[agent] else _RADIUS
+        ring = _TARGET if target[agent] else _ICE
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=_AGENTS[agent], outline=ring, width=2)
+    return np.asarray(image)
