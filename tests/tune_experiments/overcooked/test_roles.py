@@ -1,0 +1,123 @@
+"""The experiment of role methods: rows, what they learn from, how they are tested, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_models.algorithms.maser import Maser
+from rl_models.batch import forward, to_batch
+from rl_models.networks.noise import NOISE
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.experiment.config_path import with_overrides
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.overcooked.role_config import PPO_ROWS, Q_METHODS, Q_ROWS
+from tune_experiments.overcooked.role_trials import play
+
+EXPERIMENT = find_experiment("overcooked_roles")
+SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+
+
+def fragment_of(config, row, worlds=2, length=10):
+    trial = EXPERIMENT.plan(config, row, 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=worlds, first_world=0), policy, length, needs_values=False)
+    collector.reset(0)
+    return trial, policy, collector.collect()
+
+
+@pytest.mark.parametrize("row", Q_METHODS)
+def test_every_method_learns_in_the_largest_kitchen_and_every_weight_gets_gradient(row):
+    trial, policy, fragment = fragment_of(dataclasses.replace(SMOKE, task="asymmetric_advantages"), row)
+    trainable = {name: weights for name, weights in policy.named_parameters() if weights.requires_grad}
+    before = {name: weights.clone() for name, weights in trainable.items()}
+    objective = dataclasses.replace(trial.objective, gradient_steps=1)
+    told = Learner(policy, objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    assert all(weights.grad is not None for weights in trainable.values())
+    moved = {name for name, weights in trainable.items() if not weights.equal(before[name])}
+    assert len(moved) > 0.9 * len(trainable)
+    assert {"network.input.weight", "network.memory.weight_hh", "mixer.mixer.second.0.weight"} & moved
+
+
+def test_chefs_see_the_flattened_planes_of_the_whole_kitchen():
+    for layout, planes in (("cramped_room", 520), ("asymmetric_advantages", 1170), ("coordination_ring", 650)):
+        policy = EXPERIMENT.plan(dataclasses.replace(SMOKE, task=layout), "qmix", 0).build_policy()
+        assert policy.network.encoder.features == policy.mixer.encoder.features == planes
+    assert set(LAYOUTS) >= {"cramped_room", "asymmetric_advantages", "coordination_ring"}
+
+
+def test_noise_rides_with_the_fragments_of_methods_that_draw():
+    for row in Q_METHODS:
+        _, policy, fragment = fragment_of(SMOKE, row)
+        assert (NOISE in fragment.obs) == (row in ("roma", "ldsa"))
+        again = forward(policy, to_batch(fragment)).policy.first_steps(10)
+        log_prob = again.log_prob(torch.from_numpy(fragment.steps["actions"]))
+        np.testing.assert_allclose(fragment.steps["log_prob"], log_prob, atol=1e-5)
+
+
+def test_rows_are_paid_for_shaped_points_unless_they_are_sparse():
+    worlds = {
+        row: EXPERIMENT.plan(SMOKE, row, 0).make_world(num_worlds=1, first_world=0) for row in ("qmix", "qmix_sparse")
+    }
+    assert worlds["qmix"]._shaping == 1.0 and worlds["qmix"]._shaping_steps is None
+    assert worlds["qmix_sparse"]._shaping == 0.0
+
+
+def test_maser_learns_from_whole_episodes_and_from_as_many_steps_as_the_others():
+    qmix, maser = (EXPERIMENT.plan(LAPTOP, row, 0) for row in ("qmix", "maser"))
+    assert isinstance(maser.objective, Maser) and maser.workers.fragment_length == LAPTOP.max_episode_steps
+    for size in ("batch_size", "buffer_size"):
+        sizes = [getattr(one.objective, size) * one.workers.fragment_length for one in (qmix, maser)]
+        assert sizes[0] == sizes[1]
+    played = [one.workers.worlds * one.workers.fragment_length / one.objective.gradient_steps for one in (qmix, maser)]
+    assert played[0] == played[1] == LAPTOP.roles.train_every_env_steps
+
+
+def test_the_released_form_of_maser_is_an_option():
+    config = with_overrides(SMOKE, {"roles.team.maser.form": "released"})
+    policy = EXPERIMENT.plan(config, "maser", 0).build_policy()
+    assert not any(weight.requires_grad for weight in policy.representation.parameters())
+
+
+def test_tests_are_played_by_best_actions_without_noise():
+    for row in ("qmix", "ldsa"):
+        policy = EXPERIMENT.plan(SMOKE, row, 0).build_policy()
+        found = play(SMOKE, 3, policy)
+        assert set(found) >= {"soups", "reward", "shaped_return", "length"}
+        assert len(set(found["shaped_return"].ravel().tolist())) == 1  # nothing is left to chance
+    random = EXPERIMENT.evaluate(SMOKE, "qmix", policy)
+    assert set(random) == {"cramped_room", "random play in cramped_room"}
+
+
+def test_published_constants_are_those_of_the_releases():
+    roles = PAPER.roles
+    assert (roles.optimiser, roles.learning_rate, roles.gamma, roles.max_grad_norm) == ("rmsprop", 5e-4, 0.99, 10.0)
+    assert (roles.batch_size, roles.buffer_size, roles.update_target_every_updates) == (32, 5000, 200)
+    assert (roles.exploration_env_steps, roles.exploration_final_epsilon) == (50_000, 0.05)
+    assert PAPER.workers.fragment_length == roles.train_every_env_steps == 400
+
+
+def test_rows_of_ppo_stand_beside_those_of_q_learning():
+    assert not set(Q_ROWS) & set(PPO_ROWS)
+    trial = EXPERIMENT.plan(SMOKE, "selfplay", 0)
+    assert type(trial.objective).__name__ == "Ppo"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"methods": ("cole5",)}, "--methods must be some of qmix"),
+        ({"task": "bakery"}, "--task must be one of"),
+        ({"roles.team.ldsa.num_subtasks": 1}, "at least 2"),
+        ({"roles.team.maser.own_value_share": 1.5}, "roles.team.maser.own_value_share must be"),
+        ({"roles.batch_size": 0}, "roles.batch_size must be"),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
+    with pytest.raises((UserError, ValueError), match=sentence):
+        with_overrides(SMOKE, changes)
