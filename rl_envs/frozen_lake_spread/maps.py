@@ -1,6 +1,7 @@
 """Maps of the frozen lake: Gymnasium's two, or holes by chance, each with two starts and two targets.
 
-A map of holes by chance is fixed by its seed. It is kept only if both targets can be reached from both starts.
+A random map, holes and targets, is fixed by its seed. It is kept only if both targets can be reached from both starts.
+On the fixed maps one target at most is a corner far from the starts, so that guessing corners does not win.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _HOLES = {
     8: ((2, 3), (3, 5), (4, 3), (5, 1), (5, 2), (5, 6), (6, 1), (6, 4), (6, 6), (7, 3)),
 }
 _STARTS = {4: ((0, 0), (0, 3)), 8: ((0, 0), (0, 7))}
-_TARGETS = {4: ((3, 1), (3, 3)), 8: ((7, 0), (7, 7))}
+_TARGETS = {4: ((3, 1), (3, 3)), 8: ((4, 4), (7, 7))}
 MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0)])
 """[4, 2] int64, (row, column) steps of the actions left, down, right, up; Gymnasium's order."""
 
@@ -57,12 +58,12 @@ def lake_of(name: str, map_seed: int = 0) -> Lake:
     if name not in MAPS:
         raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")
     side = int(name[-1])
-    starts, targets = (_cells(each[side], side) for each in (_STARTS, _TARGETS))
-    following = following_cells(side)
+    starts, following = _cells(_STARTS[side], side), following_cells(side)
     if name.startswith("random"):
-        holes = _random_holes(side, np.concatenate([starts, targets]), starts, targets, following, map_seed)
+        holes, targets = _random_places(side, starts, following, map_seed)
     else:
         holes = np.isin(np.arange(side * side), _cells(_HOLES[side], side))
+        targets = _cells(_TARGETS[side], side)
     return Lake(side, holes, starts, targets, following)
 
 
@@ -90,13 +91,17 @@ def steps_to(cell: int, holes: Array, following: Array) -> Array:
     return steps
 
 
-def _random_holes(side: int, ice: Array, starts: Array, targets: Array, following: Array, map_seed: int) -> Array:
+def _random_places(side: int, starts: Array, following: Array, map_seed: int) -> tuple[Array, Array]:
+    """Holes [side * side] bool and targets [2] int64 of a random map."""
     chance = Chance(map_seed, 0, 1)
+    free = np.setdiff1d(np.arange(side * side), starts)
     while True:
-        holes = chance.uniforms(side * side)[0] < HOLE_SHARE
-        holes[ice] = False
+        drawn = chance.uniforms(side * side + len(free))[0]
+        targets = np.sort(free[drawn[side * side :].argsort()[: len(starts)]])
+        holes = drawn[: side * side] < HOLE_SHARE
+        holes[starts] = holes[targets] = False
         if all(np.isfinite(steps_to(target, holes, following)[starts]).all() for target in targets):
-            return holes
+            return holes, targets
         chance.next_step()
 
 

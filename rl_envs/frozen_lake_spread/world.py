@@ -14,7 +14,7 @@ out by going there, so that common sense does not help. The paper gives no rules
 | rewards | 1 for each agent that reaches a free target, to both agents; with `own_rewards` to the one that reaches it |
 | turn order | agent 0 moves first; the first agent on a free target takes it and stays, for the other it is ice |
 | episode end | terminated: an agent falls into a hole, or both targets are taken; truncated: `max_episode_steps`. With `hole="out"` the other goes on, and it terminates when no agent moves any more |
-| arguments | `map` (4x4): `4x4` or `8x8`, Gymnasium's, `random-4x4` or `random-8x8`; `map_seed` (0) of a random map; `slippery` (False): an agent moves as intended, or at a right angle to it, with probability 1/3 each; `blocks` (False): a cell holds one agent, and a move into an occupied one does nothing; `own_rewards` (False); `hole` (end): `end` or `out`; `observations` (place); `max_episode_steps` (None): 100 for side 4, 200 for side 8 |
+| arguments | `map` (4x4): `4x4` or `8x8`, Gymnasium's, `random-4x4` or `random-8x8`; `map_seed` (0), which fixes the holes and the targets of a random map; `slippery` (False): an agent moves as intended, or at a right angle to it, with probability 1/3 each; `blocks` (False): a cell holds one agent, and a move into an occupied one does nothing; `own_rewards` (False); `hole` (end): `end` or `out`; `observations` (place); `max_episode_steps` (None): 100 for side 4, 200 for side 8 |
 | recorded draws | `slips` [B, 2] int, 0, 1 or 2: the action before the intended one in the list of actions, the intended one, the one after it; only with `slippery` |
 | state for `restore` | `cells` [2], row * side + column; optional: `target` [2], 0 for none and 1 or 2 for the target that the agent has taken, `out` [2] bool, `episode_length` |
 | metrics | `success`, 1 if both targets are taken; `arrivals`, targets taken; `fell`, 1 if an agent fell into a hole |
@@ -114,14 +114,14 @@ class FrozenLakeSpread(World):
         if not self._own_rewards:
             reward = np.repeat((taken - before).astype(float)[:, None], NUM_AGENTS, 1)
         is_still = (state["target"] > 0) | state["out"]
-        is_over = is_still.all(1) | (state["out"].any(1) & self._hole_ends)
-        is_late = (state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
+        is_over = np.asarray(is_still.all(1) | (state["out"].any(1) & self._hole_ends))
+        is_late = np.asarray((state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over)
         return reward, is_over, is_late
 
     def _move(self, agent: int, direction: Array) -> Array:
         """Move one agent in every world; 1 where it takes a target, [B] float64."""
         state, other = self.state, 1 - agent
-        moves = (state["target"][:, agent] == 0) & ~state["out"][:, agent]
+        moves = self._moves()[:, agent]
         there = self.lake.following[state["cells"][:, agent], direction]
         if self._blocks:
             moves &= (there != state["cells"][:, other]) | state["out"][:, other]
@@ -133,6 +133,10 @@ class FrozenLakeSpread(World):
             state["target"][takes, agent] = number
             arrived += takes
         return arrived
+
+    def _moves(self) -> Array:
+        """[B, 2] bool, agents whose actions move them."""
+        return np.asarray((self.state["target"] == 0) & ~self.state["out"])
 
     def _slips(self, recorded: Arrays) -> Array:
         """[B, 2] int64, 1 where an agent moves as it intends."""
@@ -153,7 +157,7 @@ class FrozenLakeSpread(World):
             "cells": lambda: both.astype(np.uint8),
             "alive": lambda: ~self.state["out"][rows],
         }
-        return {key: made[key]() for key in self.observation_spec}
+        return {key: make() for key, make in made.items() if key in self.observation_spec}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         each = (num_worlds, NUM_AGENTS)

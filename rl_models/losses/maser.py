@@ -94,8 +94,8 @@ def at_subgoals(values: Tensor, step: Tensor) -> Tensor:
 
 def actionable_distance(values: Tensor, others: Tensor) -> Tensor:
     """One minus the cosine of two rows of action values, [..., A] each -> [...] float32; illegal actions count as 0."""
-    finite = (torch.where(one.isfinite(), one, 0.0) for one in (values, others))
-    return 1 - torch.nn.functional.cosine_similarity(*finite, dim=-1, eps=_SMALL)
+    values, others = (torch.where(one.isfinite(), one, 0.0) for one in (values, others))
+    return 1 - torch.nn.functional.cosine_similarity(values, others, dim=-1, eps=_SMALL)
 
 
 def divergence_from_uniform(values: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from torch import Tensor, nn
 
 from rl_models.losses.maser import REPRESENTATION, MaserConfig
@@ -31,5 +33,6 @@ class MaserPolicy(QmixPolicy):
     def _joint_values(
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
     ) -> dict[str, Tensor]:
-        represented = self.representation(self.network.encoder(obs).detach())
+        encoder = cast(QValues, self.network).encoder
+        represented = self.representation(encoder(obs).detach())
         return super()._joint_values(features, obs, state, is_first) | {REPRESENTATION: represented}

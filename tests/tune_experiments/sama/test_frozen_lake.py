@@ -1,0 +1,198 @@
+"""SAMA on the frozen lake: what the rules know, rounds that are undone, and that the map alone makes planners win."""
+
+import dataclasses
+import functools
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.frozen_lake_spread.maps import lake_of
+from rl_envs.frozen_lake_spread.text import describe
+from rl_envs.testing import check_world
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.planners.domain import StateTextError
+from rl_models.schedule import Schedule
+from rl_models.training.collector import Collector
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.loop import Learner, train
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.sama.lake.config import LakeConfig
+from tune_experiments.sama.lake.domain import REACH, STAY, LakeDomain
+from tune_experiments.sama.lake.play import walker
+from tune_experiments.sama.lake.trials import PLANNERS, plan, planned
+from tune_experiments.sama.lake.worlds import CommandedLake, SubgoalLake
+
+EXPERIMENT = find_experiment("sama_frozen_lake")
+SMOKE, LAPTOP = (EXPERIMENT.presets[name] for name in ("smoke", "laptop"))
+LAKE = lake_of("4x4")
+START = describe(LAKE, LAKE.starts, np.zeros(2, int), 0)
+
+
+def domain(knowledge, name="4x4"):
+    return LakeDomain(lake_of(name), knowledge)
+
+
+# ---------------------------------------------------------------------------------------------- the domain
+
+
+def test_only_the_privileged_are_told_where_holes_and_targets_are():
+    places = re.compile(r"row \d")
+    assert not places.search(domain("blind").manual) and not places.search(domain("remembering").manual)
+    assert "row 2, column 2" in domain("privileged").manual  # a hole
+    assert "row 4, column 4" in domain("privileged").manual  # a target
+
+
+def test_there_is_a_subgoal_for_every_cell_and_one_to_stay():
+    for name, number in (("4x4", 17), ("8x8", 65)):
+        own = domain("blind", name)
+        assert len(own.subgoals) == number
+        cells = [own.cell_of(valid.text) for valid in own.subgoals]
+        assert cells == [*range(number - 1), None]
+
+
+def test_blind_rules_send_agents_to_far_corners_and_never_repeat_a_failure():
+    own = domain("blind")
+    failed, seen = set(), []
+    for _ in range(2):
+        found = own.decompose(START, None, failed)
+        seen.append(found.subgoals)
+        failed.add(tuple(sorted(found.subgoals)))
+    assert set(seen[0]) == {"go to row 4, column 1", "go to row 4, column 4"}
+
+
+def test_remembering_rules_avoid_every_cell_of_what_failed():
+    own = domain("remembering")
+    first = own.decompose(START, None, ())
+    again = own.decompose(START, None, {tuple(sorted(first.subgoals))})
+    assert not set(first.subgoals) & set(again.subgoals)
+
+
+def test_privileged_rules_take_the_next_cell_of_a_shortest_safe_way():
+    own = domain("privileged")
+    assert own.decompose(START, None, ()).subgoals == ("go to row 2, column 1", "go to row 1, column 3")
+
+
+def test_an_agent_on_its_target_is_told_to_stay():
+    state = describe(LAKE, np.array([13, 3]), np.array([1, 0]), 5)
+    for knowledge in ("blind", "remembering", "privileged"):
+        own = domain(knowledge)
+        found = own.decompose(state, None, ())
+        order = own.allocate(state, found.subgoals, ()).order
+        assert found.subgoals[order[0]] == STAY and found.subgoals[order[1]] != STAY
+    assert own.facts(state) == {"agent 1 is on a target"}
+    assert own.situation(state) == "Agent 1 is on a target."
+
+
+def test_code_of_a_subgoal_says_when_it_is_reached():
+    own, found = domain("blind"), {}
+    exec(own.code("go to row 1, column 4"), found)
+    now = [own.as_json(START, agent) for agent in (0, 1)]
+    assert [found["reward"](None, one) for one in now] == [0, 1]
+
+
+def test_states_that_are_none_are_refused_and_drawn_ones_are_legal():
+    own = domain("blind")
+    with pytest.raises(StateTextError, match="does not read as"):
+        own.check("Everybody is happy.")
+    states = own.diverse_states(30, 1)
+    assert len(set(states)) == 30 and [own.check(state) for state in states] == states
+
+
+# ------------------------------------------------------------------------------------------------- worlds
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("world", [CommandedLake, SubgoalLake])
+def test_worlds_with_commands_keep_the_contract(world):
+    check_world(functools.partial(world, max_episode_steps=9))
+
+
+def test_an_agent_rests_once_it_is_where_it_was_told_to_go():
+    world = CommandedLake(1)
+    world.reset(0)
+    world.command([0], [[4, 16]])
+    for _ in range(3):
+        world.step(walker(world))
+    assert world.state["cells"].tolist() == [[4, 3]] and world.state["reached"].all()
+
+
+def test_a_round_pays_each_agent_for_its_own_cell_and_is_over_when_both_are_there():
+    world = SubgoalLake(400, max_episode_steps=12)
+    world.reset(0)
+    ends, paid = 0, np.zeros((400, 2))
+    start = world.state["reached"].copy()
+    world.auto_resets = False
+    for _ in range(12):
+        _, reward, terminated, _, _ = world.step(walker(world))
+        paid += reward
+        ends = terminated
+    np.testing.assert_array_equal(paid, world.state["reached"] & ~start)
+    np.testing.assert_array_equal(ends, world.state["reached"].all(1) | world.state["out"].any(1))
+    assert 0 < paid.mean() < 1
+
+
+# -------------------------------------------------------------------------------------- under a planner
+
+
+@pytest.mark.parametrize("name", ["4x4", "8x8"])
+def test_a_planner_that_is_told_the_map_always_wins_and_one_that_is_not_never_does(name):
+    config = dataclasses.replace(SMOKE, map=name)
+    assert planned(config, "sama privileged", walker)["success"].tolist() == [1.0] * 4
+    for planner in ("sama blind", "deps", "plan4mc"):
+        assert planned(config, planner, walker)["success"].tolist() == [0.0] * 4
+
+
+def test_a_fall_is_undone_while_there_are_tries_and_then_ends_the_episode():
+    found = planned(dataclasses.replace(SMOKE, reflections=0), "sama remembering", walker)
+    assert (found["undone_steps"] == 0).all()
+    again = planned(SMOKE, "sama remembering", walker)
+    assert (again["undone_steps"] > 0).all() and (again["rounds"] > found["rounds"]).all()
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_every_planner_plays_slippery_lakes_to_an_end(planner):
+    found = planned(dataclasses.replace(SMOKE, map="random-8x8", slippery=True), planner, walker)
+    assert ((found["success"] + found["fell"]) <= 1).all() and (found["rounds"] > 0).all()
+
+
+def test_both_rows_learn_from_what_they_should_see():
+    for method, width in (("mappo", 16), ("sama", 16 + 9)):
+        trial = plan(SMOKE, method, 0)
+        one = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 10)
+        one.reset(0)
+        told = Learner(one.policy, trial.objective, trial.optimiser).update([one.collect()])
+        assert np.isfinite(float(told["loss/total"]))
+        shapes = {key: spec.shape[0] for key, spec in one.world.observation_spec.items()}
+        assert sum(shapes.values()) == width
+        tests = EXPERIMENT.evaluate(SMOKE, method, one.policy)
+        assert len(tests) == (2 if method == "mappo" else 2 * len(PLANNERS))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"map": "5x5"}, "--map must be one of 4x4"),
+        ({"methods": ()}, "--methods"),
+        ({"test_episodes": 0}, "--test-episodes"),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        LakeConfig(**changes)
+
+
+@pytest.mark.slow
+def test_the_game_can_be_learned_without_a_planner():
+    """The control of the figure: a team without a planner solves the small lake."""
+    trial = plan(LAPTOP, "mappo", 0)
+    torch.manual_seed(0)
+    one = Collector(trial.make_world(num_worlds=128, first_world=0), trial.build_policy(), 16)
+    one.reset(0)
+    objective = make_objective(LAPTOP.learner, Schedule.linear(0.03, 0.003, 400_000))
+    train(one, Learner(one.policy, objective, trial.optimiser), 400_000)
+    found = Evaluation(trial.make_world(num_worlds=200), one.policy).run(7)
+    assert found["success"].mean() > 0.95
+    assert REACH in domain("blind").goals

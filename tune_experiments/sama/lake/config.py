@@ -1,0 +1,73 @@
+"""Every setting of a run of SAMA on the frozen lake, with the laptop's values as defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import NonNegativeInt, PositiveInt
+
+from rl_envs.frozen_lake_spread.maps import MAPS
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.networks.parts import PartsConfig
+from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.checks import check_ranges, check_some
+from tune_experiments.experiment.errors import UserError
+from tune_experiments.sama.config import MOST_REFLECTIONS
+
+LakeRow = Literal["sama", "mappo"]
+
+
+@dataclass(frozen=True)
+class LakeConfig:
+    """One run on one map."""
+
+    methods: tuple[LakeRow, ...] = ("sama", "mappo")
+    """Rows that are trained: sama, agents that follow commands, tested under every planner; mappo, agents that learn
+    the game itself, the control."""
+    map: str = "4x4"
+    """Name of the map: 4x4 or 8x8, which are Gymnasium's, random-4x4 or random-8x8."""
+    map_seed: NonNegativeInt = 0
+    """Seed of the holes of a random map, the same throughout the run."""
+    slippery: bool = False
+    """Whether a move may lead at a right angle to what was intended, as in Gymnasium's default."""
+    reflections: NonNegativeInt = MOST_REFLECTIONS - 1
+    """Number of further tries after a round has failed; SAMA has three tries in all."""
+    round_steps: NonNegativeInt = 0
+    """Number of env steps after which a round is over; 0 takes 12 on small maps and 30 on large ones."""
+    network: PartsConfig = field(default_factory=PartsConfig)
+    """Widths of the agents' networks; those of images, texts and messages have no effect."""
+    learner: LearnerConfig = field(
+        default_factory=lambda: LearnerConfig(
+            is_joint=False, learning_rate=2e-3, entropy_coef=0.03, final_entropy_coef=0.003, num_epochs=4
+        )
+    )
+    """How both rows learn, by PPO with a ratio for each agent."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=16))
+    """Processes and worlds of a trial."""
+    budget_env_steps: PositiveInt = 800_000
+    """Number of joint env steps of training of each row."""
+    validate_every_env_steps: PositiveInt = 80_000
+    """Number of env steps between validations."""
+    valid_episodes: PositiveInt = 64
+    """Number of episodes in each validation."""
+    checkpoint_every_env_steps: PositiveInt = 400_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+    test_episodes: PositiveInt = 200
+    """Number of episodes behind each number of the table; the paper's figure has 20."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        if self.map not in MAPS:
+            raise UserError(f"--map must be one of {', '.join(MAPS)}, not {self.map!r}")
+        check_ranges(self)
+
+    @property
+    def steps_of_round(self) -> int:
+        """Env steps after which a round is over."""
+        return self.round_steps or (12 if self.map.endswith("4x4") else 30)
+
+    def world(self) -> dict[str, Any]:
+        """Arguments of all worlds of the run."""
+        return {"map": self.map, "map_seed": self.map_seed, "slippery": self.slippery}

@@ -1,0 +1,224 @@
+"""The frozen lake for the planner: words, and rules that answer where no language model does.
+
+What the rules know is one of three things. `blind`: nothing but where the agents are, so they send them to far corners,
+which is what common sense says of a target. `remembering`: they look around near the agents, and avoid all cells of the
+rounds that failed and are remembered (three, as in SAMA). `privileged`: the map. States come and go in the world's own
+line (`rl_envs/frozen_lake_spread/text.py`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from rl_envs.frozen_lake_spread.maps import Lake, steps_to
+from rl_envs.frozen_lake_spread.text import describe, parse
+from rl_models.planners.domain import (
+    Allocation,
+    Decomposition,
+    Fault,
+    Skill,
+    StateTextError,
+    SubgoalTexts,
+    ValidSubgoal,
+)
+
+Knowledge = Literal["blind", "remembering", "privileged"]
+REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
+STAY = "stay"
+_AGENTS = ("Agent 1", "Agent 2")
+_ON_TARGET = tuple(f"{agent.lower()} is on a target" for agent in _AGENTS)
+_GO = re.compile(r"go to row (\d+), column (\d+)")
+_FAR = 1000
+_MOST_STEPS = 100
+_RULES = (
+    "Two agents walk on a frozen lake of {side} rows and {side} columns; rows are counted from the top, columns from "
+    "the left.\nAn agent moves one cell left, right, up or down. Some cells are holes, two are targets, all others are "
+    "ice. Nobody can see which.\nThe game is over when an agent falls into a hole. It is won when each agent stands on "
+    "a target of its own; an agent that has reached one stays there."
+)
+_MAP = "\nHoles are at {holes}. Targets are at {targets}."
+
+
+class LakeDomain:
+    """`Domain` for one map."""
+
+    agents: tuple[str, ...] = _AGENTS
+    objects: tuple[str, ...] = ("ice", "hole", "target")
+    aims: tuple[str, ...] = ("reach", "stand")
+    deeds: tuple[str, ...] = ("walk", "go", "fall")
+    goals: tuple[str, ...] = (REACH, EXPLORE, WAIT)
+    skills: tuple[Skill, ...] = (Skill(REACH, frozenset(), frozenset(_ON_TARGET)),)
+    final_facts: frozenset[str] = frozenset(_ON_TARGET)
+    predicate_example: str = "at(2, 3)"
+
+    def __init__(self, lake: Lake, knowledge: Knowledge) -> None:
+        """Make the words.
+
+        Args:
+            lake: the map; the rules look at it if they are privileged, and states are checked against it.
+            knowledge: what the rules know.
+        """
+        self.lake, self.knowledge = lake, knowledge
+        self.name = f"frozen lake {lake.side}x{lake.side}"
+        places = ((cell, cell // lake.side + 1, cell % lake.side + 1) for cell in range(lake.side**2))
+        going = (ValidSubgoal(self.text_of(cell), f"at({row}, {column})") for cell, row, column in places)
+        self.subgoals = (*going, ValidSubgoal(STAY, "true"))
+        self.manual = _RULES.format(side=lake.side)
+        if knowledge == "privileged":
+            holes = self._places(np.flatnonzero(lake.holes))
+            self.manual += _MAP.format(holes=holes, targets=self._places(lake.targets))
+
+    # ------------------------------------------------------------------------------------------------- words
+
+    def text_of(self, cell: int) -> str:
+        """The sub-goal that sends an agent to a cell."""
+        row, column = divmod(int(cell), self.lake.side)
+        return f"go to row {row + 1}, column {column + 1}"
+
+    def cell_of(self, subgoal: str) -> int | None:
+        """The cell of a sub-goal; None for `stay`."""
+        found = _GO.fullmatch(subgoal)
+        return None if found is None else (int(found[1]) - 1) * self.lake.side + int(found[2]) - 1
+
+    def check(self, state: str) -> str:
+        """As `Domain.check`."""
+        try:
+            found = parse(self.lake, state)
+        except ValueError as error:
+            raise StateTextError(str(error)) from error
+        return describe(self.lake, found["cells"][0], found["target"][0], int(found["episode_length"][0]))
+
+    def situation(self, state: str) -> str:
+        """As `Domain.situation`."""
+        arrived = [agent for agent, target in zip(_AGENTS, self._read(state)[1], strict=True) if target]
+        return f"{' and '.join(arrived) or 'Nobody'} {'are' if len(arrived) > 1 else 'is'} on a target."
+
+    def statuses(self, state: str) -> tuple[str, ...]:
+        """As `Domain.statuses`."""
+        cells, _ = self._read(state)
+        return tuple(f"{agent} is at {self._places([cell])}" for agent, cell in zip(_AGENTS, cells, strict=True))
+
+    def as_json(self, state: str, agent: int) -> Any:
+        """As `Domain.as_json`."""
+        cells, targets = self._read(state)
+        places = [
+            {"row": cell // self.lake.side + 1, "column": cell % self.lake.side + 1, "on_target": target > 0}
+            for cell, target in zip(cells, targets, strict=True)
+        ]
+        return {"me": agent, "agents": places}
+
+    def code(self, subgoal: str) -> str:
+        """As `Domain.code`."""
+        cell = self.cell_of(subgoal)
+        if cell is None:
+            return "def reward(previous, current):\n    return 1\n"
+        row, column = divmod(cell, self.lake.side)
+        return (
+            "def reward(previous, current):\n"
+            '    own = current["agents"][current["me"]]\n'
+            f'    return int(own["row"] == {row + 1} and own["column"] == {column + 1})\n'
+        )
+
+    def facts(self, state: str) -> frozenset[str]:
+        """As `Domain.facts`."""
+        targets = self._read(state)[1]
+        return frozenset(fact for fact, target in zip(_ON_TARGET, targets, strict=True) if target)
+
+    def diverse_states(self, count: int, seed: int) -> list[str]:
+        """As `Domain.diverse_states`: pairs of cells, of which the lake refuses those with an agent in a hole."""
+        numbers, found = random.Random(seed), dict[str, None]()
+        while len(found) < count:
+            cells = np.array([numbers.randrange(self.lake.side**2) for _ in _AGENTS])
+            if not self.lake.holes[cells].any():
+                found[describe(self.lake, cells, np.zeros(2, int), numbers.randrange(_MOST_STEPS))] = None
+        return list(found)
+
+    # ------------------------------------------------------------------------------------------------- rules
+
+    def goal_list(self, state: str, length: int) -> tuple[str, ...]:
+        """As `Domain.goal_list`: there is only one."""
+        return (REACH,) * length
+
+    def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
+        """As `Domain.decompose`."""
+        cells, targets = self._read(state)
+        walkers = [agent for agent in range(len(_AGENTS)) if not targets[agent]]
+        thoughts, ranked = self._ranked(cells, targets, walkers, failed)
+        stay = (STAY,) * (len(_AGENTS) - len(walkers))
+        first: SubgoalTexts | None = None
+        for chosen in itertools.islice(ranked, _FAR):
+            texts = (*map(self.text_of, chosen), *stay)
+            first = first or texts
+            if tuple(sorted(texts)) not in failed:
+                return Decomposition(thoughts, goal or REACH, texts)
+        return Decomposition(thoughts, goal or REACH, first or (STAY,) * len(_AGENTS))
+
+    def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
+        """As `Domain.allocate`: the least sum of ways."""
+        orders = sorted(((0, 1), (1, 0)), key=lambda order: self._cost(state, subgoals, order))
+        fresh = [order for order in orders if tuple(subgoals[place] for place in order) not in failed]
+        return Allocation("Whoever is nearer goes.", (fresh or orders)[0])
+
+    def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
+        """As `Domain.find_fault`: who goes where, if the other way round is shorter; else where they go."""
+        other = self._cost(state, subgoals, tuple(order)[::-1])
+        phase: Literal["allocation", "decomposition"] = (
+            "allocation" if other < self._cost(state, subgoals, tuple(order)) else "decomposition"
+        )
+        return Fault("A cell on the way may be a hole.", phase)
+
+    def _ranked(
+        self, cells: Sequence[int], targets: Sequence[int], walkers: Sequence[int], failed: Collection[SubgoalTexts]
+    ) -> tuple[str, Iterable[tuple[int, ...]]]:
+        """Thoughts, and cells for the agents that walk, the best first."""
+        if self.knowledge == "privileged":
+            return "The map shows safe ways.", [self._next_on_the_way(cells, targets, walkers)]
+        if self.knowledge == "blind":
+            side = self.lake.side
+            corners = [cell for cell in (0, side - 1, side * (side - 1), side * side - 1) if cell not in cells]
+            corners.sort(key=lambda corner: (-sum(self._distance(cells[n], corner) for n in walkers), corner))
+            return "A target is likely to be far away.", itertools.permutations(corners, len(walkers))
+        avoided = {self.cell_of(text) for pair in failed for text in pair}
+        around = [cell for cell in range(self.lake.side**2) if cell not in avoided and cell not in cells]
+        nearest = [sorted(around, key=lambda cell, n=n: (self._distance(cells[n], cell), -cell))[:4] for n in walkers]  # type: ignore[misc]
+        pairs = (chosen for chosen in itertools.product(*nearest) if len(set(chosen)) == len(chosen))
+        return "What is near can be tried at little risk.", pairs
+
+    def _next_on_the_way(self, cells: Sequence[int], targets: Sequence[int], walkers: Sequence[int]) -> tuple[int, ...]:
+        """Of the shortest safe ways to free targets, the next cells."""
+        free = [number for number in range(len(self.lake.targets)) if number + 1 not in targets]
+        steps = {n: steps_to(int(self.lake.targets[n]), self.lake.holes, self.lake.following) for n in free}
+        pairs = itertools.permutations(free, len(walkers))
+        best = min(pairs, key=lambda chosen: sum(steps[n][cells[w]] for n, w in zip(chosen, walkers, strict=True)))
+        following = self.lake.following
+        return tuple(
+            int(min(following[cells[w]], key=lambda cell, n=n: steps[n][cell]))  # type: ignore[misc]
+            for n, w in zip(best, walkers, strict=True)
+        )
+
+    def _cost(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> int:
+        cells, targets = self._read(state)
+        total = 0
+        for agent, place in enumerate(order):
+            cell = self.cell_of(subgoals[place])
+            is_idle = cell is None
+            total += 0 if is_idle else self._distance(cells[agent], cell or 0)
+            total += _FAR * (is_idle != (targets[agent] > 0))
+        return total
+
+    def _distance(self, cell: int, other: int) -> int:
+        (row, column), (to_row, to_column) = (divmod(one, self.lake.side) for one in (cell, other))
+        return abs(row - to_row) + abs(column - to_column)
+
+    def _read(self, state: str) -> tuple[list[int], list[int]]:
+        found = parse(self.lake, state)
+        return found["cells"][0].tolist(), found["target"][0].tolist()
+
+    def _places(self, cells: Iterable[int]) -> str:
+        return "; ".join(f"row {cell // self.lake.side + 1}, column {cell % self.lake.side + 1}" for cell in cells)

@@ -1,0 +1,127 @@
+"""From settings to the two trained rows of the frozen lake, and to their tests under every planner.
+
+A test of the row `sama` is a planner (what its rules know, or how goals are named) and who carries its sub-goals out:
+the learned policy, or a walker that learns nothing. This file must not know how results are shown.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import closing
+from typing import Any
+
+from rl_envs.frozen_lake_spread.maps import lake_of
+from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.chat.client import ChatClient
+from rl_models.networks.parts import Part
+from rl_models.planners.calling import Caller
+from rl_models.planners.commander import RandomCommander
+from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals, SamaGoals
+from rl_models.planners.offline import MODEL, OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.rounds import PlanningLoop
+from rl_models.policy import TeamPolicy
+from rl_models.teams.parts_team import parts_team
+from rl_models.teams.tbone_team import uniform_team
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.sama.lake.config import LakeConfig
+from tune_experiments.sama.lake.domain import Knowledge, LakeDomain
+from tune_experiments.sama.lake.play import Executor, LakePlay, learned, walker
+from tune_experiments.sama.lake.worlds import CommandedLake, SubgoalLake
+
+SAMA, MAPPO = "sama", "mappo"
+VALIDATION_SEED, TEST_SEED = 101, 202
+PLANNERS = ("sama blind", "sama remembering", "sama privileged", "deps", "plan4mc", "random commands")
+"""Planners of the tests; deps and plan4mc decompose blindly."""
+RANDOM_PLAY = "random play"
+BY = ", "
+"""Between a planner and who carries its sub-goals out, in the name of a test."""
+
+
+def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
+    """One row with one seed."""
+    return TrialPlan(
+        make_world=functools.partial(make_world, config, method),
+        build_policy=functools.partial(build_policy, config, method, seed),
+        objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
+        optimiser=optimiser_settings(config.learner, config.learner.learning_rate, config.budget_env_steps),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=config.budget_env_steps,
+        validate_every_env_steps=config.validate_every_env_steps,
+        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        validate=functools.partial(validate, config, method),
+    )
+
+
+def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world: int = 0) -> FrozenLakeSpread:
+    """Worlds to learn in: the game itself, or rounds with drawn sub-goals."""
+    if method == MAPPO:
+        return FrozenLakeSpread(num_worlds, first_world, observations=("one_hot",), **config.world())
+    return SubgoalLake(num_worlds, first_world, max_episode_steps=config.steps_of_round, **config.world())
+
+
+def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
+    """The team of a row with its initial weights: agents see both places, and in `sama` their own commands."""
+    spec = make_world(config, method).observation_spec
+    parts = [Part(key, spec[key].shape) for key in ("one_hot", "command") if key in spec]
+    kind: Any = "mappo" if method == MAPPO else "ippo"
+    return parts_team(config.network, parts, NUM_AGENTS, len(ACTIONS), kind, seed=seed)
+
+
+def validate(config: LakeConfig, method: str, policy: TeamPolicy) -> Episodes:
+    """Episodes of what the row learns, with best actions."""
+    with closing(make_world(config, method, config.valid_episodes)) as world:
+        return Evaluation(world, policy, is_greedy=True).run(VALIDATION_SEED)
+
+
+def evaluate(config: LakeConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    """Tests by name: the game itself, or under every planner with both executors, beside random play."""
+    if method == MAPPO:
+        uniform = uniform_team(NUM_AGENTS, len(ACTIONS))
+        return {MAPPO: play_game(config, policy), RANDOM_PLAY: play_game(config, uniform)}
+    executors: dict[str, Executor] = {"learned": learned(policy), "walker": walker}
+    return {
+        f"{planner}{BY}{name}": planned(config, planner, executor)
+        for planner in PLANNERS
+        for name, executor in executors.items()
+    }
+
+
+def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
+    """Whole episodes without a planner, actions sampled; metrics of the world."""
+    world = FrozenLakeSpread(config.test_episodes, observations=("one_hot",), **config.world())
+    found = Evaluation(world, policy).run(TEST_SEED)
+    return {name: found[name] for name in ("success", "arrivals", "fell")}
+
+
+def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
+    """Whole episodes under a planner.
+
+    Args:
+        config: map, tries and limits.
+        planner: one of `PLANNERS`.
+        executor: who carries sub-goals out.
+    """
+    domain = LakeDomain(lake_of(config.map, config.map_seed), _knowledge(planner))
+    world = CommandedLake(config.test_episodes, **config.world())
+    loop = loop_of(config, planner, domain)
+    return LakePlay(world, executor, loop, domain, config.steps_of_round).run(TEST_SEED)
+
+
+def loop_of(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
+    """Rounds under a planner by rule. Random commands are not reflected on, for reflection would replace them."""
+    caller = Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
+    is_random = planner == "random commands"
+    commander = RandomCommander(domain, 1.0, TEST_SEED) if is_random else None
+    goals: dict[str, GoalGenerator] = {"deps": DepsGoals(caller, domain), "plan4mc": Plan4McGoals(domain)}
+    reflections = 0 if is_random else config.reflections
+    return PlanningLoop(Planner(caller, domain), goals.get(planner, SamaGoals()), reflections, commander)
+
+
+def _knowledge(planner: str) -> Knowledge:
+    known: dict[str, Knowledge] = {"sama remembering": "remembering", "sama privileged": "privileged"}
+    return known.get(planner, "blind")
