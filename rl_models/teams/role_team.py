@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from pydantic import NonNegativeInt, PositiveInt
 
-from rl_models.algorithms.maser import maser_objective
+from rl_models.algorithms.maser_objective import maser_objective
 from rl_models.algorithms.qmix import Qmix
 from rl_models.losses.maser import MaserConfig
 from rl_models.losses.roles import RoleLoss, RoleLossConfig
@@ -79,7 +79,8 @@ def role_team(
             deep = config.ldsa_hypernetwork_hidden_size if method == "ldsa" else 0
             mixer = StateMixer(state, num_agents, config.mixing_hidden_size, deep)
         if method == "maser":
-            return MaserPolicy(network, mixer, epsilon, config.maser)
+            is_trained = config.maser.form == "paper"
+            return MaserPolicy(network, mixer, epsilon, config.maser.representation_hidden_size, is_trained)
         return QmixPolicy(network, mixer, epsilon)
 
 

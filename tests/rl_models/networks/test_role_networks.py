@@ -17,7 +17,7 @@ from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
 from rl_models.networks.subtask_q_network import LOGITS, SubtaskConfig, SubtaskQNetwork
 from rl_models.schedule import Progress
 from rl_models.training.evaluation import Evaluation
-from tests.rl_models.algorithms.role_worlds import METHODS, SMALL, Corridor, played
+from tests.rl_models.algorithms.role_worlds import METHODS, Corridor, played
 
 
 def size(module):
@@ -49,7 +49,7 @@ def test_mixers_have_as_many_weights_as_the_releases(state, hidden, number):
 @pytest.mark.parametrize(("inputs", "actions", "number"), [(520, 6, 67_462), (5, 5, 1_413)])
 def test_a_representation_has_as_many_weights_as_the_release(inputs, actions, number):
     network = QNetwork(VectorEncoder("seen", inputs), 2, actions)
-    assert size(MaserPolicy(network, None, 1.0, type(SMALL.maser)()).representation) == number
+    assert size(MaserPolicy(network, None, 1.0).representation) == number
 
 
 # ------------------------------------------------------------------------------------- what all share
