@@ -1,6 +1,6 @@
 """Role methods in Overcooked: QMIX, ROMA, LDSA and MASER, the weak rows of SAMA's figures, beside self-play.
 
-    python tune_experiments/overcooked_roles.py                              # laptop: about an hour on 2 cores
+    python tune_experiments/overcooked_roles.py                              # laptop: 200,000 env steps a row
     python tune_experiments/overcooked_roles.py --task forced_coordination --methods qmix roma --seeds 0 1 2
     python tune_experiments/overcooked_roles.py --methods maser --roles.team.maser.form released --out runs/released
     python tune_experiments/overcooked_roles.py --methods qmix selfplay --out runs/beside

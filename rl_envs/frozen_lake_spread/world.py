@@ -46,7 +46,7 @@ class FrozenLakeSpread(World):
     action_spec = len(ACTIONS)
     action_names = ACTIONS
     recorded_draws = ("slips",)
-    metric_names = ("success", "arrivals", "fell")
+    metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ class LakePlay:
         while is_playing.any():
             truncated = world.step(self._executor(world))[3]
             self._in_round += 1
-            fell = world.state["out"].any(1)
+            fell = np.asarray(world.state["out"].any(1))
             is_over = is_playing & ~fell & (truncated | (world.state["target"] > 0).all(1))
             is_playing &= ~is_over
             self._note(is_over)

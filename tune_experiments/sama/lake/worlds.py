@@ -106,8 +106,8 @@ class SubgoalLake(CommandedLake):
         super()._advance(actions, recorded)
         self.state["target"][:] = 0
         fresh = self.state["reached"] & ~before
-        is_over = self.state["reached"].all(1) | self.state["out"].any(1)
-        is_late = (self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
+        is_over = np.asarray(self.state["reached"].all(1) | self.state["out"].any(1))
+        is_late = np.asarray((self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over)
         return fresh.astype(float), is_over, is_late
 
     def _episode_metrics(self, rows: Array) -> Arrays:
