@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from tune_experiments.messenger.config import GROUNDED
 from tune_experiments.messenger.evaluation import COLUMNS, RANDOM
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.results.tables import PaperNumbers, PaperTable, first_of_each, make_table
 from tune_experiments.run.final_evaluation import after_stage
 
 NOT_IN_THE_PAPER = (
@@ -59,11 +59,7 @@ def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> 
 
 def _random(cells: Sequence[Result]) -> list[Result]:
     """Random play depends on neither method nor seed; keep the first trial's rows."""
-    first: dict[str, Result] = {}
-    for cell in cells:
-        if cell.method == RANDOM_ROW:
-            first.setdefault(cell.metric, dataclasses.replace(cell, env_steps=None))
-    return list(first.values())
+    return first_of_each(dataclasses.replace(cell, env_steps=None) for cell in cells if cell.method == RANDOM_ROW)
 
 
 def _cell(line: Result, caption: str) -> Result | None:

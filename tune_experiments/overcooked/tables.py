@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tune_experiments.overcooked.evaluation import RANDOM
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.results.tables import PaperTable, first_of_each, make_table
 
 COLUMNS = ("soups", "reward", "shaped_return")
 RANDOM_ROW = "random play"
@@ -38,9 +38,8 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
 
 def _random(results: Sequence[Result], kitchen: str, title: str) -> list[Result]:
     """Random play depends on neither method nor seed; keep the first trial's rows."""
-    first: dict[str, Result] = {}
-    for line in results:
-        if line.world == f"{RANDOM}{kitchen}":
-            row = dataclasses.replace(line, table=title, method=RANDOM_ROW, world=kitchen, env_steps=None)
-            first.setdefault(line.metric, row)
-    return list(first.values())
+    return first_of_each(
+        dataclasses.replace(line, table=title, method=RANDOM_ROW, world=kitchen, env_steps=None)
+        for line in results
+        if line.world == f"{RANDOM}{kitchen}"
+    )

@@ -21,7 +21,7 @@ from tune_experiments.experiment.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 
-__all__ = ["FURNITURE_METRICS", "PaperTable", "make_table", "write_tables"]
+__all__ = ["FURNITURE_METRICS", "PaperTable", "first_of_each", "make_table", "write_tables"]
 
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
@@ -147,6 +147,14 @@ def make_table(
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
     return PaperTable(table, tuple(metrics), tuple(rows), _caption(_by_row(mine)), missing or {})
+
+
+def first_of_each(rows: Iterable[Result]) -> list[Result]:
+    """The first row of each method and metric: for play that depends on neither trained method nor seed."""
+    first: dict[tuple[str, str], Result] = {}
+    for row in rows:
+        first.setdefault((row.method, row.metric), row)
+    return list(first.values())
 
 
 def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:

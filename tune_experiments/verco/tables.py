@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.results.tables import PaperTable, first_of_each, make_table
 from tune_experiments.run.final_evaluation import after_stage
 from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, OF_ORDER
 
@@ -75,8 +75,5 @@ def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> Pap
 
 def _of_first_trial(results: Sequence[Result]) -> list[Result]:
     """Baselines depend on neither method nor seed; keep the first trial's rows."""
-    first: dict[tuple[str, str], Result] = {}
-    for line in results:
-        if line.method in BASELINES:
-            first.setdefault((line.method, line.metric), line)
-    return sorted(first.values(), key=lambda line: BASELINES.index(line.method))
+    found = first_of_each(line for line in results if line.method in BASELINES)
+    return sorted(found, key=lambda line: BASELINES.index(line.method))
