@@ -146,7 +146,8 @@ def _verco(on_gpu: bool) -> Iterator[Measurement]:
 
     seconds = [_timed(learn)[1] for _ in range(TURNS + 1)][1:]
     embeddings = {id(base.get_input_embeddings().weight), id(base.get_output_embeddings().weight)}
-    parameters = sum(weight.numel() for weight in base.parameters() if id(weight) not in embeddings)
+    bare = [(name, weight) for name, weight in base.named_parameters() if id(weight) not in embeddings]
+    parameters = sum(weight.numel() for name, weight in bare if "lora_" not in name)
     rate, peak = 4 * parameters * tokens / median(seconds), _peak()
     yield Measurement("gpu.verco.parameters_without_embeddings", parameters, "parameters")
     yield Measurement("gpu.verco.learning_tokens", tokens / median(seconds), "tokens/s")

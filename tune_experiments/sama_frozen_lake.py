@@ -26,11 +26,12 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.run.main import main
 from tune_experiments.sama.lake.config import LakeConfig
-from tune_experiments.sama.lake.trials import evaluate, make_world, plan
+from tune_experiments.sama.lake.trials import BY, MAPPO, PLANNERS, SAMA, evaluate, make_world, plan
 
 LAPTOP = LakeConfig()
 SMOKE = dataclasses.replace(
@@ -67,6 +68,12 @@ class SamaFrozenLake(Experiment):
     def evaluate(self, config: LakeConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Whole episodes under every planner, or without one."""
         return evaluate(config, method, policy)
+
+    def main_comparisons(self, config: LakeConfig) -> Sequence[MainComparison]:
+        """Learning the game against a planner that does not know the map."""
+        both = {MAPPO, SAMA} <= set(config.methods)
+        blind = f"{PLANNERS[0]}{BY}learned"
+        return (MainComparison(MAPPO, SAMA, "success", MAPPO, blind),) if both else ()
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a planner and executor."""

@@ -52,11 +52,11 @@ class SparseConvolution(nn.Module):
         """Add up the shares of all sprites of all moments.
 
         Args:
-            shares: [K, S, window * C] float32, what sprites add around them, 0 for those that are gone.
+            shares: [K, S, window * C] floats, what sprites add around them, 0 for those that are gone.
             cells: [K, S] int, row * side + column.
 
         Returns:
-            [K, P, C] float32, the convolution's output with its bias.
+            [K, P, C] of the same type, the convolution's output with its bias.
         """
         frames = len(cells)
         first = torch.arange(frames, device=cells.device)[:, None, None] * self.positions
@@ -64,7 +64,7 @@ class SparseConvolution(nn.Module):
         # Shares outside the grid are added to one more row, which is dropped.
         rows = torch.where(output_cell < 0, frames * self.positions, first + output_cell)
         assert self.convolution.bias is not None
-        empty = self.convolution.bias.expand(frames * self.positions + 1, self._channels)
+        empty = self.convolution.bias.to(shares.dtype).expand(frames * self.positions + 1, self._channels)
         output = empty.index_add(0, rows.flatten(), shares.reshape(-1, self._channels))
         return output[:-1].view(frames, self.positions, self._channels)
 

@@ -40,13 +40,13 @@ class RoleTeamConfig:
     roma: RoleConfig = field(default_factory=RoleConfig)
     """Widths of what makes ROMA's roles."""
     roma_losses: RoleLossConfig = field(default_factory=RoleLossConfig)
-    """Weights of ROMA's regularisers."""
+    """Weights of ROMA's two regularisers."""
     ldsa: SubtaskConfig = field(default_factory=SubtaskConfig)
-    """Sizes of LDSA's sub-tasks."""
+    """Number and widths of LDSA's sub-tasks."""
     ldsa_losses: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
-    """Weights of LDSA's regularisers."""
+    """Weights of LDSA's two regularisers."""
     maser: MaserConfig = field(default_factory=MaserConfig)
-    """Constants of MASER."""
+    """Constants of MASER's sub-goals and losses."""
 
 
 def role_team(

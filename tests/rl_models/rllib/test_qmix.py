@@ -10,7 +10,7 @@ import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.team_algorithm import TeamAlgorithm
-from rl_models.rllib.workers import Workers
+from rl_models.rllib.workers import TrainingPlan, Workers
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.algorithms.small_qmix import objective, room_team, rooms
 
@@ -44,6 +44,7 @@ class Plan:
     build_policy: Any = build_team
     optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
     seed: int = 3
+    new_policy = TrainingPlan.new_policy
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table
 
 MAIN = MainComparison("sync", "marginal", "success", "rooms")
+WITHOUT = {"furnmove_communication"}
+"""Experiments whose rows are slopes of one team each, with intervals over episodes: nothing to compare over seeds."""
 
 
 def lines(method, values, world="rooms", low=None, high=None):
@@ -66,6 +68,7 @@ def test_every_experiment_names_a_main_comparison_of_rows_that_it_can_train(name
     config = experiment.presets[experiment.default_preset]
     methods = experiment.methods(config)
     comparisons = experiment.main_comparisons(config)
-    assert bool(comparisons) == (len(methods) > 1 or name == "sama_ablations")
+    if name not in WITHOUT:
+        assert bool(comparisons) == (len(methods) > 1 or name == "sama_ablations")
     for one in comparisons:
         assert {one.method, one.against} <= set(methods)
