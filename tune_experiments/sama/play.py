@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.spec import Array
 from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
+from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.executors import Executor
 from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.round_starts import RoundStarts
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")
 """Of an episode: rounds judged, those in which all sub-goals were reached, env steps that were undone."""
@@ -43,7 +44,6 @@ class PlannedPlay:
         """
         self._world, self._executor, self._loop, self._round_steps = world, executor, loop, round_steps
         self._in_round = np.zeros(world.num_worlds, int)
-        self._begins: Arrays = {}
         self._counts = {name: np.zeros(world.num_worlds) for name in COUNTS}
 
     @torch.inference_mode()
@@ -61,7 +61,7 @@ class PlannedPlay:
         world = self._world
         world.reset(seed)
         plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
-        self._begins = world.snapshot()
+        self._starts = RoundStarts(world)
         self._command({index: plan.commands for index, plan in plans.items()})
         soups, standing, played = (np.zeros(world.num_worlds) for _ in range(3))
         is_playing = np.ones(world.num_worlds, bool)
@@ -89,23 +89,10 @@ class PlannedPlay:
             self._counts["rounds"][world] += 1
             self._counts["reached_rounds"][world] += all(end.reached)
         following = self._loop.end_rounds(ends)
-        self._recover([world for world in over if following[world].recovers])
-        self._begin(following)
-
-    def _recover(self, worlds: Sequence[int]) -> None:
-        """Put worlds back to where their rounds began."""
-        if not worlds:
-            return
-        now = self._world.snapshot()
-        for name, values in now.items():
-            values[worlds] = self._begins[name][worlds]
-        self._world.restore(now)
-        self._counts["wasted_steps"][worlds] += self._in_round[worlds]
-
-    def _begin(self, following: Mapping[int, NextRound]) -> None:
-        now, worlds = self._world.snapshot(), list(following)
-        for name, values in self._begins.items():
-            values[worlds] = now[name][worlds]
+        again = [world for world in over if following[world].recovers]
+        self._starts.rewind(again)
+        self._counts["wasted_steps"][again] += self._in_round[again]
+        self._starts.mark(list(following))
         self._command({world: each.plan.commands for world, each in following.items()})
 
     def _command(self, commands: Mapping[int, Sequence[str]]) -> None:

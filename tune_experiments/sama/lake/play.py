@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.spec import Array
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
@@ -22,6 +22,7 @@ from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.lake.domain import LakeDomain
 from tune_experiments.sama.lake.worlds import CommandedLake
+from tune_experiments.sama.round_starts import RoundStarts
 
 Executor: TypeAlias = Callable[[CommandedLake], Array]
 """The agents' actions now, [B, 2] int, in worlds that hold what they are told."""
@@ -69,7 +70,6 @@ class LakePlay:
         self._world, self._executor, self._loop, self._domain = world, executor, loop, domain
         self._round_steps = round_steps
         self._in_round = np.zeros(world.num_worlds, int)
-        self._begins: Arrays = {}
         self._found = {name: np.zeros(world.num_worlds) for name in METRICS}
         world.auto_resets = False
 
@@ -80,7 +80,7 @@ class LakePlay:
         is_playing = np.ones(world.num_worlds, bool)
         plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
         self._command({index: plan.commands for index, plan in plans.items()})
-        self._begins = world.snapshot()
+        self._starts = RoundStarts(world)
         while is_playing.any():
             truncated = world.step(self._executor(world))[3]
             self._in_round += 1
@@ -116,27 +116,16 @@ class LakePlay:
         following = self._loop.end_rounds(ends)
         again = [world for world in over if following[world].recovers]
         lost = [world for world in over if fell[world] and not following[world].recovers]
-        self._recover(again)
+        self._starts.rewind(again)
+        self._found["undone_steps"][again] += self._in_round[again]
         self._command({w: each.plan.commands for w, each in following.items() if w not in lost})
-        now = self._world.snapshot()
-        for name, values in self._begins.items():
-            values[over] = now[name][over]
+        self._starts.mark(over)
         return lost
 
     def _words_before(self, world: int) -> str:
         """The state in which a world's round began, since one with an agent in a hole is none to plan for."""
-        cells, target, length = (self._begins[name][world] for name in ("cells", "target", "episode_length"))
+        cells, target, length = (self._starts.kept[name][world] for name in ("cells", "target", "episode_length"))
         return describe(self._world.lake, cells, target, int(length))
-
-    def _recover(self, worlds: Sequence[int]) -> None:
-        """Put worlds back to where their rounds began."""
-        if not worlds:
-            return
-        now = self._world.snapshot()
-        for name, values in now.items():
-            values[worlds] = self._begins[name][worlds]
-        self._world.restore(now)
-        self._found["undone_steps"][worlds] += self._in_round[worlds]
 
     def _command(self, commands: Mapping[int, Sequence[str]]) -> None:
         worlds = list(commands)

@@ -1,0 +1,36 @@
+"""Where the rounds of B worlds began, so that one that failed is played again from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rl_envs import World
+from rl_envs.core.spec import Arrays
+
+
+class RoundStarts:
+    """Snapshots of B worlds, each of the moment at which its round began: clock and chance, too."""
+
+    def __init__(self, world: World) -> None:
+        """All rounds begin now.
+
+        Args:
+            world: B worlds that have been reset.
+        """
+        self._world = world
+        self.kept: Arrays = world.snapshot()
+
+    def mark(self, worlds: Sequence[int]) -> None:
+        """The rounds of these worlds begin now."""
+        now = self._world.snapshot()
+        for name, values in self.kept.items():
+            values[worlds] = now[name][worlds]
+
+    def rewind(self, worlds: Sequence[int]) -> None:
+        """Put these worlds back to where their rounds began; the others go on."""
+        if not worlds:
+            return
+        now = self._world.snapshot()
+        for name, values in now.items():
+            values[worlds] = self.kept[name][worlds]
+        self._world.restore(now)
