@@ -1,7 +1,8 @@
-"""Ready-made teams of QMIX (Rashid et al., ICML 2018) and VDN; QMIX is EnDi's reference without language (section 5.3).
+"""QMIX teams for rooms (Rashid et al., ICML 2018), and VDN; QMIX is EnDi's reference without language (section 5.3).
 
 A method of an experiment takes a team of `qmix_room_team` with the objective and the optimiser of a
-`QmixLearnerConfig` (`algorithms/qmix.py`); nothing else differs from the other methods.
+`QmixLearnerConfig` (`algorithms/qmix.py`); nothing else differs from the other methods. Teams for vectors are those of
+`role_team` with the method `qmix`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from rl_models.networks.q_network import QNetwork
-from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState, VectorEncoder, VectorState
+from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.networks.reading import ReadingSizes
 
@@ -21,7 +22,7 @@ class QmixConfig:
     """Widths of a QMIX team; the defaults are the paper's."""
 
     room: RoomConfig = field(default_factory=RoomConfig)
-    """Encoder of rooms; it has no effect if observations are vectors."""
+    """Encoder of rooms."""
     hidden_size: int = 64
     """Width of each agent's recurrent state."""
     mixing_hidden_size: int = 32
@@ -60,33 +61,4 @@ def qmix_room_team(
         if config.mixing_hidden_size:
             state = RoomState(config.room, sizes, room[0] * room[1])
             mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden_size)
-        return QmixPolicy(network, mixer, epsilon)
-
-
-def qmix_team(
-    config: QmixConfig,
-    key: str,
-    features: int,
-    num_agents: int,
-    num_actions: int,
-    seed: int = 0,
-    epsilon: float = 1.0,
-) -> QmixPolicy:
-    """Build a team whose observation is a vector. PyTorch's global generator is left as it is.
-
-    Args:
-        config: widths of the team.
-        key: observation key of the vector.
-        features: width of the vector.
-        num_agents: N.
-        num_actions: A.
-        seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = QNetwork(VectorEncoder(key, features), num_agents, num_actions, config.hidden_size)
-        mixer = None
-        if config.mixing_hidden_size:
-            mixer = StateMixer(VectorState(key, features, num_agents), num_agents, config.mixing_hidden_size)
         return QmixPolicy(network, mixer, epsilon)

@@ -6,10 +6,11 @@ import torch
 from rl_envs import make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
-from rl_models.networks.qmix_encoders import RoomConfig
+from rl_models.networks.qmix_encoders import RoomConfig, VectorEncoder, VectorState
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Schedule
-from rl_models.teams.qmix_team import QmixConfig, qmix_room_team, qmix_team
+from rl_models.teams.qmix_team import QmixConfig, qmix_room_team
+from rl_models.teams.role_team import RoleTeamConfig, role_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 
@@ -54,4 +55,5 @@ def learner(policy, settings=None, **arguments):
 
 def two_step_team(mixing_hidden_size=8, seed=0):
     """A team for the two-step game; without a mixer it adds its values up."""
-    return qmix_team(QmixConfig(hidden_size=16, mixing_hidden_size=mixing_hidden_size), "state", 3, 2, 2, seed)
+    config = RoleTeamConfig(hidden_size=16, mixing_hidden_size=mixing_hidden_size)
+    return role_team(config, "qmix", VectorEncoder("state", 3), VectorState("state", 3, 2), 2, 2, seed)
