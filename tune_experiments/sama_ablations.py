@@ -45,20 +45,19 @@ class SamaAblations(SamaExperiment):
 
     name = "sama_ablations"
     caption = "SAMA in Overcooked, ablations"
-    main_comparison = "soups of the weak planner with 3 reflections against 3 retries"
     presets = PRESETS
     columns = {"completed": "valid/completed", "reached": "episode/reached"}
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
-        """In every kitchen, reflection under a planner that errs."""
-        several, none = (f"weak planner, {count} reflections" for count in (MOST_REFLECTIONS, 0))
+        """In every kitchen, reflection under a planner that errs against as many tries without a memory."""
+        reflections, retries = (f"weak planner, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         return [
             MainComparison(
                 method=f"sama-{task}",
                 against=f"sama-{task}",
                 metric="soups",
-                world=f"{task}{CONDITION}{several}",
-                against_world=f"{task}{CONDITION}{none}",
+                world=f"{task}{CONDITION}{reflections}",
+                against_world=f"{task}{CONDITION}{retries}",
                 table=f"{self.caption}: {task}",
             )
             for task in config.tasks

@@ -78,7 +78,6 @@ class SamaOvercooked(SamaExperiment):
 
     name = "sama_overcooked"
     caption = "SAMA in Overcooked"
-    main_comparison = "soups of sama against those of selfplay"
     presets = PRESETS
     columns = {"completed": "valid/completed", "reached": "episode/reached", "soups": "episode/soups"}
 

@@ -31,13 +31,7 @@ __all__ = ["SamaExperiment"]
 
 
 class SamaExperiment(Experiment):
-    """One table of SAMA's.
-
-    Attributes:
-        main_comparison: the one that the table is for; it is named before a run.
-    """
-
-    main_comparison: str
+    """One table of SAMA's."""
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
@@ -61,7 +55,7 @@ class SamaExperiment(Experiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        return tables(results, self.caption, self.main_comparison)
+        return tables(results, self.caption)
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
         """In every kitchen, SAMA against self-play."""

@@ -41,19 +41,18 @@ def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, d
     return {parts_of(method)[1]: dict(zip(FALLEN_BACK, (max(subgoals), sum(queries) / len(queries)), strict=True))}
 
 
-def tables(results: Sequence[Result], caption: str, main_comparison: str = "") -> list[PaperTable]:
+def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """One table for each kitchen that was tested.
 
     Args:
         results: rows of results.jsonl.
         caption: of the experiment.
-        main_comparison: the one that was named before the experiment ran.
     """
     kitchens = dict.fromkeys(parts_of(line.method)[1] for line in results)
-    return [_table(results, kitchen, caption, main_comparison) for kitchen in kitchens]
+    return [_table(results, kitchen, caption) for kitchen in kitchens]
 
 
-def _table(results: Sequence[Result], kitchen: str, caption: str, main_comparison: str) -> PaperTable:
+def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     title = f"{caption}: {kitchen}"
     lines = _without_doubles(
         dataclasses.replace(line, table=title, method=_label(line), world=kitchen)
@@ -64,8 +63,7 @@ def _table(results: Sequence[Result], kitchen: str, caption: str, main_compariso
     table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
-    main = f" Main comparison: {main_comparison}; other orderings are exploratory." if main_comparison else ""
-    said = f"{table.caption}{main}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
+    said = f"{table.caption}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
     return dataclasses.replace(table, caption=said)
 
 

@@ -125,11 +125,17 @@ def test_a_table_says_that_rules_planned_and_how_soups_are_counted():
     assert [label for label, _ in table.rows] == ["sama"]
 
 
-def test_a_table_names_its_main_comparison():
-    lines = lines_of(HERE, "cramped_room", 0, soups=3.0)
-    for name, said in (("sama_overcooked", "sama against those of selfplay"), ("sama_ablations", "against 3 retries")):
-        (table,) = find_experiment(name).tables(lines)
-        assert f"{said}; other orderings are exploratory" in table.caption
+def test_reflection_is_compared_with_as_many_tries_without_a_memory():
+    ablations = find_experiment("sama_ablations")
+    config = ablations.presets["laptop"]
+    (main,) = ablations.main_comparisons(config)
+    tested = {
+        name: conditions.conditions(config)[name.removeprefix("cramped_room: ")]
+        for name in (main.world, main.against_world)
+    }
+    ours, control = tested.values()
+    assert (ours.after_failure, control.after_failure) == ("reflect", "retry")
+    assert dataclasses.replace(control, after_failure=ours.after_failure) == ours
 
 
 def test_a_table_with_a_language_model_says_how_much_rules_answered():
