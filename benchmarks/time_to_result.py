@@ -28,7 +28,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import evaluation as furnmove
-from tune_experiments.experiment.config_path import with_overrides
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.messenger import evaluation as messenger

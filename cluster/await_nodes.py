@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
 
 SECONDS = 300.0
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 
 from cluster.jobs import PINNED, pinned_packages
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
 
 
 def differences(pins: Mapping[str, str], installed: Mapping[str, str]) -> list[str]:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"or submit with --install, or with --any-versions if you accept other numbers"
         )
     from tune_experiments.experiment.finding import find_experiment  # after the check: it needs the checked packages
-    from tune_experiments.run.main import main as run
+    from tune_experiments.launch.experiment import main as run
 
     print(f"{name} on {platform.node()}, Python {platform.python_version()}", flush=True)
     return run(find_experiment(name), flags)

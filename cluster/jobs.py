@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 __all__ = ["Jobs", "pinned_packages", "runtime_environment"]
 

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.jobs import Jobs, runtime_environment
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.run.remote_sync import uri_of
 

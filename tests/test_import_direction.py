@@ -75,6 +75,16 @@ def arrows_between(name_of, packages=PACKAGES):
     return arrows
 
 
+def place(path):
+    """The room or paper of a file of the experiments; each module of the package itself is a place, too."""
+    return path.parts[1] if path.parts[0] == "tune_experiments" else path.parts[0]
+
+
+ROOMS = ("core", "results", "experiment", "run", "play", "search", "launch")
+"""Of the experiments, from the lowest; no room knows a paper or a script."""
+ARROWS_OF_EXPERIMENTS = arrows_between(place, ("tune_experiments",))
+
+
 def test_no_file_imports_itself_by_way_of_others():
     graphlib.TopologicalSorter(arrows_between(lambda path: path.as_posix())).prepare()  # its error names the circle
 
@@ -83,18 +93,18 @@ def test_no_folder_of_worlds_or_models_imports_itself_by_way_of_others():
     graphlib.TopologicalSorter(arrows_between(lambda path: path.parent, ("rl_envs", "rl_models"))).prepare()
 
 
-@pytest.mark.parametrize(
-    ("room", "known"),
-    [
-        ("results", {"experiment"}),
-        ("play", {"experiment", "results", "run"}),
-        ("search", {"experiment", "results", "run"}),
-    ],
-)
-def test_a_room_of_the_experiments_knows_only_some_others(room, known):
-    arrows = arrows_between(lambda path: path.parts[1], ("tune_experiments",))
-    rooms = {"experiment", "run", "search", "results", "play"}
-    assert arrows[room] & rooms <= known
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_the_experiments_knows_only_those_below_it(room):
+    assert ARROWS_OF_EXPERIMENTS[room] <= {"rl_envs", "rl_models", *ROOMS[: ROOMS.index(room)]}
+
+
+def test_the_rooms_of_the_experiments_have_these_names():
+    folders = {path.parts[1] for path in FILES if path.parts[0] == "tune_experiments" and len(path.parts) > 2}
+    assert set(ROOMS) <= folders
+
+
+def test_no_folder_of_the_experiments_imports_itself_by_way_of_others():
+    graphlib.TopologicalSorter(ARROWS_OF_EXPERIMENTS).prepare()
 
 
 def test_no_two_files_of_the_models_have_the_same_name():

@@ -5,7 +5,7 @@
     python -m tune_experiments render WORLD --policies NAME NAME
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes kept results
-and documents (`results/kept.py`). No Ray is started for these. A run of an experiment from outside is opened only with
+and documents (`launch/kept.py`). No Ray is started for these. A run of an experiment from outside is opened only with
 --allow MODULE, for opening it runs that module's code.
 """
 
@@ -23,22 +23,23 @@ import tyro
 from rich.console import Console
 
 from rl_models.device import DeviceChoice, refusing_gpu
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.files import read_json, write_atomically
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
+from tune_experiments.launch import kept
+from tune_experiments.launch.experiment import main as run_experiment
+from tune_experiments.launch.launch import show_results
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.match import match_file, write_match
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.video import write_gif
-from tune_experiments.results import comparison, kept
+from tune_experiments.results import comparison
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, report
 from tune_experiments.run.final_evaluation import evaluations_of, results_of
-from tune_experiments.run.launch import show_results
-from tune_experiments.run.main import main as run_experiment
 from tune_experiments.run.remote_sync import uri_of
 from tune_experiments.run.run_folder import CONFIG_FILE, MANIFEST_FILE, read_config
 

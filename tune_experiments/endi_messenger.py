@@ -34,6 +34,7 @@ from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConf
 from tune_experiments.endi.messenger_trials import evaluate, plan
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import tables as messenger
 from tune_experiments.messenger.config import GROUNDED
 from tune_experiments.messenger.deviations import deviations as of_messenger
@@ -44,7 +45,6 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.main import main
 
 LAPTOP = EndiMessengerConfig()
 SMOKE = dataclasses.replace(

@@ -29,9 +29,9 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.endi.qmix_config import PAPER_QMIX
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, NetworkSettings
 from tune_experiments.rtfm.matching_config import SMOKE_MATCHING
-from tune_experiments.run.main import main
 
 LAPTOP = EndiRtfmConfig()
 SMOKE = dataclasses.replace(

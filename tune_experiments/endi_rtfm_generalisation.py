@@ -18,7 +18,7 @@ from tune_experiments.endi.rtfm_config import RowName
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.endi_rtfm import PAPER_NUMBERS
 from tune_experiments.endi_rtfm import PRESETS as OF_CURRICULUM
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 
 STAGES = (1, 2, 3, 4, 5)
 ROWS: tuple[RowName, ...] = ("endi_sup", "endi_reg", "endi_dis")

@@ -16,7 +16,7 @@ import sys
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, RowName
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.endi_rtfm import PRESETS as OF_TWO_AGENTS
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 
 
 def with_three_agents(config: EndiRtfmConfig, *methods: RowName) -> EndiRtfmConfig:

@@ -27,8 +27,8 @@ from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
@@ -36,7 +36,6 @@ from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
-from tune_experiments.run.main import main
 
 METRICS = (*FURNITURE_METRICS, "failed_pickups", "missed_pickups")
 _COMPARED = (

@@ -41,19 +41,18 @@ from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import method_of
 from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.experiment import Experiment
-from tune_experiments.experiment.files import read_arrays
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
+from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
-from tune_experiments.run.main import main
 
 Row: TypeAlias = Literal["trained", "untrained"]
 TRAINED: Row = "trained"

@@ -14,8 +14,8 @@ from __future__ import annotations
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.run.main import main
 
 
 class FurnmoveMethods(GridworldExperiment):

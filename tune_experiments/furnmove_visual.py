@@ -24,12 +24,12 @@ from rl_models.networks.visual import VisualConfig
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.gridworld import COMPARED, GridworldExperiment, paper_preset
 from tune_experiments.cordial_sync.sights import record_sights
+from tune_experiments.launch.experiment import main
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.main import main
 
 WIDENED = {2: 140, 3: 139}
 """Number of agents -> last convolution that gives marginal policies as many parameters as SYNC, or a few more."""

@@ -51,16 +51,15 @@ from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.experiment import Experiment
-from tune_experiments.experiment.files import read_arrays
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results import plots
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.results.trial_log import logs_of
-from tune_experiments.run.main import main
 
 GAME = "rock_paper_scissors"
 ACTIONS = ("rock", "paper", "scissors")

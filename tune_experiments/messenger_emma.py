@@ -28,6 +28,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations
@@ -42,7 +43,6 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.main import main
 
 LAPTOP = MessengerConfig()
 STAGES = dataclasses.replace(

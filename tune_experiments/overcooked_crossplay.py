@@ -20,8 +20,8 @@ import torch
 import tyro
 from rich.console import Console
 
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 from tune_experiments.overcooked.crossplay import play_all, teams_of
 from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
 

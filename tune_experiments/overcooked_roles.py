@@ -29,6 +29,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_sampled
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.role_trials import evaluate, plan
@@ -37,7 +38,6 @@ from tune_experiments.play.trial_figures import Trials, draw_curves, trained_tea
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.run.main import main
 
 LAPTOP = OvercookedRolesConfig()
 SMOKE = dataclasses.replace(

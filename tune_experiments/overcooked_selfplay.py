@@ -31,8 +31,9 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config, make_world
 from tune_experiments.overcooked.evaluation import evaluate
 from tune_experiments.overcooked.tables import tables
@@ -45,9 +46,7 @@ from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.main import main
 from tune_experiments.run.ray_cluster import import_tune
-from tune_experiments.search.search import SearchSpace
 
 LAPTOP = OvercookedConfig()
 SMOKE = dataclasses.replace(

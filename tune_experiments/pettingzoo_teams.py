@@ -30,18 +30,17 @@ from rl_models.networks.parts import PartsConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
 from tune_experiments.foreign.language import keep_model, text_game
 from tune_experiments.foreign.trials import TEST_SEED, build_policy, plan, play, random_team
 from tune_experiments.foreign.worlds import make_world
+from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.main import main
 from tune_experiments.run.ray_cluster import import_tune
-from tune_experiments.search.search import SearchSpace
 
 LAPTOP = Config()
 SMOKE = dataclasses.replace(

@@ -20,6 +20,7 @@ import dataclasses
 import sys
 
 from rl_models.rllib.workers import Workers
+from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm import stages
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
@@ -29,7 +30,6 @@ from tune_experiments.rtfm.config import (
     NetworkSettings,
 )
 from tune_experiments.rtfm.reading_experiments import ReadingInStages
-from tune_experiments.run.main import main
 
 LAPTOP = CurriculumConfig(network=NetworkSettings(channels=(16, 16, 16)), test_sizes=(6, 10))
 SMOKE = dataclasses.replace(

@@ -14,9 +14,9 @@ from __future__ import annotations
 import dataclasses
 import sys
 
+from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm.reading_experiments import ReadingInStages
 from tune_experiments.rtfm_curriculum import PRESETS, TABLE_2
-from tune_experiments.run.main import main
 
 LAPTOP, PAPER = (
     dataclasses.replace(PRESETS[name], methods=("trained_on_6x6", "trained_on_10x10")) for name in ("laptop", "paper")

@@ -26,6 +26,7 @@ from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -35,7 +36,6 @@ from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
 from tune_experiments.rtfm.matching_config import SMOKE_MATCHING
 from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
-from tune_experiments.run.main import main
 
 LAPTOP = MatchingRtfmConfig()
 SMOKE = dataclasses.replace(

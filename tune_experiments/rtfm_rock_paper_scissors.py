@@ -44,6 +44,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm import transfer
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
@@ -57,7 +58,6 @@ from tune_experiments.rtfm.evaluation import evaluate
 from tune_experiments.rtfm.matching import MATCHING_NOTE
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
-from tune_experiments.run.main import main
 
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(

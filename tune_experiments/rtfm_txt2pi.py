@@ -17,6 +17,7 @@ import dataclasses
 import sys
 
 from rl_models.rllib.workers import Workers
+from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
     PAPER_NETWORK,
@@ -26,7 +27,6 @@ from tune_experiments.rtfm.config import (
     RtfmTask,
 )
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
-from tune_experiments.run.main import main
 
 LAPTOP = RtfmConfig(
     network=NetworkSettings(channels=(16, 16, 16)),

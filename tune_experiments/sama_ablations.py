@@ -24,8 +24,8 @@ from pathlib import Path
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.run.main import main
 from tune_experiments.sama.conditions import evaluate
 from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
 from tune_experiments.sama.experiment import SamaExperiment

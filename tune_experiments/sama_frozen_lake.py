@@ -24,12 +24,11 @@ from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
 from rl_models.networks.parts import PartsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.main import main
 from tune_experiments.sama.lake.config import LakeConfig
 from tune_experiments.sama.lake.trials import BY, MAPPO, PLANNERS, SAMA, evaluate, make_world, plan
 

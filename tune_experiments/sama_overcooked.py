@@ -27,7 +27,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.experiment import SamaExperiment
 

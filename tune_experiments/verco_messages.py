@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 from tune_experiments.verco_salad import PRESETS, VercoSalad
 
 

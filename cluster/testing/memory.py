@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 __all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample", "trends", "write_samples"]
 

@@ -20,7 +20,7 @@ from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
 from cluster.testing.processes import command_of, marked
 from cluster.testing.submission import Submission, TrialFolder
-from tune_experiments.experiment.errors import exits_with_one_sentence
+from tune_experiments.core.errors import exits_with_one_sentence
 
 FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-steps", "1000000000"]
 FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]

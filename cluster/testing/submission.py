@@ -13,7 +13,7 @@ from pathlib import Path
 from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
 from cluster.testing.processes import command_of, marked
 from rl_models.training.checkpoint import newest_whole_checkpoint
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import read_metrics
 
 __all__ = ["WRONG_TOKENS", "Submission", "TrialFolder", "refusal"]

@@ -20,9 +20,9 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
+from tune_experiments.launch.callbacks import Callback
 from tune_experiments.results.rows import read
-from tune_experiments.run.callbacks import Callback
 
 MODULE = "examples.corridor_experiment"
 

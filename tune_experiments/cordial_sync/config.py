@@ -19,11 +19,11 @@ from rl_models.networks.tbone import TboneConfig
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
-from tune_experiments.experiment.checks import (
+from tune_experiments.core.checks import (
     check_ranges,
     check_some,
 )
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 _MOST_AGENTS = 4
 """The tables need every joint action's probability, of which five agents have 371,293."""

@@ -26,7 +26,7 @@ from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, Cordial
 from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes
 
 EVALUATION_SEED = 229

@@ -10,7 +10,7 @@ import numpy as np
 from rl_envs.furnmove.actions import ACTION_NAMES
 from tune_experiments.cordial_sync.sights import record_sights, write_sights
 from tune_experiments.cordial_sync.trajectory import draw_trajectory
-from tune_experiments.experiment.files import read_arrays
+from tune_experiments.core.files import read_arrays
 from tune_experiments.play.recording import record_episode
 from tune_experiments.play.trial_figures import Trials, trained_teams
 from tune_experiments.play.video import write_gif

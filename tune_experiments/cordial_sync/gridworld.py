@@ -27,14 +27,14 @@ from tune_experiments.cordial_sync.evaluation import (
 )
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.trials import plan
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.launch.experiment import Experiment
 from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.run.ray_cluster import import_tune
-from tune_experiments.search.search import SearchSpace
 
 _AUTHORS_LEARNER = ActorCriticConfig(
     algorithm="impala",

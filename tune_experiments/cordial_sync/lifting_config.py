@@ -13,8 +13,8 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.config import FamilySettings, check_frames
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
 LIFT_METHODS: tuple[LiftMethod, ...] = get_args(LiftMethod)

@@ -16,8 +16,8 @@ from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.config_path import flag_of, value_at
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.errors import UserError
 
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""

@@ -17,10 +17,10 @@ from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.checks import check_some
+from tune_experiments.core.errors import UserError
 from tune_experiments.endi.division import DivisionSettings, check_stack
 from tune_experiments.endi.qmix_config import QmixSettings
-from tune_experiments.experiment.checks import check_some
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, learner_config, make_world
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 

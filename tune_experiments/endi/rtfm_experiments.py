@@ -18,8 +18,8 @@ from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.endi.rtfm_trials import on_matching, plan
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.launch.experiment import Experiment
 from tune_experiments.messenger import tables as stage_tables
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED

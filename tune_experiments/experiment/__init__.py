@@ -1,1 +1,1 @@
-"""What the experiments share: command line, run folder, logs, results, tables, plots, videos."""
+"""What an experiment is: its methods to write, plans, curricula, search space and command line."""

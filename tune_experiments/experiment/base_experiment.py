@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.search.search import SearchSpace
 
 PACKAGE = "tune_experiments"
 

@@ -23,8 +23,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 
 from rl_models.device import DeviceChoice
-from tune_experiments.experiment.config_json import config_from_json, config_to_json, describe_type
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type
+from tune_experiments.core.errors import UserError
 
 __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "one_sentence", "parse"]
 

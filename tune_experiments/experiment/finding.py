@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.errors import UserError
 
 _NAME = r"[A-Za-z_]\w*"
 _ENTRY_POINT = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME})")

@@ -14,8 +14,8 @@ from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
 
 MethodName = Literal[
     "ippo",

@@ -33,7 +33,7 @@ from rl_models.llm.text_game import GameText, TextGame
 from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamPolicy
 from rl_models.teams.llm_team import language_team
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.foreign.config import BLIND, LANGUAGE_ROWS, Config
 from tune_experiments.foreign.worlds import make_world
 

@@ -32,7 +32,7 @@ from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
 from tune_experiments.foreign.language import language_policy

@@ -21,8 +21,8 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
 GROUNDED = "_grounding"

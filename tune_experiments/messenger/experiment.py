@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rl_envs.messenger.world import Messenger
-from tune_experiments.experiment.experiment import Experiment
+from tune_experiments.launch.experiment import Experiment
 from tune_experiments.messenger.config import MessengerRunConfig, make_world
 from tune_experiments.results.main_comparison import MainComparison
 

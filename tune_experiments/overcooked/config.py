@@ -19,8 +19,8 @@ from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
 
 
 @dataclass(frozen=True)

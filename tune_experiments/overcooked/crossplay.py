@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from rl_envs.core.spec import Array
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import State, TeamOutput, TeamPolicy
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world

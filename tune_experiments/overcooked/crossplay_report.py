@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs.core.spec import Array
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save

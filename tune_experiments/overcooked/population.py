@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import trials_of
 from tune_experiments.play.loading import load_policy

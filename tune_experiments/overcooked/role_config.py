@@ -11,8 +11,8 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
-from tune_experiments.experiment.checks import check_at_least, check_ranges
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_at_least, check_ranges
+from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
 
 Q_METHODS = ("qmix", "roma", "ldsa", "maser")

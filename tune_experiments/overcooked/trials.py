@@ -19,7 +19,7 @@ from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.policy import TeamPolicy
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan, make_rllib_algorithm
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
 from tune_experiments.overcooked.evaluation import validate

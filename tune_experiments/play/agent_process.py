@@ -21,7 +21,7 @@ from torch import Tensor
 from rl_envs.core.chance import Chance
 from rl_models.device import DeviceChoice, to_device
 from rl_models.teams.decentralised import AgentPolicy, run_dialogue
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.play.loading import load_policy
 
 _UNIFORMS = "uniforms"

@@ -20,7 +20,7 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
-from rl_models.device import DeviceChoice, built_on, chosen_device, device_of, to_device
+from rl_models.device import DeviceChoice, built_on, device_of, to_device
 from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.networks.noise import with_noise
 from rl_models.networks.speech import narrated
@@ -29,10 +29,11 @@ from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
 from rl_models.training.text_cache import TextEncodings
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -196,18 +197,6 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         raise UserError(
             f"{checkpoint_path} does not fit this version of its experiment ({said}); train anew"
         ) from error
-
-
-def device_or_refusal(choice: DeviceChoice) -> torch.device:
-    """Where networks of this process run.
-
-    Raises:
-        UserError: a GPU is demanded and there is none.
-    """
-    try:
-        return chosen_device(choice)
-    except ValueError as error:
-        raise UserError(str(error)) from error
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_envs.registry import make
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.play.video import write_gif
 
 FRAME_SECONDS = 0.1

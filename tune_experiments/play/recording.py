@@ -11,7 +11,7 @@ import torch
 
 from rl_models.device import DeviceChoice, to_device
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.play.decentralised import separate_agents
 from tune_experiments.play.loading import LoadedPolicy
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.intervals import Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result

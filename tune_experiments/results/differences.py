@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tune_experiments.experiment.config_path import value_at
+from tune_experiments.core.config_path import value_at
 
 
 def differences(config: Any, reference: Any, names: Mapping[str, str], whose: str = "the paper has") -> dict[str, str]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.experiment.config_json import config_from_json
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.config_json import config_from_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share
 
 __all__ = ["Result", "append", "read", "replace_rows"]

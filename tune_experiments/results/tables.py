@@ -16,8 +16,8 @@ import rich.console
 import rich.table
 from rich.text import Text
 
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 

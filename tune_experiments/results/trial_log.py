@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
 
 __all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]

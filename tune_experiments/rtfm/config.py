@@ -18,11 +18,11 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import (
+from tune_experiments.core.checks import (
     check_ranges,
     check_some,
 )
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]

@@ -16,7 +16,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.checks import check_some
+from tune_experiments.core.checks import check_some
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage
 from tune_experiments.results.rows import Result

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import SPEED
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.config_json import config_from_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.config_json import config_from_json
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import read_json, write_json
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
 from tune_experiments.results.rows import Result

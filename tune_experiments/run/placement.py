@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rl_models.rllib.workers import Workers
+import torch
 
-__all__ = ["NO_GPUS", "Gpus", "gpus_of_trial"]
+from rl_models.device import DeviceChoice, chosen_device
+from rl_models.rllib.workers import Workers
+from tune_experiments.core.errors import UserError
+
+__all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial"]
 
 _OWN_SHARE = 0.1
 """Of a learner process's GPU, for the trial's own process, which acts and validates meanwhile."""
@@ -53,3 +57,15 @@ def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     if share > 1:  # Ray gives whole GPUs then, and none is left over
         return Gpus(learner=share, runner=workers.gpus_per_runner)
     return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
+
+
+def device_or_refusal(choice: DeviceChoice) -> torch.device:
+    """Where networks of this process run.
+
+    Raises:
+        UserError: a GPU is demanded and there is none.
+    """
+    try:
+        return chosen_device(choice)
+    except ValueError as error:
+        raise UserError(str(error)) from error

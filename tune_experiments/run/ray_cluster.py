@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from rl_models.device import NO_GPU, DeviceChoice
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.play.loading import device_or_refusal
+from tune_experiments.core.errors import UserError
+from tune_experiments.run.placement import device_or_refusal
 
 _CONNECT_SECONDS = 5.0
 

@@ -20,7 +20,7 @@ import time
 import uuid
 from typing import Any
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.run.remote_ledger import HiddenFile
 
 __all__ = ["Claim"]

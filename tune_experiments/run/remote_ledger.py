@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 __all__ = ["HiddenFile", "Ledger"]
 

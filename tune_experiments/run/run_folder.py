@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Any
 
 from rl_models.file_lock import hold_lock
-from tune_experiments.experiment.config_json import first_differences
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import read_json, write_json
+from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_json
 from tune_experiments.run.manifest import concord_version, describe_session
 
 __all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "read_config", "refuse_foreign"]

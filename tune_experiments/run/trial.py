@@ -20,8 +20,8 @@ from rl_models.device import chosen_device
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.config_json import config_to_json
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import METRICS_FILE, TrialLog, read_metrics

@@ -7,8 +7,8 @@ from typing import Any
 from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
-from tune_experiments.run.callbacks import TrialWatch
 from tune_experiments.run.progress import Progress
+from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.waiting import Waiting, room_in_cluster
 
 

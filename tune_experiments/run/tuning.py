@@ -19,49 +19,18 @@ from typing import Any
 
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.config_json import config_to_json
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.run.callbacks import TrialWatch
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import RemoteSync, synced_folder
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
+from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.wandb_log import WandbLogger
-from tune_experiments.search.scheduler import SearchScheduler, as_searcher
-
-Request = dict[str, Any]
-"""Of one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`, `is_tested`, the
-`run_id` of its run, and the `uri` of its copy."""
 
 _RESTARTS = 3
-
-
-def request_for(
-    experiment: str, config: Any, method: str, seed: int, run: RunFolder, name: str, is_tested: bool = True
-) -> Request:
-    """The request for a trial of an experiment, named by its entry point; its folder in that of the run is made."""
-    return {
-        "name": name,
-        "experiment": experiment,
-        "config": config_to_json(config),
-        "method": method,
-        "seed": seed,
-        "folder": str(run.trial(name).resolve()),
-        "run_id": run.run_id,
-        "is_tested": is_tested,
-    }
-
-
-def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
-    """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
-    config = read_configuration(experiment, request["config"])
-    return experiment.plan(config, request["method"], request["seed"], None)
 
 
 def places_of(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.training.weight_transfer import WeightTransfer, trainable_names, transfer_optimiser, transfer_weights
-from tune_experiments.experiment.files import write_json
+from tune_experiments.core.files import write_json
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.curriculum_state import CurriculumState
 

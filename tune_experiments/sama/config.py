@@ -22,11 +22,11 @@ from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.experiment.checks import (
+from tune_experiments.core.checks import (
     check_ranges,
     check_some,
 )
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 
 MOST_REFLECTIONS = 3

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.exchange import Transport
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.sama.config import ModelSettings, SamaConfig
 
 RECORD = "planner.jsonl"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
-from tune_experiments.experiment.files import read_arrays, write_atomically
+from tune_experiments.core.files import read_arrays, write_atomically
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED

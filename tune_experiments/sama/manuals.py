@@ -12,8 +12,8 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.domain import Domain
 from rl_models.planners.latex import LatexError, read_paragraphs
 from rl_models.planners.manual import write_manual
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.config import SamaConfig
 

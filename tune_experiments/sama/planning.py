@@ -28,7 +28,7 @@ from rl_models.planners.preparation import Translator, extract_objects
 from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.sama.commands import domain_of, game_code
 from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy, load_policy

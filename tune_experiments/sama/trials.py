@@ -18,7 +18,7 @@ from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_algorithm
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of

@@ -15,11 +15,11 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.config_path import value_at
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_path import value_at
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.run.ray_cluster import import_tune
-from tune_experiments.search.search import SearchSpace
 
 __all__ = ["KINDS", "space_over"]
 

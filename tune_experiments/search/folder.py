@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.experiment.config_json import first_differences
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import read_json, write_atomically, write_json
+from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.search.search import Setting
+from tune_experiments.search.settings import Setting
 
 __all__ = [
     "Ranked",

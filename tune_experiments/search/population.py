@@ -27,12 +27,13 @@ from rl_models.training.checkpoint import (
     path_of,
     save_checkpoint,
 )
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.config_path import replaced
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import read_json, write_json
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_path import replaced
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_json
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
-from tune_experiments.search.search import SearchSpace, Setting, sampled
+from tune_experiments.search.settings import Setting, sampled
 
 __all__ = ["GENERATIONS", "Copy", "Population", "decide", "exploit"]
 

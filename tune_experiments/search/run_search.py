@@ -13,16 +13,17 @@ from typing import Any
 
 from rich.console import Console
 
+from tune_experiments.core.config_path import flags_between
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.config_path import flags_between
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.ray_cluster import check_this_machine
+from tune_experiments.run.request import Request, SearchScheduler, request_for
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.run.tuning import Request, request_for
 from tune_experiments.search.domains import KINDS, space_over
 from tune_experiments.search.folder import (
     Ranked,
@@ -34,8 +35,8 @@ from tune_experiments.search.folder import (
     write_ranking,
 )
 from tune_experiments.search.population import Population
-from tune_experiments.search.scheduler import SearchScheduler, SearchSchedulers
-from tune_experiments.search.search import SearchSpace, Setting, all_settings, draw_settings
+from tune_experiments.search.scheduler import SearchSchedulers
+from tune_experiments.search.settings import Setting, all_settings, draw_settings
 from tune_experiments.search.successive_halving import Halving, rungs_of
 
 RUNGS_FILE, POPULATION_FILE = "rungs.json", "population.json"

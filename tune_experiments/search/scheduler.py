@@ -2,8 +2,7 @@
 
 A scheduler hands out one request at a time; a request may end at a number of env steps, and its trial continues from
 its checkpoint when it is asked for again. All that a scheduler decides is a function of the logs and of what it has
-written down, so a search that is killed anywhere takes the same turns when the same command continues it. This file is
-free of Ray but for the adapter at its end.
+written down, so a search that is killed anywhere takes the same turns when the same command continues it.
 """
 
 from __future__ import annotations
@@ -11,33 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from rl_models.training.checkpoint import newest_whole_checkpoint
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.request import Request, SearchScheduler
 
-__all__ = ["Reached", "Request", "RequestOf", "SearchScheduler", "SearchSchedulers", "as_searcher", "value_between"]
+__all__ = ["Reached", "RequestOf", "SearchSchedulers", "value_between"]
 
-Request = dict[str, Any]
 RequestOf = Callable[[Any, str, int, int, int | None], Request]
 """`(config, method, setting, seed, until env steps) -> request`."""
-
-
-class SearchScheduler(Protocol):
-    """What is to be trained, in an order that may depend on what has been."""
-
-    def next_request(self) -> Request | None:
-        """What to train now; None if there is nothing, or nothing before something else has ended."""
-
-    def ended(self, request: Request, failed: bool) -> None:
-        """Hear that a request has ended, or failed for good."""
-
-    def remarks(self) -> list[str]:
-        """What was decided, in Markdown."""
 
 
 class SearchSchedulers:
@@ -121,35 +107,3 @@ def value_between(trial: Path, objective: str, since: float, until: float) -> fl
     values = [row[objective] for row in validated if row["env_steps"] > since] or [validated[-1][objective]]
     mean = float(np.mean(values))
     return mean if math.isfinite(mean) else -math.inf
-
-
-def as_searcher(scheduler: SearchScheduler) -> Any:
-    """The scheduler in the shape in which Ray Tune asks what to train next; `failure` is what it has raised."""
-    from ray.tune.search import Searcher
-
-    class _Searcher(Searcher):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self._running: dict[str, Request] = {}
-            self.failure: Exception | None = None
-
-        def suggest(self, trial_id: str) -> Any:
-            try:
-                request = scheduler.next_request() if self.failure is None else None
-            except Exception as error:  # Tune would wait for another answer
-                self.failure, request = error, None
-            if request is None:
-                return None if self._running else Searcher.FINISHED
-            self._running[trial_id] = request
-            return {"request": request}
-
-        def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            scheduler.ended(self._running.pop(trial_id), error)
-
-        def save(self, checkpoint_path: str) -> None:
-            """Nothing: what a scheduler must remember it has written down itself."""
-
-        def restore(self, checkpoint_path: str) -> None:
-            """Nothing either."""
-
-    return _Searcher()

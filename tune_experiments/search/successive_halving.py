@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import read_json, write_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_json
 from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
-from tune_experiments.search.search import Setting
+from tune_experiments.search.settings import Setting
 
 __all__ = ["FACTOR", "Halving", "rungs_of"]
 

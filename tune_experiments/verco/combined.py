@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.files import write_atomically
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.verco.evaluation import BASELINES, OF_ORDER

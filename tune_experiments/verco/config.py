@@ -23,8 +23,8 @@ from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_at_least, check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_at_least, check_ranges, check_some
+from tune_experiments.core.errors import UserError
 
 FIRST_WARM_START_WORLD = 10_000
 """The warm start and the corpus are played in other worlds than training."""

@@ -10,7 +10,7 @@ from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.model_cache import keep_copy, small_model
 from rl_models.llm.network import LanguageNetwork
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.verco.config import LANGUAGE_MODEL, VercoConfig
 from tune_experiments.verco.supervised_data import corpus

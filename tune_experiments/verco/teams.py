@@ -12,7 +12,7 @@ from rl_models.llm.base_model import LanguageModelError
 from rl_models.policy import TeamPolicy
 from rl_models.teams.llm_team import language_team
 from rl_models.teams.vector_team import vector_team
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.supervised_data import corpus
 

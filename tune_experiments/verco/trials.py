@@ -12,8 +12,8 @@ from typing import Any
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.evaluation import evaluate_stage, validate

@@ -7,7 +7,7 @@ import pytest
 
 from cluster.testing.memory import OBJECT_STORE, Sample, name_of, read_samples, sample, trends, write_samples
 from cluster.testing.soak import main, report
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 
 def hour(pid, process, own, shared=None):

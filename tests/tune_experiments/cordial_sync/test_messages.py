@@ -19,7 +19,7 @@ from tune_experiments.cordial_sync.message_figure import chosen, draw_messages, 
 from tune_experiments.cordial_sync.messages import ROUNDS, listening, talks
 from tune_experiments.cordial_sync.regression import NotIdentified
 from tune_experiments.cordial_sync.trials import plan
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_communication import EXPERIMENT, CommunicationConfig
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.play.loading import LoadedPolicy

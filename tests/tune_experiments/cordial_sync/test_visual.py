@@ -13,7 +13,7 @@ from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.lifting_config import LiftConfig
 from tune_experiments.cordial_sync.methods import FAMILIES
 from tune_experiments.cordial_sync.trials import plan, training_world
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_visual import EXPERIMENT
 
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -92,7 +92,7 @@ def test_the_laptop_differs_from_the_gridworld_by_what_agents_see():
 
 
 def test_a_gridworld_run_from_before_frames_is_read_and_continued():
-    from tune_experiments.experiment.config_json import config_from_json, config_to_json
+    from tune_experiments.core.config_json import config_from_json, config_to_json
 
     old = config_to_json(Config(("marginal",)))
     assert not {"observation", "frame_pixels", "visual_network"} & old.keys()

@@ -17,13 +17,13 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
+from tune_experiments.core.errors import UserError
 from tune_experiments.endi import messenger_config, rtfm_config
 from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, losses_of
 from tune_experiments.endi.division_table import CLAIM
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.config import make_world
 from tune_experiments.play.loading import LoadedPolicy

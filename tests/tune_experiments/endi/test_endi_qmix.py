@@ -11,9 +11,9 @@ from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoi
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
+from tune_experiments.core.errors import UserError
 from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.endi.rtfm_evaluation import columns
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.final_evaluation import read_test_results

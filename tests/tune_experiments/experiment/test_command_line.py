@@ -13,9 +13,9 @@ from typing import Literal
 import pytest
 
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.command_line import config_from_json, config_to_json, parse
-from tune_experiments.experiment.config_json import first_differences
-from tune_experiments.experiment.errors import UserError, exits_with_one_sentence
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _fail_without_a_file() -> None:
 @pytest.mark.processes
 def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     script = (
-        "import sys; from tune_experiments.experiment.errors import exits_with_one_sentence as wrap\n"
+        "import sys; from tune_experiments.core.errors import exits_with_one_sentence as wrap\n"
         "sys.exit(wrap(lambda: [print('a line of help') for _ in range(100_000)] and None)())"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:

@@ -13,9 +13,9 @@ from rl_envs import make
 from tests.tune_experiments.run import stages
 from tune_experiments import load_policy, matrix_game, pettingzoo_teams
 from tune_experiments.__main__ import main
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.config_json import config_to_json
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored
 from tune_experiments.run.run_folder import SCHEMA_VERSION, RunFolder, read_config
 from tune_experiments.run.trial import Trial
@@ -29,7 +29,7 @@ Path({mark!r}).touch()  # what a stranger's module could do
 
 import sys
 from tune_experiments.matrix_game import MatrixGameExperiment
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 
 
 class Ours(MatrixGameExperiment):

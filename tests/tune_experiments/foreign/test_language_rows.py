@@ -16,7 +16,7 @@ from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.tune_experiments.foreign.games import Doors
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.foreign.language import corpus, text_game
 from tune_experiments.foreign.trials import plan

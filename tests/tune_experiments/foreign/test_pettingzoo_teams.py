@@ -14,12 +14,12 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import RESTARTED
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.run.main import main
 from tune_experiments.run.stage_training import _said_of
 
 EXPERIMENT = find_experiment("pettingzoo_teams")

@@ -14,8 +14,9 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tests.rl_models.text.small import save_bert
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import MessengerConfig, make_world
 from tune_experiments.messenger.deviations import deviations
 from tune_experiments.messenger.endings_table import endings_table
@@ -23,7 +24,6 @@ from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves,
 from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, tables
 from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
 from tune_experiments.results.rows import Result
-from tune_experiments.run.main import main
 
 EXPERIMENT = find_experiment("messenger_emma")
 PRESETS = EXPERIMENT.presets

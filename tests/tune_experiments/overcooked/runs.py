@@ -10,7 +10,7 @@ import torch
 
 from rl_models.schedule import Progress
 from rl_models.training.checkpoint import save_checkpoint
-from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_selfplay import SMOKE
 from tune_experiments.run.run_folder import WRITTEN_BY, RunFolder

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.crossplay import Matrix, MixedTeam, play_all, teams_of
 from tune_experiments.overcooked.crossplay_report import in_markdown

@@ -15,15 +15,15 @@ from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments import load_policy
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.population import halfway, load_population
 from tune_experiments.overcooked.trials import plan, self_play_team
 from tune_experiments.overcooked_crossplay import main as crossplay
 from tune_experiments.overcooked_selfplay import SMOKE
 from tune_experiments.results.rows import read
-from tune_experiments.run.main import main
 
 EAST, WEST = 2, 3
 

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
-from tune_experiments.experiment.config_path import replaced, value_at
+from tune_experiments.core.config_path import replaced, value_at
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.overcooked_crossplay import main as crossplay
 from tune_experiments.overcooked_selfplay import EXPERIMENT, LAPTOP, PAPER
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run.main import main
 
 
 def training(config):

@@ -12,8 +12,8 @@ from rl_models.batch import forward, to_batch
 from rl_models.networks.noise import NOISE
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.config_path import with_overrides
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.overcooked.role_config import PPO_ROWS, Q_METHODS, Q_ROWS
 from tune_experiments.overcooked.role_trials import play

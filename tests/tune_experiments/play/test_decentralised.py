@@ -19,8 +19,8 @@ from rl_models.training.checkpoint import save_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.experiment.config_json import config_to_json
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.agent_process import MessageChannel, MessageStats
 from tune_experiments.play.decentralised import separate_agents

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.comparison import compare, interquartile_mean, read_runs, share_above
 from tune_experiments.results.intervals import welch_interval
 from tune_experiments.results.plots.comparison_report import write_comparison

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.intervals import (
     NONE,
     NORMAL,

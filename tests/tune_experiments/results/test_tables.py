@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, make_table, write_tables

@@ -8,7 +8,7 @@ import torch
 
 from rl_models.schedule import Progress
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm import evaluation

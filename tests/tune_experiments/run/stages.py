@@ -24,8 +24,8 @@ from rl_models.training.loop import Learner
 from tests.rl_models.training.small import Walks
 from tests.toy_worlds import CELLS
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.experiment import Experiment
 from tune_experiments.experiment.plan import Promotion, Stage, TrialPlan
+from tune_experiments.launch.experiment import Experiment
 
 WIDTH, HORIZON = 6, 7
 BATCH = 4 * 5

@@ -24,10 +24,10 @@ from rl_envs.furnmove.starts import make_starts
 from rl_models.training.checkpoint import save_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
-from tune_experiments.experiment.config_json import config_to_json
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_sync import EXPERIMENT
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 from tune_experiments.run.ray_cluster import ray_cluster
 from tune_experiments.run.run_folder import WRITTEN_BY, RunFolder
 

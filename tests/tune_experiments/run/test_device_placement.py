@@ -24,11 +24,12 @@ from tests.rl_models.rllib.small import config_of, plan
 from tests.tune_experiments.overcooked.runs import STAY, stubborn_team
 from tune_experiments import matrix_game, overcooked_selfplay, sama_overcooked, verco_salad
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
+from tune_experiments.launch import launch
+from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.overcooked.partners import KitchenWithPartners
-from tune_experiments.run import launch, ray_cluster
-from tune_experiments.run.main import main
+from tune_experiments.run import ray_cluster
 from tune_experiments.run.placement import Gpus, gpus_of_trial
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import places_of

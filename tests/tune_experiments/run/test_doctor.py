@@ -3,7 +3,7 @@
 import pytest
 
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, proposals, report
 
 ALONE = Workers(worlds_per_runner=64)

@@ -12,7 +12,8 @@ from cluster.testing.soak import main as soak
 from rl_models.rllib.workers import Workers
 from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import matrix_game
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results import rows as results
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
@@ -22,7 +23,6 @@ from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.search.domains import space_over
 from tune_experiments.search.folder import claim_for_search
 from tune_experiments.search.population import Population
-from tune_experiments.search.search import SearchSpace
 from tune_experiments.search.successive_halving import Halving
 
 LINE = vars(Result("furnmove_sync", "A table", "sync", "furnmove-v0", "test", 0, "success", 1.0))

@@ -20,12 +20,12 @@ from rich.console import Console
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.__main__ import main
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
+from tune_experiments.launch.launch import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import TrialLog
 from tune_experiments.run import remote_claim, remote_sync, run_folder
-from tune_experiments.run.launch import show_results
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder, uri_of
 
 CONFIG, TRIAL = {"a": 1}, "trials/sync-seed0"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.run import run_folder
 from tune_experiments.run.run_folder import RunFolder, read_config
 

@@ -14,11 +14,11 @@ from PIL import Image
 from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, trial_name
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run.main import main
 
 NAMES = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\nEXPERIMENT = " in path.read_text())
 VARIANTS = {

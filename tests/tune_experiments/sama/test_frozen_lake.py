@@ -13,7 +13,7 @@ from rl_envs.testing import check_world
 from rl_models.planners.domain import StateTextError
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.lake.config import LakeConfig
 from tune_experiments.sama.lake.domain import STAY, LakeDomain

@@ -19,11 +19,11 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.kitchens import WalkingCooks
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.errors import EXIT_CODE, UserError
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.run.main import main
 from tune_experiments.sama.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.conditions import conditions
 from tune_experiments.sama.config import ModelSettings, SamaConfig

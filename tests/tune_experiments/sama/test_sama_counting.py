@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.sama import conditions

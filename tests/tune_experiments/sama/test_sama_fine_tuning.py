@@ -10,8 +10,8 @@ from rl_envs.overcooked.text import read_states
 from rl_models.schedule import Progress
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 from tune_experiments import load_policy
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result

@@ -12,10 +12,10 @@ from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.test_hostile_endpoint import Script
 from tests.tune_experiments.sama.test_sama_manual import PAPER
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.run.main import main
 from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.config import ModelSettings
 from tune_experiments.sama.endpoint import shared_endpoint

@@ -6,9 +6,9 @@ import pytest
 
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
-from tune_experiments.experiment.errors import EXIT_CODE, UserError
+from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.run.main import main
+from tune_experiments.launch.experiment import main
 from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.manuals import FILE
 from tune_experiments.sama.planning import planner_of

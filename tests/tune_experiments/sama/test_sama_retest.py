@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from tune_experiments.experiment.config_json import config_to_json
-from tune_experiments.experiment.errors import EXIT_CODE
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.results.kept import read_kept
+from tune_experiments.launch.kept import read_kept
 from tune_experiments.results.rows import read
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.search.domains import space_over
-from tune_experiments.search.search import SearchSpace, all_settings, draw_settings
+from tune_experiments.search.settings import all_settings, draw_settings
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from ray import tune
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
 from tune_experiments import matrix_game
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.play.loading import chosen_checkpoint
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results, write_test_results
@@ -20,7 +21,7 @@ from tune_experiments.run.trial import Trial
 from tune_experiments.search import population as search_population
 from tune_experiments.search.population import Population, decide, exploit
 from tune_experiments.search.scheduler import SearchSchedulers
-from tune_experiments.search.search import SearchSpace, all_settings, draw_settings
+from tune_experiments.search.settings import all_settings, draw_settings
 from tune_experiments.search.successive_halving import Halving, rungs_of
 
 SPACE = SearchSpace({"learning_rate": tune.loguniform(1e-4, 1e-1)}, objective="valid/value_against_adversary")

@@ -11,17 +11,18 @@ from ray.tune.search.sample import Categorical
 
 from tune_experiments import furnmove_methods, matrix_game
 from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_path import replaced, value_at
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.config_path import replaced, value_at
 from tune_experiments.experiment.finding import find_experiment, read_configuration
+from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.main import main
 from tune_experiments.run.trial import Trial
 from tune_experiments.search import run_search as search_run
-from tune_experiments.search.search import SearchSpace, draw_settings
+from tune_experiments.search.settings import draw_settings
 
 FURNMOVE = furnmove_methods.EXPERIMENT
 SPACE = FURNMOVE.search_space()

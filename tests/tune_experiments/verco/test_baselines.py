@@ -11,7 +11,7 @@ from rl_envs.salad.corpus import Corpus, collect_corpus
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import RECIPES
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 import rl_models.teams.llm_team as language_teams
 from rl_models.llm.base_model import LanguageModelError
 from tune_experiments.__main__ import main
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.trial import Trial

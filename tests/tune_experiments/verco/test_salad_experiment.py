@@ -17,8 +17,8 @@ from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.config_path import replaced
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_path import replaced
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.verco import prompted
 from tune_experiments.verco.config import make_world

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result, append
 from tune_experiments.verco.combined import combined, read_kitchens
 from tune_experiments.verco.combined import main as combined_command

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.experiment.files import write_atomically
+from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save

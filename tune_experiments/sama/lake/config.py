@@ -11,8 +11,8 @@ from rl_envs.frozen_lake_spread.maps import MAPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.checks import check_ranges, check_some
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
 from tune_experiments.sama.config import MOST_REFLECTIONS
 
 LakeRow = Literal["sama", "mappo"]

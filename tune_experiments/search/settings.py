@@ -1,4 +1,4 @@
-"""A search: what may vary, kept apart from any value, and the settings that it tries with one method.
+"""The settings that a search tries with one method: points of its space (`experiment/search_space.py`).
 
 A setting's values depend on the search's seed, the number of the draw and the path alone. So a path that two methods
 share has the same values for both, a longer search begins with a shorter one's settings, and a method that does not
@@ -12,45 +12,21 @@ the budget, so a setting's rank half-way says little about its end.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.config_path import replaced, value_at
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_path import replaced
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
 
-__all__ = ["SearchSpace", "Setting", "all_settings", "draw_settings", "sampled"]
+__all__ = ["Setting", "all_settings", "draw_settings", "sampled"]
 
 _DRAWS_PER_SETTING = 20
 _SIGNIFICANT_DIGITS = 3
-
-
-def _uses_all(config: Any, method: str, path: str) -> bool:
-    return True
-
-
-@dataclass(frozen=True)
-class SearchSpace:
-    """What a search varies.
-
-    Attributes:
-        domains: dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; the values of those that are
-            `tune.grid_search([...])` are gone through in turn, all combinations equally often.
-        uses: `(config, method, path)` -> whether the value there changes how the method trains. A path that depends
-            on another one stands after it.
-        objective: what should be large: a key of the trials' log.
-    """
-
-    domains: Mapping[str, Any]
-    uses: Callable[[Any, str, str], bool] = _uses_all
-    objective: str = "valid/success"
-
-    def values(self, config: Any, method: str) -> dict[str, Any]:
-        """Path -> value, of the paths that the method uses."""
-        return {path: value_at(config, path) for path in self.domains if self.uses(config, method, path)}
 
 
 @dataclass(frozen=True)

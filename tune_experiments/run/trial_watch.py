@@ -1,14 +1,8 @@
-"""Callbacks of a run: a user's own code, called in the process that leads the run while its trials train elsewhere.
+"""Sees what trials write while they train elsewhere, and tells listeners in the process that leads the run.
 
-    class Print(Callback):
-        def on_validation(self, trial, row):
-            print(trial, row["env_steps"], row["valid/success"])
-
-    EXPERIMENT.run(preset="smoke", callbacks=[Print()])
-
-What they get is read from the folders that trials write into, so nothing of theirs is sent to a trial or stored.
-An error that a callback raises ends the run; the same call without it continues. Of a run in an object store, whose
-trials' folders lie elsewhere, all calls come at its end.
+Everything is read from the folders that trials write into, so nothing of a listener's is sent to a trial or stored. An
+error that a listener raises ends the run. Of a run in an object store, whose trials' folders lie elsewhere, all calls
+come at its end.
 """
 
 from __future__ import annotations
@@ -18,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.finished_run import Run
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Callback", "TrialWatch"]
+__all__ = ["TrialListener", "TrialWatch"]
 
 _SHARE = 0.02
 """Largest share of time spent polling."""
@@ -29,8 +22,8 @@ _SECONDS = 1.0
 """Shortest time between polls, in seconds."""
 
 
-class Callback:
-    """Override what is of interest; nothing happens by default."""
+class TrialListener:
+    """Hears of trials; nothing happens by default."""
 
     def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
         """A trial has validated its team.
@@ -48,9 +41,6 @@ class Callback:
             checkpoint: the folder.
         """
 
-    def on_end(self, run: Run) -> None:
-        """The run is over, whether or not trials have failed; it is not called where the user stopped it."""
-
 
 class TrialWatch:
     """Looks at what trials write and tells callbacks what is new since the watch was made, each thing once.
@@ -59,7 +49,7 @@ class TrialWatch:
         failure: the error that a callback has raised; no callback is called after it.
     """
 
-    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
+    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[TrialListener]) -> None:
         """Remember what there is already.
 
         Args:
@@ -68,7 +58,7 @@ class TrialWatch:
         """
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
-        self._callbacks: Sequence[Callback] = ()
+        self._callbacks: Sequence[TrialListener] = ()
         self._next_at = 0.0
         self.look(is_due=True)
         self._callbacks = callbacks

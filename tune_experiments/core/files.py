@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 __all__ = ["read_arrays", "read_json", "write_atomically", "write_json"]
 

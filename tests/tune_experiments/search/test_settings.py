@@ -8,8 +8,9 @@ from itertools import product
 import pytest
 from ray import tune
 
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.search.folder import (
     Ranked,
     claim_for_search,
@@ -18,7 +19,7 @@ from tune_experiments.search.folder import (
     score,
     write_ranking,
 )
-from tune_experiments.search.search import SearchSpace, Setting, draw_settings
+from tune_experiments.search.settings import Setting, draw_settings
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,25 @@ from typing import Any
 from rich.console import Console
 
 from rl_models.device import refusing_gpu
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
-from tune_experiments.experiment.errors import UserError
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import Stage
+from tune_experiments.launch.callbacks import Callback
+from tune_experiments.launch.finished_run import Run
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, write_tables
-from tune_experiments.run.callbacks import Callback, TrialWatch
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.finished_run import Run
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
+from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.run.tuning import Request, plan_of, request_for, run_trials
+from tune_experiments.run.trial_watch import TrialWatch
+from tune_experiments.run.tuning import run_trials
 from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import (

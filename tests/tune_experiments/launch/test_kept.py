@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tune_experiments.__main__ import main
-from tune_experiments.experiment.config_json import config_to_json
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.launch import kept
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
-from tune_experiments.results import kept, rows
+from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import RunFolder
 

@@ -8,10 +8,10 @@ import pytest
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.optimiser import UnitInterval
-from tune_experiments.experiment.checks import check_ranges
+from tune_experiments.core.checks import check_ranges
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`Experiment`: what an experiment file subclasses, and `run`, which does from Python what the script does.
+"""`Experiment`, what an experiment file subclasses, with `run`; and `main`, the command line of its script.
 
     class MyTable(Experiment):
         name, caption, presets = "my_table", "What my table shows", {"smoke": ..., "laptop": ...}
@@ -18,6 +18,8 @@ The four methods and all hooks are described in `base_experiment.py`.
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,19 +27,19 @@ from typing import Any
 import numpy as np
 
 from rl_models.device import DeviceChoice
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.command_line import RunOptions, check_options
-from tune_experiments.experiment.config_path import with_overrides
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.experiment.command_line import RunOptions, check_options, parse
+from tune_experiments.launch.callbacks import Callback
+from tune_experiments.launch.finished_run import Run
+from tune_experiments.launch.launch import launch
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.play.trial_figures import draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.run.callbacks import Callback
-from tune_experiments.run.finished_run import Run
-from tune_experiments.run.launch import launch
 
-__all__ = ["Experiment"]
+__all__ = ["Experiment", "main"]
 
 _OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_seed")
 
@@ -114,3 +116,15 @@ class Experiment(BaseExperiment):
                 return []
             written.append(write_gif(frames, run_folder / f"videos/{method}.gif"))
         return written
+
+
+@exits_with_one_sentence
+def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None) -> int:
+    """Train every method with every seed, evaluate it, and leave table, plots and videos in the run folder.
+
+    With `--search` instead: try settings of every method and leave their ranking.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    words = sys.argv[1:] if arguments is None else arguments
+    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
+    return 1 if launch(experiment, config, options).failures else 0

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tune_experiments.experiment.config_json import describe_range, reader_of
-from tune_experiments.experiment.config_path import flag_of, value_at
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import describe_range, reader_of
+from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.errors import UserError
 
 __all__ = ["check_at_least", "check_ranges", "check_some"]
 

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.core.config_json import config_from_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.config_json import config_from_json
-from tune_experiments.experiment.errors import UserError
-from tune_experiments.experiment.files import write_atomically
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, Union
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.errors import UserError
 
 __all__ = ["config_from_json", "config_to_json", "describe_range", "describe_type", "first_differences", "reader_of"]
 

@@ -11,8 +11,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tune_experiments.experiment.config_json import config_from_json, config_to_json
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.errors import UserError
 
 __all__ = ["flag_of", "flags_between", "replaced", "value_at", "with_overrides"]
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tune_experiments.core.config_path import flag_of, flags_between, replaced, value_at
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.config_path import flag_of, flags_between, replaced, value_at
-from tune_experiments.experiment.errors import UserError
 
 
 @dataclass(frozen=True)

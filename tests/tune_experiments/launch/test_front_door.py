@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from tune_experiments import matrix_game
-from tune_experiments.experiment.config_path import with_overrides
-from tune_experiments.experiment.errors import UserError
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
+from tune_experiments.launch import launch as launching
+from tune_experiments.launch.callbacks import Callback
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run import launch as launching
-from tune_experiments.run.callbacks import Callback, TrialWatch
 from tune_experiments.run.trial import Trial
+from tune_experiments.run.trial_watch import TrialWatch
 
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
 

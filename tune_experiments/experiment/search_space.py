@@ -1,0 +1,36 @@
+"""What a search varies, kept apart from any value; `search/settings.py` draws from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tune_experiments.core.config_path import value_at
+
+__all__ = ["SearchSpace"]
+
+
+def _uses_all(config: Any, method: str, path: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What a search varies.
+
+    Attributes:
+        domains: dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; the values of those that are
+            `tune.grid_search([...])` are gone through in turn, all combinations equally often.
+        uses: `(config, method, path)` -> whether the value there changes how the method trains. A path that depends
+            on another one stands after it.
+        objective: what should be large: a key of the trials' log.
+    """
+
+    domains: Mapping[str, Any]
+    uses: Callable[[Any, str, str], bool] = _uses_all
+    objective: str = "valid/success"
+
+    def values(self, config: Any, method: str) -> dict[str, Any]:
+        """Path -> value, of the paths that the method uses."""
+        return {path: value_at(config, path) for path in self.domains if self.uses(config, method, path)}

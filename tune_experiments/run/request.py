@@ -1,0 +1,89 @@
+"""Requests: what is sent to the process that trains a trial, and who decides which one comes next.
+
+Without a search that decides, all requests of a run are there from the start. A `SearchScheduler` hands them out one at
+a time. This file is free of Ray but for the adapter at its end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.finding import read_configuration
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.run_folder import RunFolder
+
+__all__ = ["Request", "SearchScheduler", "as_searcher", "plan_of", "request_for"]
+
+Request = dict[str, Any]
+"""Of one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`, `is_tested`, the
+`run_id` of its run, and the `uri` of its copy."""
+
+
+def request_for(
+    experiment: str, config: Any, method: str, seed: int, run: RunFolder, name: str, is_tested: bool = True
+) -> Request:
+    """The request for a trial of an experiment, named by its entry point; its folder in that of the run is made."""
+    return {
+        "name": name,
+        "experiment": experiment,
+        "config": config_to_json(config),
+        "method": method,
+        "seed": seed,
+        "folder": str(run.trial(name).resolve()),
+        "run_id": run.run_id,
+        "is_tested": is_tested,
+    }
+
+
+def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
+    """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
+    config = read_configuration(experiment, request["config"])
+    return experiment.plan(config, request["method"], request["seed"], None)
+
+
+class SearchScheduler(Protocol):
+    """What is to be trained, in an order that may depend on what has been."""
+
+    def next_request(self) -> Request | None:
+        """What to train now; None if there is nothing, or nothing before something else has ended."""
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Hear that a request has ended, or failed for good."""
+
+    def remarks(self) -> list[str]:
+        """What was decided, in Markdown."""
+
+
+def as_searcher(scheduler: SearchScheduler) -> Any:
+    """The scheduler in the shape in which Ray Tune asks what to train next; `failure` is what it has raised."""
+    from ray.tune.search import Searcher
+
+    class _Searcher(Searcher):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self._running: dict[str, Request] = {}
+            self.failure: Exception | None = None
+
+        def suggest(self, trial_id: str) -> Any:
+            try:
+                request = scheduler.next_request() if self.failure is None else None
+            except Exception as error:  # Tune would wait for another answer
+                self.failure, request = error, None
+            if request is None:
+                return None if self._running else Searcher.FINISHED
+            self._running[trial_id] = request
+            return {"request": request}
+
+        def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
+            scheduler.ended(self._running.pop(trial_id), error)
+
+        def save(self, checkpoint_path: str) -> None:
+            """Nothing: what a scheduler must remember it has written down itself."""
+
+        def restore(self, checkpoint_path: str) -> None:
+            """Nothing either."""
+
+    return _Searcher()
