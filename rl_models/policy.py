@@ -80,6 +80,22 @@ class TeamNetwork(Protocol):
         """
 
 
+class PolicyHead(Protocol):
+    """Turns features into a joint policy.
+
+    Attributes:
+        num_actions: A.
+        components: M, number of components of its mixture of products of marginals; None if the policy is no such
+            mixture but has one probability for each joint action.
+    """
+
+    num_actions: int
+    components: int | None
+
+    def __call__(self, features: Features) -> JointPolicy:
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T]."""
+
+
 class TeamPolicy(nn.Module):
     """Network, policy head and value head of a team of N agents.
 

@@ -20,6 +20,8 @@ class CentralHead(nn.Module):
     number of agents. Their weights start with rows of norm 0.01, so at first the joint logits decide almost alone.
     """
 
+    components = None
+
     def __init__(self, features: int, num_actions: int, num_agents: int) -> None:
         super().__init__()
         self.num_actions, self.num_agents = num_actions, num_agents

@@ -16,6 +16,8 @@ _MIXTURE_HIDDEN = 64
 class MarginalHead(nn.Module):
     """Marginal policies: each agent draws its own action, a legal one if the network says which are legal."""
 
+    reads_messages = False
+
     def __init__(self, features: int, num_actions: int) -> None:
         super().__init__()
         self.components, self.num_actions = 1, num_actions
@@ -33,6 +35,8 @@ class SyncHead(nn.Module):
 
     Each of the M policies has legal actions only, if the network says which are legal.
     """
+
+    reads_messages = True
 
     def __init__(
         self, features: int, num_actions: int, components: int, num_agents: int, message_features: int

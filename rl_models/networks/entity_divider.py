@@ -9,6 +9,7 @@ cells have no mask. This file must not know what an entity is, nor how it is gro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,19 @@ MASK, PROBABILITY, ENTITIES, OFFSETS, OTHERS = (
 """Extras of a network that divides entities: the parts of a `Division`, [B, T, N, E, ...], with the same order of
 entities for every agent. While gradients are enabled, also the logits of the others' actions [B, T, N, N - 1, A], for
 agents i + 1, i + 2, ... modulo N."""
+
+
+@runtime_checkable
+class DividesEntities(Protocol):
+    """A network that divides entities.
+
+    Attributes:
+        division: layer whose two outputs an entity are the logits of the agent and of the others.
+        others: head that predicts the others' actions; None in a network that does not model other agents.
+    """
+
+    division: nn.Module
+    others: nn.Module | None
 
 
 @dataclass(frozen=True)

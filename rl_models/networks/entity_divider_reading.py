@@ -17,11 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
-from rl_models.networks.film2_stack import Film2Stack
 from rl_models.networks.noise import NOISE
 from rl_models.networks.readers import DocumentAttention, Txt2PiReader
 from rl_models.networks.reading import ReadingNetwork, ReadingSizes, offsets_to
-from rl_models.networks.txt2pi import Txt2PiConfig, film2_stack
+from rl_models.networks.txt2pi import Txt2PiConfig
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class DividedReading(ReadingNetwork):
         backbone = config.backbone
         words = nn.Embedding(sizes.vocabulary, backbone.word_features, padding_idx=0)
         reader = Txt2PiReader(backbone.reader, words, sizes.num_agents)
-        stack = film2_stack(backbone, reader, backbone.channels)
+        stack = backbone.build_stack(reader, backbone.channels)
         super().__init__(sizes, words, reader, stack, backbone.features, backbone.activation)
-        self.goal_stack: Film2Stack = film2_stack(backbone, reader, config.goal_channels)
+        self.goal_stack = backbone.build_stack(reader, config.goal_channels)
         self.division = nn.Conv2d(2 * self.goal_stack.features, 2, 3, padding=1)
         others = sizes.num_agents - 1
         self.others = OthersHead(self.features, others, num_actions) if config.models_others else None

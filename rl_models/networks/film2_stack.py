@@ -7,6 +7,7 @@ so a caller may mask cells.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Literal
 
 import torch
@@ -21,12 +22,42 @@ OFFSETS = 2
 """Channels of a cell's offset from the agent."""
 
 
-class Film2Stack(nn.Module):
-    """Layers of FiLM², or of FiLM.
+class GridStack(nn.Module, ABC):
+    """Layers over the grid, which read the texts in their own way.
 
     Attributes:
         features: channels of the last layer.
     """
+
+    features: int
+
+    @abstractmethod
+    def forward(
+        self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Output of the last layer and its maximum over the grid.
+
+        Args:
+            cells: [K, H, W, cell features] float32.
+            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
+            fixed: [K, text features] float32, the part of the text features that does not depend on the grid.
+            attend: attention to the document; None if layers do not attend to it.
+
+        Returns:
+            V of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
+        """
+
+    def first_query(self, cells: Tensor) -> Tensor:
+        """With what a cell alone, at the agent's place, attends to the document first: [Q, F] -> [Q, F] float32.
+
+        Raises:
+            TypeError: the layers do not attend to the document.
+        """
+        raise TypeError(f"{type(self).__name__} does not attend to the document, so its cells have no query")
+
+
+class Film2Stack(GridStack):
+    """Layers of FiLM², or of FiLM."""
 
     def __init__(
         self,
@@ -75,17 +106,7 @@ class Film2Stack(nn.Module):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Output of the last layer and its maximum over the grid.
-
-        Args:
-            cells: [K, H, W, cell features] float32.
-            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
-            fixed: [K, text features] float32, the part of the text features that does not depend on the grid.
-            attend: attention to the document; None if layers do not attend to it.
-
-        Returns:
-            V of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
-        """
+        """As `GridStack.forward` says; each layer attends to the document by what the layers before it show."""
         outputs, largest = [cells], cells
         for index, layer in enumerate(self.layers):
             text = fixed
@@ -119,12 +140,8 @@ def _picked(layer: nn.Module, cells: Tensor, offsets: Tensor) -> Tensor:
     return (scores.softmax(-1)[:, None] @ cells.flatten(1, 2)).squeeze(1)
 
 
-class ConvolutionStack(nn.Module):
-    """Convolutions over cells to which the text features are appended (RTFM, appendix C.2).
-
-    Attributes:
-        features: channels of the last layer.
-    """
+class ConvolutionStack(GridStack):
+    """Convolutions over cells to which the text features are appended (RTFM, appendix C.2)."""
 
     def __init__(self, cell_features: int, text_features: int, channels: tuple[int, ...]) -> None:
         """Build the layers; arguments as for `Film2Stack`."""
@@ -139,17 +156,7 @@ class ConvolutionStack(nn.Module):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Output of the last layer and its maximum over the grid.
-
-        Args:
-            cells: [K, H, W, cell features] float32.
-            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
-            fixed: [K, text features] float32.
-            attend: not used.
-
-        Returns:
-            output of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
-        """
+        """As `GridStack.forward` says; `attend` is not used."""
         texts = fixed[:, None, None].expand(*cells.shape[:3], -1)
         outputs = [torch.cat([cells, texts], -1)]
         for layer in self.layers:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from torch import Tensor, nn
 
-from rl_models.networks.q_network import QValues
+from rl_models.networks.q_network import ENCODED, QValues
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.policy import Features, State
 
@@ -42,6 +40,5 @@ class MaserPolicy(QmixPolicy):
     def _joint_values(
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
     ) -> dict[str, Tensor]:
-        encoder = cast(QValues, self.network).encoder
-        represented = self.representation(encoder(obs).detach())
+        represented = self.representation(features.extras[ENCODED].detach())
         return super()._joint_values(features, obs, state, is_first) | {REPRESENTATION: represented}

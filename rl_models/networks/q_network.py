@@ -16,6 +16,9 @@ from torch import Tensor, nn
 from rl_models.layers.recurrence import run_gru
 from rl_models.policy import Features, State
 
+ENCODED = "q/encoded"
+"""Extra while gradients are enabled: encoded observations, [B, T, N, F] float32; a policy may learn more from them."""
+
 
 class Encoder(Protocol):
     """Turns the observations of each step into vectors.
@@ -49,7 +52,7 @@ class QValues(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32, as features.
+        """Action values [B, T, N, A] float32, as features, and while gradients are enabled the extra `q/encoded`.
 
         Args:
             obs: name -> [B, T, N, ...], as the encoder reads them, and optionally `legal` [B, T, N, A] bool.
@@ -93,9 +96,11 @@ class QNetwork(QValues):
             state: `hidden` [B, N, hidden_size] before the first step.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
-        inputs = torch.relu(self.input(with_agent_index(self.encoder(obs))))
+        encoded = self.encoder(obs)
+        inputs = torch.relu(self.input(with_agent_index(encoded)))
         states = run_gru(self.memory, inputs, state["hidden"], is_first)
-        return Features(self.output(states), {"hidden": states[:, -1]}, legal=legal_actions(obs))
+        extras = {ENCODED: encoded} if torch.is_grad_enabled() else {}
+        return Features(self.output(states), {"hidden": states[:, -1]}, extras=extras, legal=legal_actions(obs))
 
 
 def with_agent_index(encoded: Tensor) -> Tensor:

@@ -48,6 +48,7 @@ class StateMixer(nn.Module):
 class QmixPolicy(TeamPolicy):
     """Epsilon-greedy agents, the mixer of their values, and target copies of both."""
 
+    network: QValues
     policy_head: EpsilonGreedyHead
 
     def __init__(self, network: QValues, mixer: StateMixer | None, epsilon: float) -> None:
@@ -77,9 +78,9 @@ class QmixPolicy(TeamPolicy):
 
     def copy_to_targets(self) -> None:
         """Copy the weights of network and mixer to their targets."""
-        for online, target in ((self.network, self.target_network), (self.mixer, self.target_mixer)):
-            if isinstance(online, nn.Module) and target is not None:
-                target.load_state_dict(online.state_dict())
+        self.target_network.load_state_dict(self.network.state_dict())
+        if self.mixer is not None and self.target_mixer is not None:
+            self.target_mixer.load_state_dict(self.mixer.state_dict())
 
     def _joint_values(
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor

@@ -8,6 +8,7 @@ layers over the grid attend to the document again. This file knows no grid.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -65,6 +66,33 @@ class TextFeatures:
             groups, states.index_select(0, texts).split(sizes), padding.index_select(0, texts).split(sizes), strict=True
         )
         return [(part, DocumentAttention(*of_part)) for part, of_part in zip(fixed, parts, strict=True)]
+
+
+class DocumentReader(Protocol):
+    """Reads a document, a goal and inventories for the frames of a batch.
+
+    Attributes:
+        features: F, width of the fixed text features.
+    """
+
+    features: int
+
+    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
+        """Encodings of D texts of one kind: tokens [D, L] int, 0 for padding -> name -> [D, ...].
+
+        Args:
+            key: `document`, `goal` or `inventory`.
+            tokens: [D, L] int, 0 for padding.
+        """
+
+    def __call__(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
+        """Text features of K frames.
+
+        Args:
+            document: encodings of the documents by `encode_text`.
+            goal: encodings of the goals by `encode_text`.
+            inventories: [K, N * F] float32, summaries of the inventories.
+        """
 
 
 @dataclass(frozen=True)

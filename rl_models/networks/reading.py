@@ -17,18 +17,9 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import padding_scores
 from rl_models.layers.distinct import distinct
-from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack
+from rl_models.networks.film2_stack import GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
-from rl_models.networks.readers import (
-    DOCUMENT,
-    GOAL,
-    INVENTORY,
-    DocumentAttention,
-    SummaryReader,
-    TextFeatures,
-    Txt2PiReader,
-)
-from rl_models.networks.silg_reader import SilgReader
+from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
 from rl_models.policy import Features, State
 
@@ -66,8 +57,8 @@ class ReadingNetwork(nn.Module):
         self,
         sizes: ReadingSizes,
         words: nn.Embedding,
-        reader: Txt2PiReader | SummaryReader | SilgReader,
-        stack: Film2Stack | ConvolutionStack,
+        reader: DocumentReader,
+        stack: GridStack,
         features: int,
         activation: Activation,
         contrasts: bool = False,
@@ -130,8 +121,7 @@ class ReadingNetwork(nn.Module):
         used, rows = distinct(obs["inventory"].flatten(0, 2), len(self.names))
         inventories = EncodedTexts(self.encode_text(INVENTORY, self.names[used.long()]), rows.flatten())
         summaries = inventories.of_frames("summary").view(*rows.shape, -1).flatten(1)
-        features: TextFeatures = self.reader(document, goal, summaries)
-        return features
+        return self.reader(document, goal, summaries)
 
     def cells(self, grid: Tensor, weights: Tensor | None = None) -> Tensor:
         """Bags of words of all cells, [K, H, W, F] float32: the sum of the words of all names in a cell.
@@ -181,7 +171,7 @@ class ReadingNetwork(nn.Module):
             grid: [K, H, W, P] uint8, names in each cell.
             document: encodings of the documents, to which the stack attends.
         """
-        assert document is not None and isinstance(self.stack, Film2Stack)
+        assert document is not None
         used, rows = document.rows.unique(return_inverse=True)
         states, lengths = (
             document.encoded[name].index_select(0, used[:MAX_CONTRASTED]) for name in ("visual_states", "lengths")

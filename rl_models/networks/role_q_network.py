@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from rl_models.layers.recurrence import run_gru, states_before
 from rl_models.layers.sampling import standard_normal
 from rl_models.networks.noise import NOISE
-from rl_models.networks.q_network import Encoder, QValues, legal_actions, with_agent_index
+from rl_models.networks.q_network import ENCODED, Encoder, QValues, legal_actions, with_agent_index
 from rl_models.policy import Features, State
 
 MEAN, VARIANCE, SAMPLE, INFERRED_MEAN, INFERRED_VARIANCE, DISSIMILARITY = (
@@ -85,7 +85,8 @@ class RoleQNetwork(QValues):
             state: `hidden` [B, N, hidden_size] before the first step.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
-        inputs = with_agent_index(self.encoder(obs))
+        encoded = self.encoder(obs)
+        inputs = with_agent_index(encoded)
         mean, variance = self._normal(self.role_encoder(inputs))
         role = mean + variance.sqrt() * standard_normal(obs[NOISE]) if NOISE in obs else mean
         states = run_gru(self.memory, torch.relu(self.input(inputs)), state["hidden"], is_first)
@@ -95,7 +96,7 @@ class RoleQNetwork(QValues):
             before = states_before(states, state["hidden"], is_first).detach()
             inferred = self._normal(self.inference(torch.cat([before, inputs], -1)))
             extras = {MEAN: mean, VARIANCE: variance, SAMPLE: role, DISSIMILARITY: self._dissimilarities(role)}
-            extras |= {INFERRED_MEAN: inferred[0], INFERRED_VARIANCE: inferred[1]}
+            extras |= {INFERRED_MEAN: inferred[0], INFERRED_VARIANCE: inferred[1], ENCODED: encoded}
         return Features(values, {"hidden": states[:, -1]}, extras=extras, legal=legal_actions(obs))
 
     def values(self, states: Tensor, role: Tensor) -> Tensor:

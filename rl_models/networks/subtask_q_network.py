@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from rl_models.layers.recurrence import run_gru
 from rl_models.layers.sampling import choose_one
 from rl_models.networks.noise import NOISE
-from rl_models.networks.q_network import Encoder, QValues, legal_actions, with_agent_index
+from rl_models.networks.q_network import ENCODED, Encoder, QValues, legal_actions, with_agent_index
 from rl_models.policy import Features, State
 
 LOGITS, TABLE = "subtask/logits", "subtask/table"
@@ -94,7 +94,8 @@ class SubtaskQNetwork(QValues):
             state: `hidden` and `ability`, [B, N, hidden_size] each, before the first step.
             is_first: [B, T] bool, an episode begins at this step, so both states are cleared before it.
         """
-        inputs = with_agent_index(self.encoder(obs))
+        encoded = self.encoder(obs)
+        inputs = with_agent_index(encoded)
         abilities = run_gru(self.ability_memory, torch.relu(self.ability_input(inputs)), state["ability"], is_first)
         states = run_gru(self.memory, torch.relu(self.input(inputs)), state["hidden"], is_first)
         table = self.vectors()
@@ -103,7 +104,7 @@ class SubtaskQNetwork(QValues):
         values = (self.values(states, table) * choice.unsqueeze(-1)).sum(-2)
         extras: dict[str, Tensor] = {}
         if torch.is_grad_enabled():
-            extras = {LOGITS: logits, TABLE: table.expand(*logits.shape[:2], -1, -1)}
+            extras = {LOGITS: logits, TABLE: table.expand(*logits.shape[:2], -1, -1), ENCODED: encoded}
         following = {"hidden": states[:, -1], "ability": abilities[:, -1]}
         return Features(values, following, extras=extras, legal=legal_actions(obs))
 

@@ -8,6 +8,7 @@ CNN 466,517; all of them are used.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from pydantic import PositiveInt
 from torch import nn
 
 from rl_models.layers.bidirectional import Cell
-from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack, FirstSummary
+from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack, FirstSummary, GridStack
 from rl_models.networks.readers import (
     DOCUMENT,
     GOAL,
@@ -52,16 +53,34 @@ class Txt2PiConfig:
     contrasts: bool = False
     """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs. It is ours, of no paper."""
 
+    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+        """Build the network over an embedding of words, for worlds of these sizes."""
+        reader = Txt2PiReader(self.reader, words, sizes.num_agents)
+        stack = self.build_stack(reader, self.channels)
+        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation, self.contrasts)
+
+    def build_stack(self, reader: Txt2PiReader, channels: tuple[int, ...]) -> Film2Stack:
+        """Build FiLM² layers with these channels, for the text features of this reader."""
+        return Film2Stack(
+            self.word_features,
+            reader.features,
+            reader.context_features,
+            channels,
+            self.modulates_text,
+            self.first_summary,
+            reader.shared_features,
+        )
+
 
 PAPER = Txt2PiConfig(PAPER_READER, first_summary="max_of_linear", activation="relu")
 
 
 @dataclass(frozen=True)
-class FilmConfig:
-    """Configuration of the FiLM baseline: text summaries modulate the visual features. The paper's cell is LSTM."""
+class _SummariesConfig(ABC):
+    """What the baselines FiLM and CNN have in common: they read by summaries of the three texts."""
 
     cell: Cell = "gru"
-    """Recurrent cell of the readers."""
+    """Recurrent cell of the readers; the paper's is LSTM."""
     document_hidden_size: int = 100
     """Width of the document's summary in one direction."""
     goal_hidden_size: int = 10
@@ -77,27 +96,43 @@ class FilmConfig:
     activation: Activation = "tanh"
     """Activation after the output layer."""
 
+    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+        """Build the network over an embedding of words, for worlds of these sizes."""
+        hidden_sizes = {
+            DOCUMENT: self.document_hidden_size,
+            GOAL: self.goal_hidden_size,
+            INVENTORY: self.inventory_hidden_size,
+        }
+        reader = SummaryReader(hidden_sizes, self.cell, words, sizes.num_agents)
+        stack = self.build_stack(reader.features)
+        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation)
+
+    @abstractmethod
+    def build_stack(self, text_features: int) -> GridStack:
+        """Build the layers over the grid, for texts of this width."""
+
 
 @dataclass(frozen=True)
-class CnnConfig:
-    """Configuration of the CNN baseline: text summaries are appended to every cell. The paper's cell is LSTM."""
+class FilmConfig(_SummariesConfig):
+    """Configuration of the FiLM baseline: text summaries modulate the visual features."""
 
-    cell: Cell = "gru"
-    """Recurrent cell of the readers."""
-    document_hidden_size: int = 100
-    """Width of the document's summary in one direction."""
+    def build_stack(self, text_features: int) -> GridStack:
+        """Build FiLM layers, for texts of this width."""
+        return Film2Stack(self.word_features, text_features, 0, self.channels, modulates_text=False)
+
+
+@dataclass(frozen=True)
+class CnnConfig(_SummariesConfig):
+    """Configuration of the CNN baseline: text summaries are appended to every cell."""
+
     goal_hidden_size: int = 100
     """Width of the goal's summary in one direction."""
     inventory_hidden_size: int = 100
     """Width of the inventory's summary in one direction."""
-    word_features: int = 30
-    """Width of a word's vector."""
-    channels: tuple[int, ...] = CHANNELS
-    """Channels of each layer over the grid."""
-    features: int = 400
-    """Width of the output layer."""
-    activation: Activation = "tanh"
-    """Activation after the output layer."""
+
+    def build_stack(self, text_features: int) -> GridStack:
+        """Build convolutions, for texts of this width."""
+        return ConvolutionStack(self.word_features, text_features, self.channels)
 
 
 @dataclass(frozen=True)
@@ -118,6 +153,12 @@ class SilgConfig:
     activation: Activation = "tanh"
     """Activation of what the heads see: tanh or relu."""
 
+    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+        """Build the network over an embedding of words, for worlds of these sizes."""
+        reader = SilgReader(self.hidden_size, words)
+        stack = Film2Stack(self.word_features, reader.features, reader.context_features, self.channels)
+        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation)
+
 
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 
@@ -125,37 +166,4 @@ ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
-    if isinstance(config, Txt2PiConfig):
-        reader = Txt2PiReader(config.reader, words, sizes.num_agents)
-        stack: Film2Stack | ConvolutionStack = film2_stack(config, reader, config.channels)
-        return ReadingNetwork(
-            sizes, words, reader, stack, config.features, config.activation, contrasts=config.contrasts
-        )
-    if isinstance(config, SilgConfig):
-        silg = SilgReader(config.hidden_size, words)
-        stack = Film2Stack(config.word_features, silg.features, silg.context_features, config.channels)
-        return ReadingNetwork(sizes, words, silg, stack, config.features, config.activation)
-    hidden_sizes = {
-        DOCUMENT: config.document_hidden_size,
-        GOAL: config.goal_hidden_size,
-        INVENTORY: config.inventory_hidden_size,
-    }
-    summaries = SummaryReader(hidden_sizes, config.cell, words, sizes.num_agents)
-    if isinstance(config, FilmConfig):
-        stack = Film2Stack(config.word_features, summaries.features, 0, config.channels, modulates_text=False)
-    else:
-        stack = ConvolutionStack(config.word_features, summaries.features, config.channels)
-    return ReadingNetwork(sizes, words, summaries, stack, config.features, config.activation)
-
-
-def film2_stack(config: Txt2PiConfig, reader: Txt2PiReader, channels: tuple[int, ...]) -> Film2Stack:
-    """Build the FiLM² layers of txt2π with these channels, for the text features of this reader."""
-    return Film2Stack(
-        config.word_features,
-        reader.features,
-        reader.context_features,
-        channels,
-        config.modulates_text,
-        config.first_summary,
-        reader.shared_features,
-    )
+    return config.build(words, sizes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import singledispatchmethod
 from typing import get_args
 
 from rl_models.chat.exchange import ChatReply, ChatRequest, Outcome
@@ -54,17 +55,30 @@ class NoisyBackend:
         wrong = self._wrong(request.context, numbers)
         return self._offline.complete(request) if wrong is None else ChatReply(wrong.model_dump_json())
 
+    @singledispatchmethod
     def _wrong(self, ask: object, numbers: random.Random) -> Reply | None:
-        luck = numbers.random()
-        if isinstance(ask, AskDecomposition) and luck < self._noise.decomposition:
-            texts = [numbers.choice(self._domain.subgoals).text for _ in self._domain.agents]
-            return DecompositionReply(
-                thoughts="A guess.", goal=ask.goal or numbers.choice(self._domain.goals), subgoals=texts
-            )
-        if isinstance(ask, AskAllocation) and luck < self._noise.allocation:
-            shuffled = list(range(1, len(ask.subgoals) + 1))
-            numbers.shuffle(shuffled)
-            return AllocationReply(thoughts="A guess.", numbers=shuffled)
-        if isinstance(ask, AskFault) and luck < self._noise.fault:
-            return FaultReply(thoughts="A guess.", phase=numbers.choice(get_args(Phase)))
+        """A wrong reply, or None to answer by rule; questions without a method below are always answered by rule."""
         return None
+
+    @_wrong.register
+    def _(self, ask: AskDecomposition, numbers: random.Random) -> Reply | None:
+        if numbers.random() >= self._noise.decomposition:
+            return None
+        texts = [numbers.choice(self._domain.subgoals).text for _ in self._domain.agents]
+        return DecompositionReply(
+            thoughts="A guess.", goal=ask.goal or numbers.choice(self._domain.goals), subgoals=texts
+        )
+
+    @_wrong.register
+    def _(self, ask: AskAllocation, numbers: random.Random) -> Reply | None:
+        if numbers.random() >= self._noise.allocation:
+            return None
+        shuffled = list(range(1, len(ask.subgoals) + 1))
+        numbers.shuffle(shuffled)
+        return AllocationReply(thoughts="A guess.", numbers=shuffled)
+
+    @_wrong.register
+    def _(self, ask: AskFault, numbers: random.Random) -> Reply | None:
+        if numbers.random() >= self._noise.fault:
+            return None
+        return FaultReply(thoughts="A guess.", phase=numbers.choice(get_args(Phase)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import torch
 from ray.rllib.core.distribution.torch.torch_distribution import TorchDistribution
@@ -12,8 +12,7 @@ from torch import Tensor
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy, as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals, as_mixture
-from rl_models.heads.central_head import CentralHead
-from rl_models.policy import TeamPolicy
+from rl_models.policy import PolicyHead, TeamPolicy
 from rl_models.rllib.private_ray import PrivateDistribution
 
 
@@ -104,8 +103,8 @@ class CentralDistribution(TeamDistribution):
 
 def team_distribution(policy: TeamPolicy) -> type[TeamDistribution]:
     """The class for one team's policy head and sizes."""
-    head: Any = policy.policy_head
+    head = cast(PolicyHead, policy.policy_head)
     sizes = {"num_agents": policy.num_agents, "actions": head.num_actions}
-    if isinstance(head, CentralHead):
+    if head.components is None:
         return type("SizedCentralDistribution", (CentralDistribution,), sizes)
     return type("SizedMixtureDistribution", (MixtureDistribution,), sizes | {"components": head.components})

@@ -19,7 +19,6 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead
 from rl_models.layers.communication import Dialogue, Result
 from rl_models.policy import Features, State, TeamNetwork, TeamPolicy
 
@@ -45,6 +44,20 @@ class SeparableNetwork(TeamNetwork, Protocol):
         """
 
 
+@runtime_checkable
+class SeparableHead(Protocol):
+    """A policy head whose output for one agent is the same with that agent's features alone.
+
+    Attributes:
+        reads_messages: whether it needs all agents' messages beside the agent's features.
+    """
+
+    reads_messages: bool
+
+    def __call__(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] of some of the agents -> the part of these agents in the joint policy."""
+
+
 class AgentPolicy:
     """The policy of one agent of a team in B worlds, with its own memory.
 
@@ -61,7 +74,7 @@ class AgentPolicy:
             TypeError: the team cannot be separated into agents.
         """
         network, head = policy.network, policy.policy_head
-        if not isinstance(network, SeparableNetwork) or not isinstance(head, MarginalHead | SyncHead):
+        if not isinstance(network, SeparableNetwork) or not isinstance(head, SeparableHead):
             raise TypeError(
                 f"a team of {type(network).__name__} and {type(head).__name__} cannot be run decentralised, because "
                 "its agents have no policies of their own (a central policy never has); train sync or marginal agents"
@@ -85,12 +98,10 @@ class AgentPolicy:
             team = self._network.initial_state(len(is_first))
             self._state = {name: value[:, [self.agent]] for name, value in team.items()}
         obs = {key: obs[key][:, None, None] for key in self.observation_keys}
-        needs_messages = isinstance(self._head, SyncHead)
-        step = self._network.agent_step(self.agent, obs, self._state, is_first[:, None], needs_messages)
+        step = self._network.agent_step(self.agent, obs, self._state, is_first[:, None], self._head.reads_messages)
         features = yield from step
         self._state = features.state
-        own_policy: MixtureOfMarginals = self._head(features)
-        return own_policy
+        return self._head(features)
 
     def act(self, obs: dict[str, Tensor], is_first: Tensor, uniforms: Tensor) -> Dialogue[Tensor]:
         """Draw the component, which is the same for all agents, and then this agent's action.

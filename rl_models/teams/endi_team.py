@@ -19,6 +19,7 @@ from rl_models.heads.towers import PolicyTower, ValueTower
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.entity_divider import DividesEntities
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
@@ -181,4 +182,4 @@ def silg_entities_team(
 
 def divides(policy: TeamPolicy) -> bool:
     """Whether the networks of a team divide entities."""
-    return any(isinstance(part, DividedReading | DividedMatching | DividedEmma) for part in policy.modules())
+    return any(isinstance(part, DividesEntities) for part in policy.modules())

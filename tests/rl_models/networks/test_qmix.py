@@ -145,7 +145,7 @@ def test_targets_begin_as_copies_and_get_no_gradient():
     fragment, policy = fragment_and_team()
     extras = forward(policy, to_batch(fragment)).extras
     assert extras[f"q/{ONLINE}"].equal(extras[f"q/{TARGET}"])
-    assert all(extras[name].requires_grad == (f"/{ONLINE}" in name) for name in extras)
+    assert all(extras[name].requires_grad == (f"/{TARGET}" not in name) for name in extras)
 
 
 def test_copying_brings_the_whole_target_up_to_date():

@@ -9,7 +9,7 @@ from rl_models.batch import forward, to_batch
 from rl_models.layers.monotonic_mixer import MonotonicMixer
 from rl_models.layers.sampling import choose_one, standard_normal
 from rl_models.losses.roles import RoleLoss, RoleLossConfig
-from rl_models.networks.maser_policy import MaserPolicy
+from rl_models.networks.maser_policy import REPRESENTATION, MaserPolicy
 from rl_models.networks.noise import NOISE
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
@@ -94,6 +94,17 @@ def test_targets_have_a_copy_of_every_weight_of_the_network(method):
     names = {name for name, _ in policy.network.named_parameters()}
     assert names == {name for name, _ in policy.target_network.named_parameters()}
     assert not any(weight.requires_grad for weight in policy.target_network.parameters())
+
+
+def test_maser_represents_observations_that_its_q_network_encoded_once():
+    fragment, policy = fragment_and_policy("maser")
+    batch, encoded = to_batch(fragment), []
+    handle = policy.network.encoder.register_forward_hook(lambda *call: encoded.append(call[-1]))
+    found = forward(policy, batch).extras[REPRESENTATION]
+    handle.remove()
+    assert len(encoded) == 1
+    again = policy.network.encoder({key[4:]: value for key, value in batch.items() if key.startswith("obs/")})
+    assert torch.equal(found, policy.representation(again))
 
 
 def test_the_state_of_a_world_that_all_see_is_the_first_agents_observation():
