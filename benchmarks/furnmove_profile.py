@@ -9,6 +9,7 @@ difference is the profiler's cost. The cost of recording autograd's graph is rep
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import torch
 
@@ -49,7 +50,7 @@ def measure() -> Iterator[Measurement]:
     paper = Setting(FurnMove(furnmove.LOOP_WORLDS), furnmove.team(), furnmove.cordial_impala(), OptimiserSettings())
     yield from paper.measurements("furnmove_profile.paper")
     plan = trials.plan(Config(methods=(METHOD,)), METHOD, seed=0)
-    world = plan.make_world(num_worlds=furnmove.LOOP_WORLDS)
+    world = cast(World, plan.make_world(num_worlds=furnmove.LOOP_WORLDS))
     laptop = Setting(world, plan.build_policy(), plan.objective, plan.optimiser)
     yield from laptop.measurements("furnmove_profile.laptop")
 

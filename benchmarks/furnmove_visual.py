@@ -9,6 +9,7 @@ The part `laptop_loop` is the laptop preset of `furnmove_visual.py` (42 x 42 pix
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import torch
@@ -58,7 +59,7 @@ def _paper_loop() -> LoopTimes:
 def _laptop_loop() -> LoopTimes:
     plan = furnmove_visual.EXPERIMENT.plan(furnmove_visual.EXPERIMENT.presets["laptop"], METHOD, seed=0)
     world, length = plan.make_world(num_worlds=plan.workers.worlds_per_runner), plan.workers.fragment_length
-    return _timed_loop(world, plan.build_policy(), plan.objective, plan.optimiser, length)
+    return _timed_loop(cast(World, world), plan.build_policy(), plan.objective, plan.optimiser, length)
 
 
 def _timed_loop(

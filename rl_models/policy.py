@@ -80,6 +80,16 @@ class TeamNetwork(Protocol):
         """
 
 
+class FeatureNetwork(TeamNetwork, Protocol):
+    """A network that says how wide its features are, so that heads can be built on it.
+
+    Attributes:
+        features: F.
+    """
+
+    features: int
+
+
 class PolicyHead(Protocol):
     """Turns features into a joint policy.
 

@@ -47,6 +47,7 @@ from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
+from rl_models.team_world import TeamWorld
 from rl_models.teams.tbone_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
@@ -133,7 +134,7 @@ class InformedAdversary:
 
     temperature: Schedule
 
-    def __call__(self, world: World, policy: TeamPolicy, progress: Progress) -> None:
+    def __call__(self, world: TeamWorld, policy: TeamPolicy, progress: Progress) -> None:
         """Tell the world's adversary how to reply."""
         values = values_by_reply(joint_of(policy))
         odds = np.exp(-(values - values.min()) / self.temperature.at(progress))

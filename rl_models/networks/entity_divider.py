@@ -24,15 +24,13 @@ agents i + 1, i + 2, ... modulo N."""
 
 @runtime_checkable
 class DividesEntities(Protocol):
-    """A network that divides entities.
+    """A network whose extras hold the parts of a `Division`.
 
     Attributes:
-        division: layer whose two outputs an entity are the logits of the agent and of the others.
-        others: head that predicts the others' actions; None in a network that does not model other agents.
+        divides_entities: True.
     """
 
-    division: nn.Module
-    others: nn.Module | None
+    divides_entities: bool
 
 
 @dataclass(frozen=True)

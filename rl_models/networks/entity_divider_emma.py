@@ -46,6 +46,8 @@ class DividedEmmaConfig:
 class DividedEmma(Emma):
     """EMMA with an entity divider."""
 
+    divides_entities = True
+
     def __init__(self, config: DividedEmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder, num_actions: int) -> None:
         """Build the network.
 

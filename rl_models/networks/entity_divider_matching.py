@@ -38,6 +38,8 @@ class DividedMatchingConfig:
 class DividedMatching(MatchingReader):
     """The mention-matching reader with an entity divider."""
 
+    divides_entities = True
+
     def __init__(
         self, config: DividedMatchingConfig, sizes: MatchingSizes, is_entity: Tensor, num_actions: int
     ) -> None:

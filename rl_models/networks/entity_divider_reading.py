@@ -38,6 +38,8 @@ class DividedReadingConfig:
 class DividedReading(ReadingNetwork):
     """txt2π with an entity divider."""
 
+    divides_entities = True
+
     def __init__(self, config: DividedReadingConfig, sizes: ReadingSizes, is_entity: Tensor, num_actions: int) -> None:
         """Build the network.
 

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
+
+from rl_models.fragment import Array
+from rl_models.policy import TeamNetwork
+from rl_models.team_world import Chance
 
 NOISE = "noise"
 """Observation key of the noise, [B, T, N, ...] float32, uniform in [0, 1]."""
@@ -19,20 +24,31 @@ FIRST_DRAW = 2**20
 """Draw number of the first noise; draws with smaller numbers sample the actions."""
 
 
-def noise_shape(network: Any, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
+@runtime_checkable
+class DrawsNoise(Protocol):
+    """A network that draws something itself, beside the actions of its agents."""
+
+    def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
+        """Shape of one agent's noise at one step, None for no noise; `obs` is name -> [B, N, ...]."""
+
+
+def noise_shape(network: TeamNetwork, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
     """Shape of one agent's noise at one step; None for a network without noise.
 
     Args:
-        network: any network; a network with noise has a method `noise_shape`.
+        network: any network.
         obs: present observations, name -> [B, N, ...].
     """
-    shape_of = getattr(network, "noise_shape", None)
-    return None if shape_of is None else shape_of(obs)
+    return network.noise_shape(obs) if isinstance(network, DrawsNoise) else None
 
 
 def with_noise(
-    network: Any, chance: Any, num_agents: int, obs: Mapping[str, Any], worlds: Any = slice(None)
-) -> dict[str, Any]:
+    network: TeamNetwork,
+    chance: Chance,
+    num_agents: int,
+    obs: Mapping[str, Array],
+    worlds: slice | NDArray[np.integer] = slice(None),
+) -> dict[str, Array]:
     """Observations with the noise that a network needs, name -> [K, N, ...]; unchanged if it needs none.
 
     Args:

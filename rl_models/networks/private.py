@@ -7,16 +7,30 @@ so a row number means the same text for each of them; each member encodes the te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.networks.noise import noise_shape
 from rl_models.networks.texts import ENCODED, TEXTS, Encoded, encode_texts
-from rl_models.policy import Features, State
+from rl_models.policy import FeatureNetwork, Features, State
+from rl_models.team_world import Texts
 
 _SHARED = TEXTS, ENCODED
+
+
+class Member(FeatureNetwork, Protocol):
+    """A network that can be one of several.
+
+    Attributes:
+        shows_attention: whether the extras hold attention maps.
+    """
+
+    shows_attention: bool
+
+    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
+        """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]."""
 
 
 class PrivateNetworks(nn.Module):
@@ -27,12 +41,11 @@ class PrivateNetworks(nn.Module):
         own_texts: observation key -> table of the texts that the members store.
     """
 
-    def __init__(self, members: Sequence[nn.Module]) -> None:
+    def __init__(self, members: Sequence[FeatureNetwork]) -> None:
         super().__init__()
-        self.members = nn.ModuleList(members)
-        first: Any = members[0]
-        self.num_agents, self.features = len(members), first.features
-        self.own_texts: Mapping[str, Any] = getattr(first, "own_texts", {})
+        self.members = nn.ModuleList(cast(Sequence[nn.Module], members))
+        self.num_agents, self.features = len(members), members[0].features
+        self.own_texts: Mapping[str, Texts] = getattr(members[0], "own_texts", {})
         for key, texts in self.own_texts.items():  # with the weights, so that they move to a device once
             self.register_buffer(f"_table_of_{key}", torch.as_tensor(texts.table), persistent=False)
 
@@ -52,7 +65,7 @@ class PrivateNetworks(nn.Module):
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Shape of the noise that one member needs at one step; `obs` is name -> [B, N, ...]."""
-        return noise_shape(self.members[0], obs)
+        return noise_shape(self._networks()[0], obs)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts by every member: tokens [D, L] int -> name -> [D, N, ...]."""
@@ -73,8 +86,8 @@ class PrivateNetworks(nn.Module):
         legal = None if outputs[0].legal is None else torch.cat([one.legal for one in outputs], 2)
         return Features(torch.cat([one.features for one in outputs], 2), {}, None, extras, legal)
 
-    def _networks(self) -> list[Any]:
-        return list(self.members)
+    def _networks(self) -> list[Member]:
+        return cast(list[Member], list(self.members))
 
     def _with_encodings(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         for key in self.own_texts:
@@ -90,6 +103,6 @@ class PrivateNetworks(nn.Module):
         return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}
 
 
-def shared_or_private(build: Callable[[], nn.Module], members: int) -> Any:
+def shared_or_private(build: Callable[[], FeatureNetwork], members: int) -> FeatureNetwork:
     """One network that all agents share if `members` is 1, else `members` networks, one an agent."""
     return build() if members == 1 else PrivateNetworks([build() for _ in range(members)])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.networks.texts import TEXTS
+from rl_models.policy import TeamNetwork
 
 Array = NDArray[Any]
 
@@ -68,7 +69,7 @@ class WritesMessages(Protocol):
         """A new `Speech` without texts."""
 
 
-def speech_of(network: Any) -> Speech | None:
+def speech_of(network: TeamNetwork) -> Speech | None:
     """A new `Speech` of a network; None if the network reads observations as they are."""
     return network.speech() if isinstance(network, WritesMessages) else None
 
@@ -115,7 +116,7 @@ def tables_of(speech: Speech | None) -> dict[str, Tensor]:
     return {} if speech is None else {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in speech.tables().items()}
 
 
-def narrated(network: Any, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Observations with all texts and messages that a network reads, name -> [B, T, N, ...]; no words are drawn.
 
     Args:

@@ -26,6 +26,7 @@ from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.workers import Workers
+from rl_models.team_world import MakeWorld
 
 _LOOPS: dict[RllibAlgorithm, tuple[type[AlgorithmConfig], type[TeamLearner]]] = {
     "ppo": (PPOConfig, TeamPpoLearner),
@@ -39,7 +40,7 @@ is not needed: a step of training asks for a few updates, and the trial waits fo
 
 def rllib_config(
     *,
-    make_world: Callable[..., Any],
+    make_world: MakeWorld,
     build_policy: Callable[[], TeamPolicy],
     objective: Objective,
     optimiser: OptimiserSettings,
@@ -80,7 +81,7 @@ def rllib_config(
     return config
 
 
-def _set_workers(config: AlgorithmConfig, make_world: Callable[..., Any], workers: Workers) -> None:
+def _set_workers(config: AlgorithmConfig, make_world: MakeWorld, workers: Workers) -> None:
     """Worlds, runners and learners: how many, on what, and what happens when a runner dies."""
     config.environment(
         env="worlds",

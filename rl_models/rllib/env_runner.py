@@ -23,6 +23,7 @@ from rl_models.device import building_for, chosen_device, refuse_gpu
 from rl_models.fragment import Array, Fragment
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.private_ray import PrivateEnvRunner
+from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     """Plays B worlds natively and returns one fragment of B x T steps a call."""
 
     module: TeamModule
+    world: TeamWorld
     collector: Collector
     _seed_offset = 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
@@ -13,6 +12,7 @@ from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.device import built_on, chosen_device
 from rl_models.policy import TeamPolicy
+from rl_models.team_world import MakeWorld
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class TrainingPlan:
         seed: of worlds and action sampling.
     """
 
-    make_world: Callable[..., Any]
+    make_world: MakeWorld
     build_policy: Callable[[], TeamPolicy]
     objective: Objective
     optimiser: OptimiserSettings

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.policy import TeamPolicy
+from rl_models.policy import FeatureNetwork, TeamPolicy
 from rl_models.teams.reader_team import team_of_readers
 
 _HEAD_SCALE = 0.1
@@ -43,7 +42,7 @@ def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions:
 
 
 def undecided_team(
-    make_network: Callable[[], Any], members: int, num_actions: int, only_legal_moves: bool, seed: int
+    make_network: Callable[[], FeatureNetwork], members: int, num_actions: int, only_legal_moves: bool, seed: int
 ) -> TeamPolicy:
     """Build a team of any readers that begins with all actions nearly equally likely.
 

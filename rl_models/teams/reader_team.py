@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
@@ -13,7 +12,7 @@ from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
-from rl_models.policy import TeamPolicy
+from rl_models.policy import FeatureNetwork, TeamPolicy
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: in
 
 
 def team_of_readers(
-    make_network: Callable[[], Any],
+    make_network: Callable[[], FeatureNetwork],
     members: int,
     num_actions: int,
     head_hidden_size: int,

@@ -1,6 +1,6 @@
 """The time loop: a policy acts in a batched world and what happens is written into preallocated fragments.
 
-The world is anything with the interface of `rl_envs.World`; it is never imported here. Actions are sampled by inverse
+The world is any `TeamWorld`. Actions are sampled by inverse
 CDF from the world's own counter-based uniforms, so what an agent does depends on its world's key alone, not on how
 many worlds or runners there are. So is the noise of a network that draws something itself (`networks/noise.py`).
 """
@@ -20,6 +20,7 @@ from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.networks.noise import with_noise
 from rl_models.networks.speech import speech_of, tables_of, with_messages_at_the_end, with_speech
 from rl_models.policy import State, TeamOutput, TeamPolicy
+from rl_models.team_world import TeamWorld
 from rl_models.training.text_cache import TextEncodings
 
 _IS_FIRST = "is_first"
@@ -34,7 +35,7 @@ class Collector:
         device: where the policy lived when episodes or the present fragment began.
     """
 
-    def __init__(self, world: Any, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
+    def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
         """Prepare to play.
 
         Args:
@@ -110,7 +111,7 @@ class Collector:
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
-        restarted = getattr(self.world, "restarted", None)  # games of others may have begun anew
+        restarted = self.world.restarted  # games of others may have begun anew
         self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 
@@ -234,7 +235,7 @@ def _flat(actions: JointActions) -> dict[str, Tensor]:
     return {"actions": actions}
 
 
-def to_numpy(actions: JointActions) -> Any:
+def to_numpy(actions: JointActions) -> Array | dict[str, Array]:
     """Actions sampled at one step, [B, 1, N], as a world takes them: [B, N], or one such array a factor."""
     if isinstance(actions, dict):
         return {name: _numpy(value[:, 0]) for name, value in actions.items()}

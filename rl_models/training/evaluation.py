@@ -17,7 +17,8 @@ from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
 from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.networks.speech import speech_of
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import State, TeamOutput, TeamPolicy
+from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
@@ -29,7 +30,7 @@ class Evaluation(Collector):
 
     def __init__(
         self,
-        world: Any,
+        world: TeamWorld,
         policy: TeamPolicy,
         probe: Probe | None = None,
         is_greedy: bool = False,
@@ -94,7 +95,7 @@ class Evaluation(Collector):
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         return super()._with_noise(obs, worlds) if self._draws_noise else obs
 
-    def _act_forward(self, obs: dict[str, Array], state: Any, is_first: Array) -> TeamOutput:
+    def _act_forward(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
         output = super()._act_forward(obs, state, is_first)
         if self._probe is not None and len(is_first) == self.world.num_worlds:
             tensors = {key: value[:, None] for key, value in to_device(obs, self.device).items()}

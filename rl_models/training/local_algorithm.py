@@ -12,14 +12,17 @@ from typing import Any, TypeAlias
 
 import torch
 
+from rl_models.fragment import Array
+from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
+from rl_models.team_world import TeamWorld
 from rl_models.training.algorithm import Tensors
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 
-BeforeCollect: TypeAlias = Callable[[Any, TeamPolicy, Progress], None]
+BeforeCollect: TypeAlias = Callable[[TeamWorld, TeamPolicy, Progress], None]
 """Called with the world, the present policy and the progress before each fragment."""
 
 
@@ -51,7 +54,7 @@ class LocalAlgorithm:
 
     def train(self) -> dict[str, float]:
         """Play and learn; the last update's statistics and the means of the episodes that ended, name -> number."""
-        statistics: dict[str, Any] = {}
+        statistics: Statistics = {}
         for _ in range(self._updates_per_train):
             if self._before_collect is not None:
                 self._before_collect(self._collector.world, self._learner.policy, self._learner.progress)
@@ -103,6 +106,6 @@ class LocalAlgorithm:
         self._collector.world.close()
 
 
-def _of_team(values: Any) -> Any:
+def _of_team(values: Array) -> Array:
     """A metric of each agent becomes the team's sum."""
     return values.sum(-1) if values.ndim == 2 else values

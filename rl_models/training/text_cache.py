@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,6 +17,10 @@ from torch import Tensor
 
 from rl_models.fragment import Array
 from rl_models.networks.texts import ENCODED, TEXTS
+from rl_models.policy import TeamNetwork
+from rl_models.team_world import Texts
+
+Encode: TypeAlias = Callable[[str, Tensor], dict[str, Tensor]]
 
 
 @runtime_checkable
@@ -27,30 +31,29 @@ class EncodesTexts(Protocol):
         """Tokens [D, L] under an observation key -> encodings, name -> [D, ...]."""
 
 
-class Texts(Protocol):
-    """The texts under one observation key."""
+@runtime_checkable
+class OwnsTexts(Protocol):
+    """A network that stores texts itself, as those of a finite world."""
 
     @property
-    def table(self) -> Array:
-        """[D, L], all of them."""
-
-    def look_up(self, rows: Array) -> Array:
-        """Row numbers of any shape -> their tokens, with an axis L more."""
+    def own_texts(self) -> Mapping[str, Texts]:
+        """Observation key -> the texts that its rows point at."""
 
 
 class TextEncodings:
     """What observations with row numbers lack: encodings of their texts, or the texts for a network without any."""
 
-    def __init__(self, network: Any, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
+    def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
         """Begin without any.
 
         Args:
-            network: `EncodesTexts`, or any other; it may hold texts itself, `own_texts`, as those of a finite world.
+            network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
             texts: observation key -> the texts that its rows point at; none are fine.
             device: where the network lives.
         """
-        self._network, self.device = network, device
-        self._texts = {**texts, **getattr(network, "own_texts", {})}
+        self._encode_text = network.encode_text if isinstance(network, EncodesTexts) else None
+        self._texts = {**texts, **(network.own_texts if isinstance(network, OwnsTexts) else {})}
+        self.device = device
         self._caches: dict[str, TextCache] = {}
 
     def forget(self) -> None:
@@ -61,24 +64,23 @@ class TextEncodings:
         """Tensors to lay over those of the observations, [B, N, ...] each, whose time axis T = 1 they have already."""
         found: dict[str, Tensor] = {}
         for key, texts in self._texts.items():
-            if isinstance(self._network, EncodesTexts):
-                found |= self._encoded(key, obs[key])
+            if self._encode_text is not None:
+                found |= self._encoded(self._encode_text, key, obs[key])
             else:
                 found[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self.device)
         return found
 
-    def _encoded(self, key: str, rows: Array) -> dict[str, Tensor]:
+    def _encoded(self, encode: Encode, key: str, rows: Array) -> dict[str, Tensor]:
         """Encodings of what these rows say, and row numbers [B, 1, N] that point into them."""
         if key not in self._caches:
-            self._caches[key] = TextCache(functools.partial(self._encode, key), rows.size)
+            self._caches[key] = TextCache(functools.partial(self._encode, encode, key), rows.size)
         slots, encoded = self._caches[key].look_up(rows)
         named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
         return named | {key: torch.from_numpy(slots)[:, None].to(self.device)}
 
-    def _encode(self, key: str, rows: Array) -> dict[str, Tensor]:
+    def _encode(self, encode: Encode, key: str, rows: Array) -> dict[str, Tensor]:
         tokens = torch.from_numpy(self._texts[key].look_up(rows))
-        encoded: dict[str, Tensor] = self._network.encode_text(key, tokens.to(self.device))
-        return encoded
+        return encode(key, tokens.to(self.device))
 
 
 class TextCache:

@@ -72,6 +72,8 @@ MODELS = (SEES, PASSES, MOVES)
 class Listener(Evaluation):
     """An evaluation of FurnMove that keeps what agents say, see and do in the first episode of each world."""
 
+    world: World
+
     def __init__(self, world: World, policy: TeamPolicy, heard: Weights) -> None:
         """Prepare to play.
 

@@ -41,9 +41,11 @@ COLUMNS: dict[str, dict[str, Any]] = {
 class WithRandomMoves(Evaluation):
     """Likeliest actions, with random ones among them; all from the worlds' own uniforms."""
 
+    world: World
+
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
         actions, component = policy.mode()
-        assert isinstance(actions, torch.Tensor)
+        assert isinstance(actions, torch.Tensor) and isinstance(self.world.action_spec, int)
         uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None].to(self.device)
         drawn = (uniforms / RANDOM_SHARE * self.world.action_spec).long()
         return torch.where(uniforms < RANDOM_SHARE, drawn, actions), component

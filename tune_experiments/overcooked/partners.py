@@ -71,7 +71,7 @@ class KitchenWithPartners(Overcooked):
             device = device_of(team)
             seen = to_device({key: value[rows][:, None] for key, value in arrays.items()}, device)
             uniforms, never = seen.pop(_UNIFORMS), torch.zeros(len(rows), 1, dtype=torch.bool, device=device)
-            actions[rows] = to_numpy(team(seen, {}, never).policy.sample(uniforms)[0])
+            actions[rows] = np.asarray(to_numpy(team(seen, {}, never).policy.sample(uniforms)[0]))
         return actions
 
     def _observe(self, rows: Array) -> Arrays:

@@ -1,0 +1,88 @@
+"""What learning needs of a world, as protocols: `rl_envs.World` has this interface, and is never imported here.
+
+A collector plays any object with these methods, so a world from another package needs no base class of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from rl_models.fragment import Array
+
+Observations: TypeAlias = dict[str, Array]
+"""Observation key -> [B, N, ...]."""
+
+
+class Chance(Protocol):
+    """The random streams of B worlds at their present step."""
+
+    def policy_uniforms(self, draws: int, first_draw: int = 0) -> Array:
+        """Numbers for random choices of a policy, [B, draws] float64 in [0, 1); other ones from another first draw."""
+
+
+class Texts(Protocol):
+    """The texts under one observation key."""
+
+    @property
+    def table(self) -> Array:
+        """[D, L], all of them."""
+
+    def look_up(self, rows: Array) -> Array:
+        """Row numbers of any shape -> their tokens, with an axis L more."""
+
+
+class TeamWorld(Protocol):
+    """B independent games of N agents each, stepped at once."""
+
+    num_worlds: int
+    """B."""
+
+    @property
+    def num_agents(self) -> int:
+        """N."""
+
+    @property
+    def chance(self) -> Chance:
+        """The random streams of all worlds."""
+
+    @property
+    def texts(self) -> Mapping[str, Texts]:
+        """Observation key -> the texts to which its row numbers refer."""
+
+    @property
+    def restarted(self) -> Array | None:
+        """[B] bool, worlds in which the last `restore` had to begin a new episode; None if it is always exact."""
+
+    def reset(self, seed: int) -> Observations:
+        """Begin the first episode of every world."""
+
+    def step(self, actions: Any) -> tuple[Observations, Array, Array, Array, dict[str, Any]]:
+        """Play one env step in every world; a world whose episode ends begins the next one.
+
+        Args:
+            actions: [B, N] int, or one such array for each factor.
+
+        Returns:
+            observations; rewards [B, N]; terminated [B] bool; truncated [B] bool; info with `duration` [B, N] and
+            `done_worlds` [K], and for these worlds `final_obs` and `episode`.
+        """
+
+    def observe(self) -> Observations:
+        """The present observations."""
+
+    def compact_texts(self) -> None:
+        """Drop the texts that no present observation shows; earlier row numbers become invalid."""
+
+    def snapshot(self) -> dict[str, Array]:
+        """Everything that the future depends on, name -> [B, ...]."""
+
+    def restore(self, state: dict[str, Array]) -> Observations:
+        """Continue exactly where `snapshot` was taken."""
+
+    def close(self) -> None:
+        """Free what the worlds hold beside memory."""
+
+
+MakeWorld: TypeAlias = Callable[..., TeamWorld]
+"""`(num_worlds, first_world) -> worlds`, called with these keywords, picklable."""
