@@ -142,11 +142,11 @@ def evaluate(command: Evaluate, console: Console) -> None:
     experiment, curriculum = loaded.experiment, loaded.curriculum
     stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
-    rows = []
+    rows, trained = [], loaded.env_steps if curriculum.plan.learns else None
     found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for after, evaluation in found.items():
         for world, episodes in evaluation(loaded.policy).items():
-            rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, loaded.env_steps)
+            rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, trained)
     for table in loaded.experiment.tables(rows):
         console.print(table.for_terminal(console.width), crop=False)
 

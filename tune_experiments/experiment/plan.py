@@ -40,6 +40,7 @@ class TrialPlan(TrainingPlan):
         validate: metrics of the present policy on validation worlds, logged under `valid/`.
         chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
         make_algorithm: who trains, from the finished plan.
+        learns: False for a team that plays as it is; its results name no env steps of training.
     """
 
     is_staged: ClassVar[bool] = False
@@ -51,6 +52,7 @@ class TrialPlan(TrainingPlan):
     chosen_by: str | None = None
     kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Algorithm] = make_rllib_algorithm
+    learns: bool = True
 
     def __post_init__(self) -> None:
         """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""

@@ -34,6 +34,8 @@ __all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"
 """Of a row: env steps a second, of all runners together."""
+REFUSED = "refused"
+"""Of a trial's last report: the sentence of the error of the user's that ended it."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)

@@ -64,7 +64,7 @@ def after_stage(name: str) -> str:
 
 
 def results_of(
-    experiment: BaseExperiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int
+    experiment: BaseExperiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int | None
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
     means = {name: values for name, values in episodes.items() if name[0] != "_"}

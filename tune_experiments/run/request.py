@@ -13,6 +13,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import read_configuration
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.run_folder import RunFolder
 
 __all__ = ["Request", "SearchScheduler", "as_searcher", "plan_of", "request_for"]
@@ -78,7 +79,7 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
             return {"request": request}
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            scheduler.ended(self._running.pop(trial_id), error)
+            scheduler.ended(self._running.pop(trial_id), error or REFUSED in (result or {}))
 
         def save(self, checkpoint_path: str) -> None:
             """Nothing: what a scheduler must remember it has written down itself."""

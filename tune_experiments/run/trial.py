@@ -143,9 +143,10 @@ class Trial:
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
+        trained = env_steps if plan.learns else None
         for after, evaluate in evaluations.items():
             for world, episodes in evaluate(policy).items():
-                results += results_of(self.experiment, self.method, self.seed, world + after, episodes, env_steps)
+                results += results_of(self.experiment, self.method, self.seed, world + after, episodes, trained)
                 arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
                 if arrays:
                     path = self.folder / f"{world}{after.replace(' ', '_')}_pictures.npz"

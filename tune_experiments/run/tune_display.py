@@ -7,6 +7,7 @@ from typing import Any
 from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
+from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.waiting import Waiting, room_in_cluster
@@ -39,8 +40,9 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.update(trial.config["request"]["name"], result)
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is done."""
-        self._progress.finish(trial.config["request"]["name"], "done")
+        """Say that it is done, or what it refused."""
+        refused = (trial.last_result or {}).get(REFUSED)
+        self._progress.finish(trial.config["request"]["name"], f"failed: {refused}" if refused else "done")
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it is started again."""

@@ -19,7 +19,9 @@ from typing import Any
 
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, read_configuration
+from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import RemoteSync, synced_folder
@@ -46,18 +48,24 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     """Tune's function trainable: everything it needs is names, JSON, a folder, and what GPUs it was given."""
     from ray import tune
 
-    request: Request = parameters["request"]
+    try:
+        _train(parameters["request"], gpus, tune.report)
+    except UserError as error:  # an error would let Tune start the trial again, and again come to this sentence
+        tune.report({REFUSED: str(error)})
+
+
+def _train(request: Request, gpus: Gpus, tell: Report) -> None:
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
     folder = Path(request["folder"])
     with contextlib.ExitStack() as stack:
-        report: Report = stack.enter_context(PacedReport(tune.report))
+        report: Report = stack.enter_context(PacedReport(tell))
         if request.get("uri"):
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
             report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
-        stack.enter_context(patient_storage(folder, lambda sentence: tune.report({"said": sentence})))
+        stack.enter_context(patient_storage(folder, lambda sentence: tell({"said": sentence})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"], gpus).run(
             report, request.get("until")
@@ -145,7 +153,8 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    return {result.config["request"]["name"]: _reason(result.error) for result in results if result.error}
+    failures = {result.config["request"]["name"]: _reason(result) for result in results}
+    return {name: reason for name, reason in failures.items() if reason is not None}
 
 
 def _keep_tune_quiet() -> None:
@@ -165,10 +174,12 @@ def _folder_name(trial: Any) -> str:
     return name if until is None else f"{name}_until_{until}"
 
 
-def _reason(error: Exception) -> str:
-    """The last line of a remote traceback says what happened."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+def _reason(result: Any) -> str | None:
+    """Why a trial failed: what it refused, or the last line of a remote traceback; None if it did not."""
+    if result.error is None:
+        return (result.metrics or {}).get(REFUSED)
+    lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(result.error).__name__
 
 
 _SHARE = 0.01

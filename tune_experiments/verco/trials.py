@@ -131,6 +131,7 @@ def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None
         checkpoint_every_env_steps=config.checkpoint_every_env_steps,
         validate=functools.partial(validate, config, row.is_taught),
         make_algorithm=make_rllib_algorithm if row.learns else NoTraining,
+        learns=row.learns,
     )
 
 

@@ -144,3 +144,10 @@ def test_the_corpus_holds_messages_and_actions_apart():
     read = corpus_of(IMITATING)
     assert all(prompt.endswith(" should") for prompt, _ in read.actions)
     assert all(prompt.endswith((" tells Bob:", " tells Alice:")) for prompt, _ in read.messages)
+
+
+def test_results_of_a_row_that_learns_nothing_name_no_env_steps_of_training(tmp_path):
+    Trial(EXPERIMENT, SMOKE, "lookup", 0, tmp_path).run(lambda row: None)
+    rows = read_test_results(tmp_path)
+    assert {row.env_steps for row in rows} == {None}
+    assert "Trained for" not in EXPERIMENT.tables(rows)[0].caption
