@@ -6,13 +6,15 @@ to a policy. So acting and training compute the same thing. This file knows no w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import JointPolicy
+from rl_models.layers.renamed_weights import with_present_names
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 State: TypeAlias = dict[str, Tensor]
@@ -122,6 +124,10 @@ class TeamPolicy(nn.Module):
         self.policy_head = policy_head
         self.value_head = value_head
         self.num_agents = network.num_agents
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Load weights as `nn.Module` does, also those that an earlier version saved under other names."""
+        return super().load_state_dict(with_present_names(self, state_dict), strict, assign)
 
     def initial_state(self, batch: int) -> State:
         """Recurrent state before an episode, name -> [B, ...], or [B, N, ...] if each agent has its own."""

@@ -37,8 +37,8 @@ class Observer:
         self.spec = {
             "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone"),
             "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
-            "avatar_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead"),
-            "avatar_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
+            "agent_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead"),
+            "agent_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
         }
 
     def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:
@@ -69,7 +69,7 @@ class Observer:
         for name, seen in (("symbols", symbols), ("cells", cells)):
             entities, avatars = seen[:, None, :, : self._num_entities], seen[:, :, self._num_entities :]
             observations[name] = np.repeat(entities, len(self._own_first), axis=1)
-            observations[f"avatar_{name}"] = avatars[:, :, self._own_first].swapaxes(1, 2)
+            observations[f"agent_{name}"] = avatars[:, :, self._own_first].swapaxes(1, 2)
         return observations
 
 

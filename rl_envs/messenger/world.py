@@ -10,8 +10,8 @@ never have in training, and held-out manuals use other sentences.
 | actions | 5: up, down, left, right, stay; a move out of the 10 x 10 grid does nothing |
 | observation `symbols` | [F, E] uint8, entities of the last F steps, oldest first (all equal at the start); 2 to 13, or 0 if removed. Their order is independent of their roles. E = 3; 5 in stage 3 and for two agents |
 | observation `cells` | [F, E] uint8, cells of the entities, row * 10 + column; an entity between cells is in the upper left one |
-| observation `avatar_symbols` | [F, N] uint8, the agent itself first: 15 without the message, 16 with it, 0 if dead |
-| observation `avatar_cells` | [F, N] uint8, cells of the avatars, in the same order |
+| observation `agent_symbols` | [F, N] uint8, the agent itself first: 15 without the message, 16 with it, 0 if dead |
+| observation `agent_cells` | [F, N] uint8, cells of the avatars, in the same order |
 | observation `manual` | [S] uint16 (int32 for a corpus of more than 65,536 sentences), ids of sentences: rows of `tables["sentence_words"]`, indices into `sentences`. S = 3; 6 in a single agent's stage 3 |
 | observation `roles` | [3] uint8, only with `shows_roles`: symbols of the manual's enemy, message and goal |
 | tables | `sentence_words` [D, L] int16, words of every sentence of all splits, padded with 0; a word id is an index into `vocabulary` |
@@ -22,7 +22,7 @@ never have in training, and held-out manuals use other sentences.
 | recorded draws | `entity_moves` [B, E] int, 0 to 4, actions of the entities (not in stage 1) |
 | state for `restore` | positions are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 random walk; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `described` [3] (symbols of the manual's enemy, message and goal; by default the true ones), `manual` (by default a new one), `moments` (by default the restored state in all of them), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
 | metrics | `win_rate`, 1 for a win; of the rest one is 1: `lost_to_enemy`, `lost_to_message_decoy`, `lost_to_goal_decoy`, `lost_to_goal` (without the message), `lost_to_message` (with it, stage 1), `lost_to_time`; `has_message`, share of the agents that have the message at the end |
-| version history | v0: first version; rules replay both authors' engines without a mismatch |
+| version history | v0: first version; rules replay both authors' engines without a mismatch; `agent_symbols` and `agent_cells` were called `avatar_symbols` and `avatar_cells` at first |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations

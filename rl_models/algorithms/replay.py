@@ -52,7 +52,7 @@ class Replay:
             )
         kept = {key: value for key, value in batch.items() if key in _KEPT or key.startswith(_KEPT_PREFIXES)}
         if not self._rows:
-            self._rows = self._room_for(kept)
+            self._rows = self._allocated(kept)
         places = (self._next + torch.arange(worlds)) % self.capacity
         for key, value in to_host(kept).items():
             self._rows[key][places] = value
@@ -93,10 +93,10 @@ class Replay:
                 f"the checkpoint's replay holds {filled} fragments and this one {self.capacity}: "
                 "continue with the capacity that it was written with"
             )
-        self._rows = self._room_for(rows)
+        self._rows = self._allocated(rows)
         for key, value in rows.items():
             self._rows[key][:filled] = value
         self._filled, self._next = filled, int(tensors[_NEXT]) if rows else 0
 
-    def _room_for(self, rows: Batch) -> Batch:
+    def _allocated(self, rows: Batch) -> Batch:
         return {key: value.new_empty((self.capacity, *value.shape[1:]), device="cpu") for key, value in rows.items()}

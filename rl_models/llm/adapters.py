@@ -103,7 +103,7 @@ class AdaptedModel(nn.Module):
         """
         following = [max(map(len, some), default=0) for some in candidates]
         for prompt, most in zip(prompts, following, strict=True):
-            self.tokens.check_room(prompt, most)
+            self.tokens.check_length(prompt, most)
         # A mask of one's own replaces the model's, which is another one where attention reaches back some tokens only.
         longest = max(len(prompt) + most for prompt, most in zip(prompts, following, strict=True))
         scorer = self.scorer if longest <= self._window else score_alone

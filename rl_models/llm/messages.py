@@ -63,7 +63,7 @@ class Writer:
     def _generate(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
         language, most = self._language, self._settings.max_tokens
         for prompt in prompts:
-            language.tokens.check_room(prompt, most)
+            language.tokens.check_length(prompt, most)
         with torch.no_grad(), language.using("message"):
             return generate(language.base, prompts, most, language.tokens.end, uniforms)
 

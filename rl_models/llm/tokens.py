@@ -38,7 +38,7 @@ class Tokens:
         """Copies and other processes begin with nothing remembered."""
         return Tokens, (self._tokenizer, self.most)
 
-    def check_room(self, prompt: Ids, following: int) -> None:
+    def check_length(self, prompt: Ids, following: int) -> None:
         """Make sure that the model can read a prompt with so many tokens behind it.
 
         Raises:

@@ -1,7 +1,7 @@
 """EMMA: entities attend to the sentences of a manual (Hanjie et al., 2021, section 4).
 
 Symbols are queries; each sentence has a key and a value (`layers/sentence_reader.py`). Input keys: `symbols` and
-`cells` [B, T, N, moments, E] uint8, entities of the last moments, oldest first; `avatar_symbols` and `avatar_cells`
+`cells` [B, T, N, moments, E] uint8, entities of the last moments, oldest first; `agent_symbols` and `agent_cells`
 [B, T, N, moments, N] uint8, the agent's own first; `manual` [B, T, N, n] int, numbers of sentences. The text encoder
 stores the sentences. Each sentence is encoded once a batch, or once an episode if a collector keeps the encodings.
 
@@ -139,7 +139,7 @@ class Emma(EntityNetwork):
         """Features [K, F], attention to the manual [K, T, E, n], and extras, name -> [K, ...]."""
         attention, part = attend(table, sprites)
         mixed = self._mixed(attention * part, self._shares(texts, sprites.manual.shape))
-        return self.body((mixed, sprites.cells), self.body.avatars(obs)), attention, {}
+        return self.body((mixed, sprites.cells), self.body.agents(obs)), attention, {}
 
     def _shares(self, texts: EncodedTexts, shape: torch.Size) -> Tensor:
         """Shares of each frame's sentences, `shape` [K, n], in the convolution, [K, T, n, window * C]."""
@@ -191,4 +191,4 @@ class GameId(EntityNetwork):
         shares = shares_of_cells(symbols, cells, self.body.symbols.weight.dtype)
         part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
         roles = self.body.symbols(obs[ROLES].flatten(0, 2).long()).flatten(1)
-        return self.body((self.body.of_symbols(symbols) * part, cells), self.body.avatars(obs), roles), {}
+        return self.body((self.body.of_symbols(symbols) * part, cells), self.body.agents(obs), roles), {}

@@ -1,7 +1,7 @@
 """Body of EMMA and of its Game-ID baseline: symbols, a convolution over moments, two towers (EMMA, section 4).
 
-A cell's feature is the mean of its entities, which count as one, and of all avatars, which count whether they are in
-the cell or not: (x + avatar) / 2 for a single agent, in every cell. The agent's own avatar and another agent's avatar
+A cell's feature is the mean of its entities, which count as one, and of all agents, which count whether they are in
+the cell or not: (x + agent) / 2 for a single agent, in every cell. The agent itself and another agent
 have different rows of the table; in the two-agent released code they share a row, so its agents cannot identify
 themselves. Only occupied cells are computed. This file must not know how an entity's feature is computed.
 """
@@ -26,14 +26,14 @@ class EmmaSizes:
     Attributes:
         num_agents: N.
         symbols: V, number of symbols that a cell can show; symbol 0 is nothing.
-        avatar_symbols: number of avatars' symbols; they are the last ones.
+        agent_symbols: number of agents' symbols; they are the last ones.
         side: cells along a side of the grid.
         moments: T, moments of each observation; the released code has 3.
     """
 
     num_agents: int
     symbols: int
-    avatar_symbols: int
+    agent_symbols: int
     side: int
     moments: int = 3
 
@@ -76,7 +76,7 @@ class EmmaBody(nn.Module):
         """
         super().__init__()
         self.features = 2 * config.hidden_size
-        others = sizes.avatar_symbols if sizes.num_agents > 1 else 0
+        others = sizes.agent_symbols if sizes.num_agents > 1 else 0
         self.symbols = nn.Embedding(sizes.symbols + others, config.features, padding_idx=0)
         self.convolution = SparseConvolution(config.features, config.channels, sizes.side, sizes.moments)
         self.first = nn.Linear(self.convolution.positions * config.channels + more_inputs, self.features)
@@ -90,18 +90,18 @@ class EmmaBody(nn.Module):
         weight = self.symbols.weight
         return nn.functional.embedding(torch.arange(len(weight), device=weight.device), weight, padding_idx=0)
 
-    def avatars(self, obs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Avatars of K = B * T * N frames, the agent's own first.
+    def agents(self, obs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The agents in K = B * T * N frames, the agent itself first.
 
         Args:
-            obs: `avatar_symbols` and `avatar_cells` [B, T, N, moments, N] uint8.
+            obs: `agent_symbols` and `agent_cells` [B, T, N, moments, N] uint8.
 
         Returns:
             shares in the convolution [K, T, N, window * C] float32; cells [K, T, N] int64.
         """
-        symbols, cells = obs["avatar_symbols"].flatten(0, 2).long(), obs["avatar_cells"].flatten(0, 2)
+        symbols, cells = obs["agent_symbols"].flatten(0, 2).long(), obs["agent_cells"].flatten(0, 2)
         is_other = (torch.arange(symbols.shape[-1], device=symbols.device) > 0) & (symbols > 0)
-        return self.of_symbols(symbols + is_other * self._sizes.avatar_symbols), cells
+        return self.of_symbols(symbols + is_other * self._sizes.agent_symbols), cells
 
     def of_symbols(self, symbols: Tensor) -> Tensor:
         """Shares of symbols in the convolution: [K, T, S] int64 -> [K, T, S, window * C] float32."""
@@ -110,28 +110,28 @@ class EmmaBody(nn.Module):
         moment = torch.arange(moments, device=symbols.device)[:, None]
         return nn.functional.embedding(symbols * moments + moment, shares.flatten(0, 1))
 
-    def grid(self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor]) -> Tensor:
+    def grid(self, entities: tuple[Tensor, Tensor], agents: tuple[Tensor, Tensor]) -> Tensor:
         """Result of the convolution of K frames, [K, positions * C] float32.
 
         Args:
             entities: shares of the entities in the convolution [K, T, S, window * C], and their cells [K, T, S].
-            avatars: shares of the N avatars [K, T, N, window * C], and their cells [K, T, N].
+            agents: shares of the N agents [K, T, N, window * C], and their cells [K, T, N].
         """
-        shares, cells = (torch.cat([one, other], 2).flatten(1, 2) for one, other in zip(entities, avatars, strict=True))
+        shares, cells = (torch.cat([one, other], 2).flatten(1, 2) for one, other in zip(entities, agents, strict=True))
         output = self.convolution.lay_out(shares / (1 + self._sizes.num_agents), cells)
         return nn.functional.leaky_relu(output).flatten(1)
 
     def forward(
-        self, entities: tuple[Tensor, Tensor], avatars: tuple[Tensor, Tensor], more: Tensor | None = None
+        self, entities: tuple[Tensor, Tensor], agents: tuple[Tensor, Tensor], more: Tensor | None = None
     ) -> Tensor:
         """Features of K frames, [K, 2 * hidden_size] float32.
 
         Args:
             entities: shares of the entities in the convolution [K, T, S, window * C], and their cells [K, T, S].
-            avatars: shares of the N avatars [K, T, N, window * C], and their cells [K, T, N].
+            agents: shares of the N agents [K, T, N, window * C], and their cells [K, T, N].
             more: [K, more_inputs] float32, other inputs of the towers.
         """
-        grid = self.grid(entities, avatars)
+        grid = self.grid(entities, agents)
         hidden = nn.functional.leaky_relu(self.first(grid if more is None else torch.cat([grid, more], -1)))
         towers = hidden.chunk(2, -1)
         outputs = [layer(tower) for layer, tower in zip((self.second[0], self.second[-1]), towers, strict=True)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +37,7 @@ class DividedEmmaConfig:
     """Network that grounds the policy."""
     goal_features: int = 64
     """Channels of the grounded goal for each of the two sides; the paper gives no number."""
-    own_goal_symbols: bool = True
+    has_own_goal_table: bool = True
     """True: the goal is grounded with its own table of symbols, as in the released code. False: with the policy's."""
     models_others: bool = True
     """Whether the network predicts the others' actions; False is for teams without the loss of agent modelling."""
@@ -47,6 +47,7 @@ class DividedEmma(Emma):
     """EMMA with an entity divider."""
 
     divides_entities = True
+    renamed_weights: ClassVar[Mapping[str, str]] = {"goal_avatars.weight": "goal_agents.weight"}
 
     def __init__(self, config: DividedEmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder, num_actions: int) -> None:
         """Build the network.
@@ -64,10 +65,10 @@ class DividedEmma(Emma):
         super().__init__(config.backbone, sizes, encoder)
         backbone, width = config.backbone, config.goal_features
         self._side = sizes.side
-        self.goal_symbols = nn.Embedding(sizes.symbols, backbone.features) if config.own_goal_symbols else None
+        self.goal_symbols = nn.Embedding(sizes.symbols, backbone.features) if config.has_own_goal_table else None
         self.goal_values = nn.Linear(backbone.features, width)
         self.goal_offsets = nn.ModuleList(nn.Embedding(2 * sizes.side - 1, width) for _ in range(2))
-        self.goal_avatars = nn.Embedding(sizes.symbols, width)
+        self.goal_agents = nn.Embedding(sizes.symbols, width)
         self.division = NeighbourConvolution(2 * width, 2)
         self.others = None
         if config.models_others:
@@ -78,7 +79,7 @@ class DividedEmma(Emma):
                 nn.LeakyReLU(),
                 OthersHead(backbone.hidden_size, sizes.num_agents - 1, num_actions),
             )
-        goal = self.goal_symbols, self.goal_values, self.goal_offsets, self.goal_avatars, self.division
+        goal = self.goal_symbols, self.goal_values, self.goal_offsets, self.goal_agents, self.division
         for part in (*goal, self.others):
             if part is not None:
                 glorot_matrices_(part)
@@ -95,13 +96,13 @@ class DividedEmma(Emma):
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         division = self._divide(obs, sprites, table, texts)
         own, others = self._weights(division, sprites)
-        shares, avatars = self._shares(texts, sprites.manual.shape), self.body.avatars(obs)
+        shares, agents = self._shares(texts, sprites.manual.shape), self.body.agents(obs)
         grounded, attention = self._grounded(own, sprites, table, shares)
         extras = division.extras()
         if self.others is not None and torch.is_grad_enabled():
             masked, _ = self._grounded(others, sprites, table, shares)
-            extras[OTHERS] = self.others(self.body.grid((masked, sprites.cells), avatars))
-        return self.body((grounded, sprites.cells), avatars), attention, extras
+            extras[OTHERS] = self.others(self.body.grid((masked, sprites.cells), agents))
+        return self.body((grounded, sprites.cells), agents), attention, extras
 
     def _grounded(self, weights: Tensor, sprites: Sprites, table: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
         """Shares [K, T, E, window * C] of sprites with weights [K, T, E] in the convolution, and their attention."""
@@ -126,18 +127,18 @@ class DividedEmma(Emma):
         cells = newest.cells[:, 0]
         offsets, symbols = self._sides(obs, cells)
         rows, columns = (layer(offsets[..., axis] + self._side - 1) for axis, layer in enumerate(self.goal_offsets))
-        sides = nn.functional.leaky_relu(values[:, :, None] + rows + columns + self.goal_avatars(symbols))
+        sides = nn.functional.leaky_relu(values[:, :, None] + rows + columns + self.goal_agents(symbols))
         logits = self.division((sides * part[:, 0, ..., None]).flatten(2), cells, self._side)
         noise = obs[NOISE].flatten(0, 2) if NOISE in obs else None
         return divide(logits, newest.symbols[:, 0] != 0, offsets.flip(-1) / self._side, noise)
 
     def _sides(self, obs: dict[str, Tensor], cells: Tensor) -> tuple[Tensor, Tensor]:
         """(row, column) offsets [K, E, 2, 2] from the agent and the nearest other; their symbols [K, E, 2]; int64."""
-        avatars, avatar_symbols = (obs[f"avatar_{name}"].flatten(0, 2)[:, -1].long() for name in ("cells", "symbols"))
-        offsets = _row_and_column(cells, self._side)[:, :, None] - _row_and_column(avatars, self._side)[:, None]
-        agents = nearest_agents(offsets)
-        symbols = torch.take_along_dim(avatar_symbols[:, None], agents, -1)
-        return torch.take_along_dim(offsets, agents[..., None], -2), symbols
+        places, agent_symbols = (obs[f"agent_{name}"].flatten(0, 2)[:, -1].long() for name in ("cells", "symbols"))
+        offsets = _row_and_column(cells, self._side)[:, :, None] - _row_and_column(places, self._side)[:, None]
+        nearest = nearest_agents(offsets)
+        symbols = torch.take_along_dim(agent_symbols[:, None], nearest, -1)
+        return torch.take_along_dim(offsets, nearest[..., None], -2), symbols
 
 
 def _row_and_column(cells: Tensor, side: int) -> Tensor:

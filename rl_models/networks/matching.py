@@ -14,16 +14,18 @@ do about them is learned.
 
        h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (9)
 
-6. Output. The sum over nodes, with the distances of the agent from the four walls:
+6. Output. The sum over nodes, with the distances of the agent from the four edges of the grid:
 
-       x = relu(V sum over n of relu(U [h0_n, h1_n]) + walls)                                           (10)
+       x = relu(V sum over n of relu(U [h0_n, h1_n]) + edges)                                           (10)
 
-Nothing depends on the size of the room, the number of things, or their order. Agents differ in their observations.
+Nothing depends on the size of the grid, the number of things, or their order. Agents differ in their observations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -99,7 +101,7 @@ class Frames:
         pairs: features of all pairs of nodes.
         states: [K, X, H] float32, h0.
         messages: [K, X, X, H] float32, what nodes say to each other.
-        walls: [K, F] float32, rows of the distances from the walls.
+        edges: [K, F] float32, rows of the distances from the edges.
     """
 
     nodes: Nodes
@@ -107,7 +109,7 @@ class Frames:
     pairs: PairFeatures
     states: Tensor
     messages: Tensor
-    walls: Tensor
+    edges: Tensor
 
 
 class MatchingReader(NodeStates):
@@ -119,6 +121,8 @@ class MatchingReader(NodeStates):
             `attention/grid` [B, T, N, X, L] float32, and where in the grid they stand, `attention/cells` [B, T, N, X]
             int64, as in `Nodes`.
     """
+
+    renamed_weights: ClassVar[Mapping[str, str]] = {"walls": "edges"}
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
         """Build the layers.
@@ -142,7 +146,7 @@ class MatchingReader(NodeStates):
         self.mentions = mentions
         self.node_output = nn.Linear(2 * config.node_features, config.features)
         self.output = nn.Linear(config.features, config.features)
-        self.walls = table(4 * (config.reach + 1), config.features)
+        self.edges = table(4 * (config.reach + 1), config.features)
 
     def initial_state(self, batch: int) -> State:
         """The empty state of a network without memory."""
@@ -187,8 +191,8 @@ class MatchingReader(NodeStates):
         nodes = nodes_of(grid, position, inventory, goal_rows, len(goals), self.kinds, self.reach)
         pairs = self.mentions(document, things, nodes.things)
         states = self.first_states(nodes, things, pairs)
-        walls = self._walls(position, grid.shape[1:3])
-        return Frames(nodes, things, pairs, states, self.messages(states, pairs), walls)
+        edges = self._edges(position, grid.shape[1:3])
+        return Frames(nodes, things, pairs, states, self.messages(states, pairs), edges)
 
     def _outputs(self, obs: dict[str, Tensor], frames: Frames) -> tuple[Tensor, dict[str, Tensor]]:
         """Features [K, F] float32 of K frames, and extras, name -> [K, ...]."""
@@ -198,14 +202,14 @@ class MatchingReader(NodeStates):
         """Features [K, F] float32 (eq. 10) of frames, from nodes with weights [K, X]; 0 for a node that is not seen."""
         both = torch.cat([frames.states, heard(frames.messages, weights)], -1)
         summed = (self.node_output(both).relu() * weights[..., None]).sum(1)
-        return (self.output(summed) + frames.walls).relu()
+        return (self.output(summed) + frames.edges).relu()
 
-    def _walls(self, position: Tensor, size: torch.Size) -> Tensor:
-        """Sum of the rows of the distances from the four walls, [K, F] float32."""
+    def _edges(self, position: Tensor, size: torch.Size) -> Tensor:
+        """Sum of the rows of the distances from the four edges, [K, F] float32."""
         last = torch.stack([torch.full_like(position[:, 0], side - 2) for side in size], 1)
         distances = torch.cat([position - 1, last - position], 1).clamp(0, self.reach)
         rows = distances + (self.reach + 1) * torch.arange(4, device=position.device)
-        return self.walls[rows].sum(1)
+        return self.edges[rows].sum(1)
 
     def _attention_maps(self, frames: Frames) -> dict[str, Tensor]:
         """Where the goal and the other nodes are mentioned, name -> [K, ...], if the network shows attention."""

@@ -1,4 +1,4 @@
-"""Encoders of QMIX: observations and global states that are vectors, or rooms of named things without a document.
+"""Encoders of QMIX: observations and global states that are vectors, or grids of named things without a document.
 
 An encoder of observations returns a vector for each agent. An encoder of states returns one vector for the mixing
 network; it may hold information that no agent has, because only learning uses it. No encoder here knows a world: the
@@ -67,8 +67,8 @@ class FirstAgentState(nn.Module):
 
 
 @dataclass(frozen=True)
-class RoomConfig:
-    """Widths and options of the encoders of rooms."""
+class GridSymbolsConfig:
+    """Widths and options of the encoders of grids."""
 
     word_features: int = 16
     """Width of a word's vector."""
@@ -87,7 +87,7 @@ class Symbols(nn.Module):
         features: width of the result of `carried`.
     """
 
-    def __init__(self, config: RoomConfig, sizes: ReadingSizes) -> None:
+    def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes) -> None:
         """Build the embedding.
 
         Args:
@@ -124,23 +124,23 @@ class Symbols(nn.Module):
         return {"symbol": self.words(tokens.long()).sum(-2)}
 
 
-class RoomEncoder(nn.Module):
-    """Encoder of a room for one agent: two layers for each cell with its offset to the agent, then the maximum.
+class GridSymbolsEncoder(nn.Module):
+    """Encoder of a grid for one agent: two layers for each cell with its offset to the agent, then the maximum.
 
     The offset says where a cell is, so there is no convolution over its neighbours. Rows and columns have learned
     vectors, so one step and two steps of distance differ from the start of training.
 
     Attributes:
-        features: F, width of an encoded room.
+        features: F, width of an encoded grid.
     """
 
-    def __init__(self, config: RoomConfig, sizes: ReadingSizes, side: int) -> None:
+    def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, side: int) -> None:
         """Build the layers.
 
         Args:
             config: widths.
             sizes: sizes of the world.
-            side: side of the training room in cells; larger offsets in larger rooms count as this offset.
+            side: side of the training grid in cells; larger offsets in larger grids count as this offset.
         """
         super().__init__()
         hidden, self.features = config.cell_features
@@ -152,7 +152,7 @@ class RoomEncoder(nn.Module):
         self._side = side
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """Encoded rooms, [B, T, N, F] float32.
+        """Encoded grids, [B, T, N, F] float32.
 
         Args:
             obs: `grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2] and `inventory` [B, T, N, N] uint8, and `goal` as
@@ -171,20 +171,20 @@ class RoomEncoder(nn.Module):
         return steps.clamp(-self._side, self._side) + self._side
 
 
-class RoomState(nn.Module):
-    """Global state of a room: one layer over all that the first agent observes, which is the whole room.
+class GridSymbolsState(nn.Module):
+    """Global state of a grid: one layer over all that the first agent observes, which is the whole grid.
 
     Attributes:
         features: S, width of the state.
     """
 
-    def __init__(self, config: RoomConfig, sizes: ReadingSizes, cells: int) -> None:
+    def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, cells: int) -> None:
         """Build the layer.
 
         Args:
             config: widths.
             sizes: sizes of the world.
-            cells: H * W. A mixing network is for rooms of one size; agents work in rooms of any size.
+            cells: H * W. A mixing network is for grids of one size; agents work in grids of any size.
         """
         super().__init__()
         self.symbols = Symbols(config, sizes)
@@ -192,7 +192,7 @@ class RoomState(nn.Module):
         self.output = nn.Linear(cells * config.word_features + self.symbols.features, self.features)
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """Global states, [B, T, S] float32, from the observations of `RoomEncoder`, name -> [B, T, N, ...]."""
+        """Global states, [B, T, S] float32, from the observations of `GridSymbolsEncoder`, name -> [B, T, N, ...]."""
         first = {key: obs[key][:, :, :1] for key in ("grid", "inventory", GOAL) if key in obs}
         first |= {key: value for key, value in obs.items() if key.startswith("texts/")}
         lead = first["grid"].shape[:2]

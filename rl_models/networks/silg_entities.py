@@ -2,7 +2,7 @@
 
 No paper describes the input of this model in MESSENGER, so the input is our reading: that of its RTFM form. The grid is
 built from the newest moment, and each sprite's symbol is a word of its own. The concatenated sentences of the manual
-are the document. Each avatar is a field of two words (whose it is, and which symbol it has) in place of goal and
+are the document. Each agent is a field of two words (whose it is, and which symbol it has) in place of goal and
 inventories. Input keys are those of `emma.py`. Earlier moments are not used.
 """
 
@@ -47,7 +47,7 @@ class SilgEntities(nn.Module):
         super().__init__()
         vocabulary = Vocabulary.of(training_sentences)
         self._side, self._symbols = sizes.side, sizes.symbols
-        self._first_avatar = sizes.symbols - sizes.avatar_symbols
+        self._first_agent = sizes.symbols - sizes.agent_symbols
         names = _names(sizes, len(vocabulary))
         self.reading = reading_network(config, ReadingSizes(sizes.num_agents, int(names.max()) + 1, names))
         self.num_agents, self.features = sizes.num_agents, self.reading.features
@@ -75,31 +75,31 @@ class SilgEntities(nn.Module):
             state: empty.
             is_first: [B, T] bool, not used.
         """
-        cells, symbols = (obs[f"avatar_{name}"][..., -1, :].long() for name in ("cells", "symbols"))
-        avatars = self._avatar_names(symbols)
+        cells, symbols = (obs[f"agent_{name}"][..., -1, :].long() for name in ("cells", "symbols"))
+        agents = self._agent_names(symbols)
         inputs = {
-            "grid": self._grid(obs, cells, avatars),
+            "grid": self._grid(obs, cells, agents),
             "position": torch.stack([cells // self._side, cells % self._side], -1),
             DOCUMENT: self._document(obs["manual"].long()),
-            GOAL: self.reading.names[avatars[..., 0]],
-            INVENTORY: avatars[..., 1:],
+            GOAL: self.reading.names[agents[..., 0]],
+            INVENTORY: agents[..., 1:],
         }
         features: Features = self.reading(inputs, state, is_first)
         return features
 
-    def _avatar_names(self, symbols: Tensor) -> Tensor:
-        """Names of avatars, the agent's own first, [..., N] int64; 0 for dead avatars."""
+    def _agent_names(self, symbols: Tensor) -> Tensor:
+        """Names of the agents, the agent itself first, [..., N] int64; 0 for dead agents."""
         side = torch.ones_like(symbols)
         side[..., 0] = SELF
-        names = self._symbols + side * (self._symbols - self._first_avatar) + symbols - self._first_avatar
+        names = self._symbols + side * (self._symbols - self._first_agent) + symbols - self._first_agent
         return names * (symbols > 0)
 
-    def _grid(self, obs: dict[str, Tensor], cells: Tensor, avatars: Tensor) -> Tensor:
-        """Names in every cell, [..., H, W, 1 + N]: one of an entity, then one of each avatar."""
+    def _grid(self, obs: dict[str, Tensor], cells: Tensor, agents: Tensor) -> Tensor:
+        """Names in every cell, [..., H, W, 1 + N]: one of an entity, then one of each agent."""
         entities, entity_cells = obs["symbols"][..., -1, :].long(), obs["cells"][..., -1, :].long()
         layers = [
             (entity_cells, entities),
-            *((cells[..., agent : agent + 1], avatars[..., agent : agent + 1]) for agent in range(self.num_agents)),
+            *((cells[..., agent : agent + 1], agents[..., agent : agent + 1]) for agent in range(self.num_agents)),
         ]
         empty = entities.new_zeros(*entities.shape[:-1], self._side**2)
         # A sprite that is gone is a 0 in cell 0, so a cell shows the highest number among its sprites.
@@ -115,12 +115,12 @@ class SilgEntities(nn.Module):
 
 
 def _names(sizes: EmmaSizes, first_word: int) -> Tensor:
-    """[K, 2] int64, words of every name: those of the symbols, then of the agent's own avatar, then of others'."""
-    entities = torch.arange(sizes.symbols - sizes.avatar_symbols)
+    """[K, 2] int64, words of every name: those of the symbols, then of the agent itself, then of others."""
+    entities = torch.arange(sizes.symbols - sizes.agent_symbols)
     words = torch.where(entities > 0, first_word + entities - 1, 0)
     whose = first_word + len(entities) - 1
-    states = whose + _SIDES + torch.arange(sizes.avatar_symbols)
-    avatars = [torch.stack([torch.full_like(states, whose + side), states], -1) for side in (SELF, OTHER)]
+    states = whose + _SIDES + torch.arange(sizes.agent_symbols)
+    agents = [torch.stack([torch.full_like(states, whose + side), states], -1) for side in (SELF, OTHER)]
     plain = torch.stack([words, torch.zeros_like(words)], -1)
-    unused = plain.new_zeros(sizes.avatar_symbols, 2)
-    return torch.cat([plain, unused, *avatars])
+    unused = plain.new_zeros(sizes.agent_symbols, 2)
+    return torch.cat([plain, unused, *agents])

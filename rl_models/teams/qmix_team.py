@@ -1,6 +1,8 @@
-"""QMIX teams for rooms (Rashid et al., ICML 2018), and VDN; QMIX is EnDi's reference without language (section 5.3).
+"""QMIX teams for grids of named things (Rashid et al., ICML 2018), and VDN.
 
-A method of an experiment takes a team of `qmix_room_team` with the objective and the optimiser of a
+QMIX is EnDi's reference without language (section 5.3).
+
+A method of an experiment takes a team of `qmix_grid_team` with the objective and the optimiser of a
 `QmixLearnerConfig` (`algorithms/qmix.py`); nothing else differs from the other methods. Teams for vectors are those of
 `role_team` with the method `qmix`.
 """
@@ -12,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from rl_models.networks.q_network import QNetwork
-from rl_models.networks.qmix_encoders import GOAL, RoomConfig, RoomEncoder, RoomState
+from rl_models.networks.qmix_encoders import GOAL, GridSymbolsConfig, GridSymbolsEncoder, GridSymbolsState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.networks.reading import ReadingSizes
 
@@ -21,8 +23,8 @@ from rl_models.networks.reading import ReadingSizes
 class QmixConfig:
     """Widths of a QMIX team; the defaults are the paper's."""
 
-    room: RoomConfig = field(default_factory=RoomConfig)
-    """Encoder of rooms."""
+    grid: GridSymbolsConfig = field(default_factory=GridSymbolsConfig)
+    """Encoder of grids."""
     hidden_size: int = 64
     """Width of each agent's recurrent state."""
     mixing_hidden_size: int = 32
@@ -30,24 +32,24 @@ class QmixConfig:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Observation keys of the texts that a team for rooms reads, for `Qmix(texts=...)`."""
-        return (GOAL,) if self.room.sees_goal else ()
+        """Observation keys of the texts that a team for grids reads, for `Qmix(texts=...)`."""
+        return (GOAL,) if self.grid.sees_goal else ()
 
 
-def qmix_room_team(
+def qmix_grid_team(
     config: QmixConfig,
     sizes: ReadingSizes,
-    room: tuple[int, int],
+    grid: tuple[int, int],
     num_actions: int,
     seed: int = 0,
     epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team for rooms that reads no document. PyTorch's global generator is left as it is.
+    """Build a team for grids that reads no document. PyTorch's global generator is left as it is.
 
     Args:
         config: widths of the team.
         sizes: sizes of the world.
-        room: (H, W), size of the training rooms in cells, with their walls.
+        grid: (H, W), size of the training grids in cells.
         num_actions: A.
         seed: seed of the initial weights.
         epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
@@ -55,10 +57,10 @@ def qmix_room_team(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = QNetwork(
-            RoomEncoder(config.room, sizes, max(room)), sizes.num_agents, num_actions, config.hidden_size
+            GridSymbolsEncoder(config.grid, sizes, max(grid)), sizes.num_agents, num_actions, config.hidden_size
         )
         mixer = None
         if config.mixing_hidden_size:
-            state = RoomState(config.room, sizes, room[0] * room[1])
+            state = GridSymbolsState(config.grid, sizes, grid[0] * grid[1])
             mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden_size)
         return QmixPolicy(network, mixer, epsilon)

@@ -128,4 +128,4 @@ def test_observations_show_the_recorded_sprites_where_they_are_drawn(path):
         x, y = np.moveaxis(replay.of_agents(data["avatar_after"][step.index].astype(int)), -1, 0)
         alive = replay.of_agents(data["avatar_alive"][step.index]) if "avatar_alive" in data else np.ones_like(x)
         cells = (y // int(data["units_per_cell"]) * 10 + x // int(data["units_per_cell"])) * alive
-        np.testing.assert_array_equal(newest["avatar_cells"], cells)
+        np.testing.assert_array_equal(newest["agent_cells"], cells)

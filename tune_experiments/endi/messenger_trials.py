@@ -56,7 +56,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         config.network,
         config.goal_features,
         # The contrastive loss grounds the policy's symbols; with these the divider is grounded, too.
-        own_goal_symbols=not method.endswith(GROUNDED),
+        has_own_goal_table=not method.endswith(GROUNDED),
         models_others=losses_of(_variant(method), config.division).modelling_weight > 0,
     )
     return divided_emma_team(DividedEmmaTeamConfig(network, shares), sizes, len(ACTIONS), encoder, seed)

@@ -17,7 +17,7 @@ from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
-from rl_models.networks.qmix_encoders import RoomConfig
+from rl_models.networks.qmix_encoders import GridSymbolsConfig
 from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import (
@@ -26,7 +26,7 @@ from rl_models.teams.endi_team import (
     divided_matching_team,
     divided_reading_team,
 )
-from rl_models.teams.qmix_team import QmixConfig, qmix_room_team
+from rl_models.teams.qmix_team import QmixConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
 from tune_experiments.endi.qmix_config import QmixSettings
@@ -169,9 +169,9 @@ def build_qmix_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
     """The team of the row `qmix` with its initial weights."""
     actions, side = make_world(config.task).action_spec, config.task.size
     assert isinstance(actions, int)
-    return qmix_room_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)
+    return qmix_grid_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)
 
 
 def _team(settings: QmixSettings) -> QmixConfig:
-    room = RoomConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
-    return QmixConfig(room, settings.hidden_size, settings.mixing_hidden_size)
+    grid = GridSymbolsConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
+    return QmixConfig(grid, settings.hidden_size, settings.mixing_hidden_size)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rl_models.layers.renamed_weights import with_present_names
 from rl_models.training.weight_transfer import WeightTransfer, trainable_names, transfer_optimiser, transfer_weights
 from tune_experiments.core.files import write_json
 from tune_experiments.experiment.plan import Stage
@@ -32,7 +33,8 @@ def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -
         what an algorithm restores, and what happened, in a sentence.
     """
     team = curriculum.plan.build_policy()
-    transfer = transfer_weights(tensors["weights"], team.state_dict(), curriculum.stage.grown)
+    weights = with_present_names(team, tensors["weights"])
+    transfer = transfer_weights(weights, team.state_dict(), curriculum.stage.grown)
     names = trainable_names(team)
     optimiser: dict[str, Any] = {}
     if curriculum.stage.keeps_optimiser:

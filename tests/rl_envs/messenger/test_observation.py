@@ -51,7 +51,7 @@ def test_every_moment_shows_what_was_there(arguments):
                     assert all(cell == 0 for cell, symbol in shown if symbol == 0)
                     own_first = [avatars[(agent + n) % len(avatars)] for n in range(len(avatars))]
                     assert (
-                        list(zip(tokens["avatar_cells"][moment], tokens["avatar_symbols"][moment], strict=True))
+                        list(zip(tokens["agent_cells"][moment], tokens["agent_symbols"][moment], strict=True))
                         == own_first
                     )
         seen, _, over, _, _ = world.step(random.integers(5, size=(30, world.num_agents)))
@@ -85,21 +85,19 @@ def test_the_dead_and_the_removed_are_gone_in_the_final_observation():
     world.auto_resets = True
     _, _, _, _, info = world.step(np.array([[RIGHT]]), {"entity_moves": np.full((1, 3), STAY)})
     final = info["final_obs"]
-    assert final["avatar_symbols"][0, 0].tolist() == [[15], [15], [0]] and final["avatar_cells"][0, 0, -1].tolist() == [
-        0
-    ]
+    assert final["agent_symbols"][0, 0].tolist() == [[15], [15], [0]] and final["agent_cells"][0, 0, -1].tolist() == [0]
     assert (final["symbols"][0, 0] == 0).sum(1).tolist() == [0, 0, 1]
 
 
 def test_moments_are_oldest_first_and_the_start_fills_them_all():
     world = situation()
-    assert world.observe()["avatar_cells"][0, 0, :, 0].tolist() == [55, 55, 55]
+    assert world.observe()["agent_cells"][0, 0, :, 0].tolist() == [55, 55, 55]
     step(world, UP)
     step(world, RIGHT)
-    assert world.observe()["avatar_cells"][0, 0, :, 0].tolist() == [55, 45, 46]
+    assert world.observe()["agent_cells"][0, 0, :, 0].tolist() == [55, 45, 46]
 
 
 def test_the_message_shows_as_soon_as_it_is_held():
     world = situation(((0, 0), (5, 6)))
     step(world, RIGHT)
-    assert world.observe()["avatar_symbols"][0, 0, :, 0].tolist() == [15, 15, 16]
+    assert world.observe()["agent_symbols"][0, 0, :, 0].tolist() == [15, 15, 16]

@@ -163,7 +163,7 @@ def test_late_symbol():
         shown = []
         for _ in range(2):
             step(world, STAY, STAY)
-            shown.append(world.observe()["avatar_symbols"][0, 0, -1, 0] == WITH_MESSAGE)
+            shown.append(world.observe()["agent_symbols"][0, 0, -1, 0] == WITH_MESSAGE)
         assert shown == seen
 
 

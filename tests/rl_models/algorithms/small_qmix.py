@@ -6,17 +6,17 @@ import torch
 from rl_envs import make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
-from rl_models.networks.qmix_encoders import RoomConfig, VectorEncoder, VectorState
+from rl_models.networks.qmix_encoders import GridSymbolsConfig, VectorEncoder, VectorState
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Schedule
-from rl_models.teams.qmix_team import QmixConfig, qmix_room_team
+from rl_models.teams.qmix_team import QmixConfig, qmix_grid_team
 from rl_models.teams.role_team import RoleTeamConfig, role_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 
 SIZE = 5
 S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}
-ROOM = RoomConfig(word_features=4, cell_features=(6, 6), state_features=12)
+ROOM = GridSymbolsConfig(word_features=4, cell_features=(6, 6), state_features=12)
 CONFIG = QmixConfig(ROOM, hidden_size=8, mixing_hidden_size=5)
 
 
@@ -29,7 +29,7 @@ def room_team(config=CONFIG, seed=0, epsilon=0.5, size=SIZE):
     place = rooms(1, size=size)
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
-    return qmix_room_team(config, sizes, (size, size), place.action_spec, seed, epsilon)
+    return qmix_grid_team(config, sizes, (size, size), place.action_spec, seed, epsilon)
 
 
 def collector(num_worlds=6, length=12, seed=3, policy=None):

@@ -52,9 +52,9 @@ def moment(network, config, obs, index, step):
     entities = symbols_of_cells(table, planes(obs["symbols"][index][step], obs["cells"][index][step]))
     if hasattr(network, "reader"):
         entities = attended(network, entities, obs["manual"][index], config.averages_sentences)
-    symbols = obs["avatar_symbols"][index][step].long()
+    symbols = obs["agent_symbols"][index][step].long()
     rows = torch.where((torch.arange(len(symbols)) > 0) & (symbols > 0), symbols + 2, symbols)
-    avatars = table[planes(rows, obs["avatar_cells"][index][step])].sum(2)
+    avatars = table[planes(rows, obs["agent_cells"][index][step])].sum(2)
     return (entities + avatars) / (1 + len(symbols))
 
 

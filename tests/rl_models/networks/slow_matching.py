@@ -92,5 +92,5 @@ class SlowMatching:
         height, width = obs["grid"].shape[3:5]
         distances = [row - 1, column - 1, height - 2 - row, width - 2 - column]
         reach = self.config.reach
-        walls = [net.walls[k * (reach + 1) + min(max(d, 0), reach)] for k, d in enumerate(distances)]
-        return (net.output(total) + sum(walls)).relu()
+        edges = [net.edges[k * (reach + 1) + min(max(d, 0), reach)] for k, d in enumerate(distances)]
+        return (net.output(total) + sum(edges)).relu()

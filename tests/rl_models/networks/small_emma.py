@@ -21,7 +21,7 @@ FORMS = {
 
 def sizes(agents=1, symbols=17):
     """Of MESSENGER's worlds."""
-    return EmmaSizes(agents, symbols, avatar_symbols=2, side=10)
+    return EmmaSizes(agents, symbols, agent_symbols=2, side=10)
 
 
 def words():
@@ -56,8 +56,8 @@ def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):
     return {
         "symbols": symbols,
         "cells": crowded[draw(0, 6, moments, ENTITIES).long()] * (symbols > 0),
-        "avatar_symbols": avatars,
-        "avatar_cells": crowded[draw(0, 6, moments, agents).long()] * (avatars > 0),
+        "agent_symbols": avatars,
+        "agent_cells": crowded[draw(0, 6, moments, agents).long()] * (avatars > 0),
         "manual": draw(0, SENTENCES, sentences, dtype=torch.int32),
         "roles": draw(2, 14, 3),
     }

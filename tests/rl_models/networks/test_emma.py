@@ -53,7 +53,7 @@ def test_made_up_observations_have_crowded_cells_gone_sprites_and_dead_avatars()
     same = (obs["cells"][..., :, None] == obs["cells"][..., None, :]) & (obs["symbols"] > 0)[..., None]
     assert (same.sum(-1) > 1).any()
     assert (obs["symbols"] == 0).any()
-    assert (obs["avatar_symbols"] == 0).any()
+    assert (obs["agent_symbols"] == 0).any()
 
 
 @pytest.mark.parametrize("encoder", [words, frozen])
@@ -152,7 +152,7 @@ def test_a_frozen_encoder_is_no_part_of_the_weights():
 def test_averaging_makes_what_is_read_smaller_by_the_number_of_sentences():
     """With nothing else in sight, the convolution sees a third."""
     obs = observations()
-    obs["avatar_symbols"].zero_()
+    obs["agent_symbols"].zero_()
     one, other = team("paper"), team("mean")
     seen = []
     for policy in (one, other):
@@ -175,16 +175,16 @@ def test_the_order_of_sentences_is_no_matter(name):
 def test_what_is_gone_adds_nothing_wherever_it_was(name):
     policy, obs = team(name, agents=2), observations(agents=2)
     moved = dict(obs)
-    for kind in ("", "avatar_"):
+    for kind in ("", "agent_"):
         moved[f"{kind}cells"] = torch.where(obs[f"{kind}symbols"] == 0, 44, obs[f"{kind}cells"])
     torch.testing.assert_close(run(policy, moved).values, run(policy, obs).values)
 
 
 def test_an_agent_tells_itself_from_another():
     policy, obs = team("paper", agents=2), observations(agents=2)
-    obs["avatar_symbols"].fill_(15)
-    obs["avatar_cells"][..., 0], obs["avatar_cells"][..., 1] = 22, 77
-    swapped = obs | {"avatar_cells": obs["avatar_cells"].flip(-1)}
+    obs["agent_symbols"].fill_(15)
+    obs["agent_cells"][..., 0], obs["agent_cells"][..., 1] = 22, 77
+    swapped = obs | {"agent_cells": obs["agent_cells"].flip(-1)}
     assert (run(policy, swapped).values - run(policy, obs).values).abs().max() > 1e-6
 
 

@@ -139,7 +139,7 @@ def test_offsets_are_from_oneself_and_from_the_nearest_other(backbone, agents):
         if "grid" in obs:
             places = obs["position"][b, t, n].tolist()
         else:
-            places = [divmod(avatar, 10) for avatar in obs["avatar_cells"][b, t, n, -1].tolist()]
+            places = [divmod(avatar, 10) for avatar in obs["agent_cells"][b, t, n, -1].tolist()]
         row, column = divmod(cell, width)
         offsets = [((column - x) / width, (row - y) / height) for y, x in places]
         found = extras[OFFSETS][b, t, n, e]
@@ -181,7 +181,7 @@ def gradients(policy, loss):
 DIVIDER = {
     "reading": {"network.goal_stack", "network.division"},
     "matching": {"network.goal.place", "network.goal.with_goal", "network.goal.of_pair", "network.division"},
-    "emma": {"network.goal_symbols", "network.goal_values", "network.goal_offsets", "network.goal_avatars"}
+    "emma": {"network.goal_symbols", "network.goal_values", "network.goal_offsets", "network.goal_agents"}
     | {"network.division"},
 }
 
@@ -243,15 +243,15 @@ def test_no_gradient_crosses_between_private_agents(backbone, agents):
         assert all(f"members.{agent}." in name for name in reached)
 
 
-@pytest.mark.parametrize("own_goal_symbols", [True, False])
-def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(own_goal_symbols):
-    policy, obs = team("emma", own_goal_symbols=own_goal_symbols), observations("emma")
+@pytest.mark.parametrize("has_own_goal_table", [True, False])
+def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(has_own_goal_table):
+    policy, obs = team("emma", has_own_goal_table=has_own_goal_table), observations("emma")
     loss, _ = GroundingLoss(Schedule.constant(1.0))(run(policy, obs), batch_of(obs), Progress())
     assert "network.body.symbols.weight" in gradients(policy, loss)
     divided, _ = DivisionLoss("kl")(run(policy, obs), batch_of(obs), Progress())
     reached = gradients(policy, divided)
-    assert ("network.body.symbols.weight" in reached) == (not own_goal_symbols)
-    assert ("network.goal_symbols.weight" in reached) == own_goal_symbols
+    assert ("network.body.symbols.weight" in reached) == (not has_own_goal_table)
+    assert ("network.goal_symbols.weight" in reached) == has_own_goal_table
 
 
 @both

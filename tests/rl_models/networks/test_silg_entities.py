@@ -42,7 +42,7 @@ def test_sprites_lie_in_their_cells_and_avatars_above_them():
         for symbol, cell in zip(newest["symbols"][index], newest["cells"][index], strict=True):
             wanted[cell, 0] = max(wanted[cell, 0], symbol)
         for agent, (symbol, cell) in enumerate(
-            zip(newest["avatar_symbols"][index], newest["avatar_cells"][index], strict=True)
+            zip(newest["agent_symbols"][index], newest["agent_cells"][index], strict=True)
         ):
             if symbol:
                 wanted[cell, 1 + agent] = 17 + 2 * (agent > 0) + symbol - 15
@@ -72,7 +72,7 @@ def test_the_document_is_the_manuals_sentences_one_behind_the_other():
 
 
 def test_fields_are_ones_own_avatar_and_the_others():
-    module, _, seen = shown(avatar_symbols=torch.full((2, 3, 2, 3, 2), 16, dtype=torch.uint8))
+    module, _, seen = shown(agent_symbols=torch.full((2, 3, 2, 3, 2), 16, dtype=torch.uint8))
     assert (seen["goal"] == module.reading.names[18]).all()
     assert (seen["inventory"] == 20).all()
     assert seen["inventory"].shape[-1] == 1
