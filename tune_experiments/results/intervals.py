@@ -30,6 +30,7 @@ __all__ = [
     "Interval",
     "interval_over_episodes",
     "interval_over_seeds",
+    "is_proportion",
     "is_share",
     "welch_interval",
 ]
@@ -40,6 +41,8 @@ BOOTSTRAP = "bootstrap over episodes"
 NORMAL_QUANTILE = 1.96
 SHARES = ("success", "win_rate")
 """Metrics that are 0 or 1 in each episode. Those of a part of the episodes are called as `success_of_PART`."""
+PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "fights_right_item", "fights_wrong_item", "fights_no_item")
+"""Metrics that lie between 0 and 1 in each episode, and need not be either."""
 _EQUAL = 1e-12
 
 
@@ -77,6 +80,11 @@ def is_share(metric: str) -> bool:
     return metric.partition("_of_")[0] in SHARES
 
 
+def is_proportion(metric: str) -> bool:
+    """Whether a metric lies between 0 and 1, so that no interval of it may go beyond."""
+    return is_share(metric) or metric in PROPORTIONS
+
+
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
     """Mean of `[n]` episodes of one seed.
 
@@ -103,16 +111,16 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
     return Interval(mean, mean - half, mean + half, NORMAL)
 
 
-def interval_over_seeds(values: Sequence[float | Interval], is_share: bool = False) -> Interval:
+def interval_over_seeds(values: Sequence[float | Interval], is_proportion: bool = False) -> Interval:
     """Mean of `[n]` seeds with Student's t interval.
 
     Args:
         values: one a seed, with its interval over episodes where there is one.
-        is_share: whether they are shares.
+        is_proportion: whether they cannot be larger than 1.
 
     Returns:
-        One seed: itself. Equal seeds, or an interval that would go below 0 where no seed does, or above 1 for shares:
-        the mean and all seeds. Else t.
+        One seed: itself. Equal seeds, or an interval that would go below 0 where no seed does, or above 1 where none
+        can: the mean and all seeds. Else t.
 
     Raises:
         ValueError: no seeds.
@@ -122,7 +130,7 @@ def interval_over_seeds(values: Sequence[float | Interval], is_share: bool = Fal
     if len(seeds) == 1:
         return seeds[0]
     mean, half = float(sample.mean()), _student_half_width(sample)
-    leaves = sample.min() >= 0 > mean - half or (is_share and mean + half > 1)
+    leaves = sample.min() >= 0 > mean - half or (is_proportion and mean + half > 1)
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=seeds)
     return Interval(mean, mean - half, mean + half, STUDENT)

@@ -17,7 +17,7 @@ from typing import Any
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share
+from tune_experiments.results.intervals import NONE, WILSON, Interval, is_proportion, is_share
 
 __all__ = ["Result", "append", "read", "replace_rows"]
 
@@ -61,6 +61,11 @@ class Result:
     def is_share(self) -> bool:
         """Whether the number is a share of episodes; in an older file its metric tells."""
         return self.interval == WILSON or (self.interval is None and is_share(self.metric))
+
+    @property
+    def is_proportion(self) -> bool:
+        """Whether the value lies between 0 and 1, whatever the method."""
+        return self.is_share or is_proportion(self.metric)
 
     @property
     def number(self) -> Interval:

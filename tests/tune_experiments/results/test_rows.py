@@ -19,6 +19,7 @@ from tune_experiments.results.intervals import (
     welch_interval,
 )
 from tune_experiments.results.rows import Result, append, read, replace_rows
+from tune_experiments.results.tables import make_table
 
 
 def result(method="sync", seed=0, metric="success", value=0.5, **more) -> Result:
@@ -119,7 +120,7 @@ def test_interval_over_seeds_is_students_t():
 
 def test_one_seed_keeps_the_interval_over_its_episodes():
     own = Interval(0.8, 0.7, 0.9, WILSON)
-    assert interval_over_seeds([own], is_share=True) == own
+    assert interval_over_seeds([own], is_proportion=True) == own
 
 
 @pytest.mark.parametrize("shares", [(1.0, 1.0, 1.0), (0.0, 0.1, 0.9)])
@@ -127,12 +128,19 @@ def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_ow
     seeds = tuple(
         interval_over_episodes([1] * round(10 * share) + [0] * (10 - round(10 * share)), True) for share in shares
     )
-    found = interval_over_seeds(seeds, is_share=True)
+    found = interval_over_seeds(seeds, is_proportion=True)
     assert (found.low, found.high, found.kind) == (None, None, NONE)
     assert found.seeds == seeds
     assert found.text().count("[") == 3
     assert interval_over_seeds([-0.1, 0.1, 0.9]).kind == STUDENT, "what can be negative may be below 0"
     assert interval_over_seeds([0.0, 0.1, 0.9]).seeds, "soups cannot"
+
+
+def test_no_interval_of_a_proportion_goes_beyond_one():
+    lines = [Result("e", "t", "m", "w", "test", seed, "taken", value) for seed, value in enumerate((0.98, 0.99, 0.999))]
+    assert {(line.is_share, line.is_proportion) for line in lines} == {(False, True)}
+    ((_, (cell,)),) = make_table(lines, "t", ("taken",)).rows
+    assert cell.text() == "0.990: 0.980, 0.990, 0.999"
 
 
 def test_welch_interval_against_hand_numbers():
